@@ -505,10 +505,10 @@ static struct sync_request *create_run_request(const struct run *run, size_t fir
 	const struct saved_run saved = {
 		.first = first,
 		.n_replaced = n_replaced,
-		.origin = run_origin(run),
-		.n_items = run_n_items(run),
+		.origin = run->origin,
+		.n_items = run->n_items,
 		.item_nbytes = run_file_item_nbytes(file),
-		.n_blocks = run_n_blocks(run),
+		.n_blocks = run->n_blocks,
 	};
 	const struct payload_slice slices[] = { { &saved, sizeof saved },
 						{ run_file_blocks(file),
@@ -531,7 +531,7 @@ static struct sync_request *create_run_request(const struct run *run, size_t fir
 static void remove_merged_runs(struct run_list *list, size_t first, size_t n)
 {
 	for (size_t i = first; i < first + n; i++)
-		if (!run_is_resident(list->runs[i]) && run_level(list->runs[i]) > 0) {
+		if (!run_is_resident(list->runs[i]) && list->runs[i]->level > 0) {
 			run_remove(list->runs[i]);
 			list->runs[i] = NULL;
 		}

@@ -355,7 +355,7 @@ static int restore_run(const struct job *job, const struct checkpoint_run *saved
 	}
 	r = run_open_spilled(file, STORED_ITEMS, ret_run);
 	if (r == 0)
-		run_set_origin(*ret_run, saved->run.origin);
+		(*ret_run)->origin = saved->run.origin;
 	return r;
 }
 

@@ -133,8 +133,8 @@ static int sample_resident_runs(struct resident_cuts *resident)
 		if (!run_is_resident(run))
 			continue;
 		resident->slices[(size_t)run_device_index(run) * resident->n_runs + i] =
-			(struct slice){ .elements = run_memory(run), .n = run_n_items(run) };
-		r = merge_queues_sample(&resident->queues, run, run_n_items(run) / n_samples + 1);
+			(struct slice){ .elements = run_memory(run), .n = run->n_items };
+		r = merge_queues_sample(&resident->queues, run, run->n_items / n_samples + 1);
 	}
 	return r < 0 ? r : merge_queues_wait(&resident->queues);
 }
@@ -287,7 +287,7 @@ static int begin_search(struct search *search, uint64_t max_items)
 		search->n_target[s] = (uint64_t)((uint128_t)n_items * (s + UINT64_C(1)) /
 						 (search->n_splitters + UINT64_C(1)));
 		for (uint32_t i = 0; i < search->n_runs; i++)
-			hi[i] = run_n_blocks(search->runs[i]);
+			hi[i] = search->runs[i]->n_blocks;
 	}
 	return r;
 }
@@ -539,7 +539,7 @@ static int cut_all_runs(struct search *search, uint64_t *cuts)
 		enforce_order(previous, previous + n_runs, n_runs);
 	}
 	for (uint32_t i = 0; i < n_runs; i++)
-		end[i] = run_n_items(search->runs[i]);
+		end[i] = search->runs[i]->n_items;
 	return r;
 }
 
@@ -601,7 +601,7 @@ static int open_item_search(struct item_search *search)
 	search->n_before = search->hi + n;
 	search->other_key = search->key + layout_key_nbytes(search->layout);
 	for (uint32_t i = 0; i < search->n_runs; i++)
-		search->hi[i] = run_n_items(search->runs[i]);
+		search->hi[i] = search->runs[i]->n_items;
 	return 0;
 }
 
@@ -680,7 +680,7 @@ static int find_min_key_after(struct item_search *search, const uint64_t *cuts, 
 	for (uint32_t i = 0; i < search->n_runs && r == 0; i++) {
 		struct run *run = search->runs[i];
 
-		if (cuts[i] == run_n_items(run))
+		if (cuts[i] == run->n_items)
 			continue;
 		r = run_read_item(run, cuts[i], search->item);
 		if (r < 0)

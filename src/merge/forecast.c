@@ -148,7 +148,7 @@ int forecast_open(struct run *const *runs, uint32_t n_runs, const struct item_lo
 		return fail(r, "no memory for a merge of %u runs", n_runs);
 	}
 	for (uint32_t i = 0; i < n_runs; i++)
-		if (run_n_blocks(runs[i]))
+		if (runs[i]->n_blocks)
 			forecast->heap[forecast->n_heap++] = first_entry(runs[i], i);
 	for (uint32_t i = forecast->n_heap / 2; i-- > 0;)
 		sift_down(forecast, i);
@@ -179,7 +179,7 @@ static void advance_top(struct forecast *forecast)
 	struct forecast_entry *top = &forecast->heap[0];
 	const struct run *run = forecast->runs[top->run];
 
-	if (++top->block < run_n_blocks(run))
+	if (++top->block < run->n_blocks)
 		top->key = run_first_key(run, top->block);
 	else
 		*top = forecast->heap[--forecast->n_heap];

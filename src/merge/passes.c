@@ -54,12 +54,12 @@ static int merge_into_file(const struct job *job, struct run *const *runs, size_
 	return r < 0 ? r : run_file_finish(file);
 }
 
-/* The part of the input that a run of n neighbouring runs was made of (run_set_origin()). */
+/* The part of the input that a run of n neighbouring runs was made of (struct run). */
 static struct record_totals add_origins(struct run *const *runs, size_t n,
 					struct record_totals merge_totals)
 {
 	for (size_t i = 0; i < n; i++)
-		record_totals_add(&merge_totals, run_origin(runs[i]));
+		record_totals_add(&merge_totals, runs[i]->origin);
 	return merge_totals;
 }
 
@@ -89,7 +89,7 @@ int merge_to_run(const struct job *job, struct run_list *list, size_t first, siz
 	r = run_open_spilled(file, STORED_ITEMS, &run);
 	if (r < 0)
 		return r;
-	run_set_origin(run, add_origins(list->runs + first, n, result.totals));
+	run->origin = add_origins(list->runs + first, n, result.totals);
 	if (job->checkpoint_hooks)
 		r = job->checkpoint_hooks->on_run_stored(job->checkpoint_hooks->context, list,
 							 first, n, run);
@@ -109,8 +109,8 @@ static size_t find_smallest_runs(const struct run_list *list, size_t n_stored, s
 	size_t best = 0;
 
 	for (size_t first = 1; first + n <= n_stored; first++) {
-		sum += run_n_items(list->runs[first + n - 1]);
-		sum -= run_n_items(list->runs[first - 1]);
+		sum += list->runs[first + n - 1]->n_items;
+		sum -= list->runs[first - 1]->n_items;
 		if (sum < smallest || (sum == smallest && best < start && first >= start)) {
 			smallest = sum;
 			best = first;
@@ -125,8 +125,8 @@ static uint32_t highest_level(struct run *const *runs, size_t n)
 	uint32_t highest = 0;
 
 	for (size_t i = 0; i < n; i++)
-		if (run_level(runs[i]) > highest)
-			highest = run_level(runs[i]);
+		if (runs[i]->level > highest)
+			highest = runs[i]->level;
 	return highest;
 }
 
@@ -146,7 +146,7 @@ int merge_passes(const struct job *job, struct run_list *list, uint64_t memory_n
 
 		if (r < 0)
 			return r;
-		run_set_level(list->runs[first], level);
+		list->runs[first]->level = level;
 		next = first + 1;
 	}
 	*ret_n_passes = highest_level(list->runs, list->n);

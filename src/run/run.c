@@ -47,7 +47,7 @@ uint64_t runs_n_items(struct run *const *runs, size_t n)
 	uint64_t n_items = 0;
 
 	for (size_t i = 0; i < n; i++)
-		n_items += run_n_items(runs[i]);
+		n_items += runs[i]->n_items;
 	return n_items;
 }
 
@@ -292,7 +292,7 @@ int run_list_check_index_space(const struct run_list *list, const struct plan *p
 		return 0;
 	for (size_t i = 0; i < list->n; i++)
 		if (!run_is_resident(list->runs[i]))
-			n_blocks += run_n_blocks(list->runs[i]);
+			n_blocks += list->runs[i]->n_blocks;
 	if (n_blocks <= plan->max_stored_blocks)
 		return 0;
 	size_format(plan->memory_nbytes, memory_text);

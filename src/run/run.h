@@ -72,7 +72,15 @@ struct run_ops {
 struct run {
 	const struct run_ops *ops;
 	uint64_t n_items, n_blocks;
+	/*
+	 * The part of the input that the run was made of (read), and what it no longer holds of
+	 * that part (dropped). Zero until it is set, and for runs that are inputs.
+	 */
 	struct record_totals origin;
+	/*
+	 * How many merges, one after the other, have made the run; 0 until it is set. (The merge
+	 * that spills sorted chunks does not count.)
+	 */
 	uint32_t level;
 };
 
@@ -141,47 +149,9 @@ int run_open_subrun(const struct layout *layout, struct run *run, uint64_t begin
 
 /* --- What it is --- */
 
-static inline uint64_t run_n_items(const struct run *run)
-{
-	return run->n_items;
-}
-
-static inline uint64_t run_n_blocks(const struct run *run)
-{
-	return run->n_blocks;
-}
-
 static inline bool run_is_resident(const struct run *run)
 {
 	return run->ops->memory;
-}
-
-/*
- * How many merges, one after the other, have made the run; 0 until it is set. (The merge that
- * spills sorted chunks does not count.)
- */
-static inline void run_set_level(struct run *run, uint32_t level)
-{
-	run->level = level;
-}
-
-static inline uint32_t run_level(const struct run *run)
-{
-	return run->level;
-}
-
-/*
- * The part of the input that the run was made of (read), and what it no longer holds of that part
- * (dropped). Zero until it is set, and for runs that are inputs.
- */
-static inline void run_set_origin(struct run *run, struct record_totals origin)
-{
-	run->origin = origin;
-}
-
-static inline struct record_totals run_origin(const struct run *run)
-{
-	return run->origin;
 }
 
 /* The file of a spilled run, which owns it; NULL of other runs and of subruns. */

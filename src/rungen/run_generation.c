@@ -570,7 +570,7 @@ static int add_resident(struct run_generation *generation, struct chunk *chunk)
 			      release_chunk, chunk, &run);
 	if (r < 0)
 		return r;
-	run_set_origin(run, chunk->totals);
+	run->origin = chunk->totals;
 	return run_list_add(generation->list, run);
 }
 

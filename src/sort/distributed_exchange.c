@@ -180,8 +180,8 @@ static void reuse_cuts(struct sort *sort)
 	sort->parent_runs = sort->store;
 	sort->store = (struct run_list){ 0 };
 	for (unsigned i = 0; i <= n && sort->parent_runs.n > 0; i++)
-		if (cuts[i] > run_n_items(sort->parent_runs.runs[0]))
-			cuts[i] = run_n_items(sort->parent_runs.runs[0]);
+		if (cuts[i] > sort->parent_runs.runs[0]->n_items)
+			cuts[i] = sort->parent_runs.runs[0]->n_items;
 }
 
 static int open_remote_runs(struct sort *sort)
@@ -268,7 +268,7 @@ static int find_upper_cuts(const struct sort *sort, const uint64_t *lower_cuts,
 		r = receive_upper_cuts(comm, nbytes, ret_upper_cuts);
 	else
 		for (size_t i = 0; i < n_runs; i++)
-			ret_upper_cuts[i] = run_n_items(sort->parent_runs.runs[i]);
+			ret_upper_cuts[i] = sort->parent_runs.runs[i]->n_items;
 	if (r == 0 && rank > 0)
 		r = comm_wait(comm, &send);
 	return r;

@@ -139,12 +139,12 @@ static int check_run_order(const struct layout *layout, struct run *run)
 	unsigned char *items;
 	int r = 0;
 
-	if (run_n_items(run) == 0)
+	if (run->n_items == 0)
 		return 0;
 	items = malloc(run_block_start(run, 1) * layout->item_nbytes); /* no block has more items */
 	if (!items)
 		return fail(-ENOMEM, "no memory for records");
-	for (uint64_t i = 0; i < run_n_blocks(run) && r == 0; i++)
+	for (uint64_t i = 0; i < run->n_blocks && r == 0; i++)
 		r = run_read(run, i, 1, items, &digest);
 	free(items);
 	return r;

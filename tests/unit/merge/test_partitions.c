@@ -253,10 +253,10 @@ static void check_subrun(enum tier tier, uint64_t begin, uint64_t end)
 	fixture_run_list.runs[0] = subrun;
 	memmove(fixture_keys, fixture_keys + begin, (end - begin) * sizeof *fixture_keys);
 	fixture_n_keys = end - begin;
-	assert_int_equal(run_n_items(subrun), fixture_n_keys);
+	assert_int_equal(subrun->n_items, fixture_n_keys);
 	if (tier == TIER_SPILLED) {
 		assert_true(run_first_key(subrun, 0) == fixture_keys[0]);
-		assert_true(run_block_start(subrun, run_n_blocks(subrun)) == fixture_n_keys);
+		assert_true(run_block_start(subrun, subrun->n_blocks) == fixture_n_keys);
 	}
 	check_merged_output((struct digest){ 0 }, NULL);
 	run_close(subrun);
@@ -283,7 +283,7 @@ static void read_through(struct run *subrun, uint64_t begin)
 {
 	struct digest digest = { 0 };
 
-	for (uint64_t i = 0; i < run_n_blocks(subrun); i++) {
+	for (uint64_t i = 0; i < subrun->n_blocks; i++) {
 		const uint64_t n = run_block_start(subrun, i + 1) - run_block_start(subrun, i);
 		uint64_t *items = malloc(n * sizeof *items);
 
@@ -369,10 +369,10 @@ static void disorder_between_subruns_is_found(void **state)
 		run = open_unsorted();
 		assert_int_equal(run_open_subrun(&layout, run, 0, cut, &parts[0]), 0);
 		assert_int_equal(run_open_subrun(&layout, run, cut, 1000, &parts[1]), 0);
-		r = run_read(parts[0], 0, run_n_blocks(parts[0]), items, &digest);
+		r = run_read(parts[0], 0, parts[0]->n_blocks, items, &digest);
 		assert_int_equal(r, cut > 99 ? -EINVAL : 0);
 		if (r == 0)
-			r = run_read(parts[1], 0, run_n_blocks(parts[1]), items, &digest);
+			r = run_read(parts[1], 0, parts[1]->n_blocks, items, &digest);
 		assert_int_equal(r, -EINVAL);
 		assert_non_null(strstr(captured_messages_error(), "record 100: disorder"));
 		run_close(parts[0]);

@@ -54,7 +54,7 @@ static void assert_run_lengths(const uint64_t *lengths, size_t n)
 {
 	assert_int_equal(fixture_run_list.n, n);
 	for (size_t i = 0; i < n; i++)
-		assert_int_equal(run_n_items(fixture_run_list.runs[i]), lengths[i]);
+		assert_int_equal(fixture_run_list.runs[i]->n_items, lengths[i]);
 }
 
 #define ASSERT_RUN_LENGTHS(...)                                                                    \
@@ -233,7 +233,7 @@ static void packed_runs_take_less_of_link_and_disk(void **state)
 	nbytes = merge_on_separate_device(FIXTURE_PACKING_MEMORY, "u64", false);
 	assert_true(nbytes < plain_nbytes / 4);
 	assert_true(stored_nbytes(fixture_run_list.runs[0]) <
-		    run_n_items(fixture_run_list.runs[0]) * 8 / 4);
+		    fixture_run_list.runs[0]->n_items * 8 / 4);
 	check_merged_output(in_passes.dropped, NULL);
 }
 

@@ -33,8 +33,8 @@ static void read_all(struct run *run)
 	static uint64_t items[WINDOWS * WINDOW_N_ITEMS];
 	struct digest digest = { 0 };
 
-	assert_int_equal(run_read(run, 0, run_n_blocks(run), items, &digest), 0);
-	for (uint64_t i = 1; i < run_n_items(run); i++)
+	assert_int_equal(run_read(run, 0, run->n_blocks, items, &digest), 0);
+	for (uint64_t i = 1; i < run->n_items; i++)
 		assert_true(items[i - 1] < items[i]);
 }
 
@@ -49,7 +49,7 @@ static void subruns_release_disjoint_blocks(void **state)
 		struct run *second = open_test_subrun(run, cut, 3 * WINDOW_N_ITEMS);
 
 		read_all(second);
-		run_discard_before(second, run_n_blocks(second));
+		run_discard_before(second, second->n_blocks);
 		spill_used_nbytes(spill); /* waits until it is freed */
 		read_all(first);
 		run_close(first);

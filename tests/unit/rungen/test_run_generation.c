@@ -231,8 +231,7 @@ static void unused_tail_of_a_chunk_is_released(void **state)
 	assert_true(job.plan.fits_in_memory);
 	assert_true(fixture_run_list.n > 1);
 	for (size_t i = 0; i < fixture_run_list.n; i++) {
-		const uint64_t nbytes =
-			run_n_items(fixture_run_list.runs[i]) * layout.resident_nbytes;
+		const uint64_t nbytes = fixture_run_list.runs[i]->n_items * layout.resident_nbytes;
 		const char *remainder = (const char *)run_memory(fixture_run_list.runs[i]) + nbytes;
 
 		assert_in_range(nbytes, 8, 1000 * layout.resident_nbytes);
