@@ -1,7 +1,7 @@
 /*
- * exit_status.h - what the programs leave with
+ * exit_status.h - exit statuses of the programs
  */
 #pragma once
 
-/* The largest code that they leave with: 1 means "disorder found" to -c, 2 everything else. */
+/* Disorder is the result of a check; trouble is any error. */
 enum exit_status { EXIT_SORTED = 0, EXIT_DISORDER = 1, EXIT_TROUBLE = 2 };

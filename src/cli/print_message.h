@@ -6,16 +6,16 @@
 #include "include/gsort.h"
 
 /*
- * Print what is to be said: "gsort: TEXT\n", or "gsort: warning: TEXT\n", of a detail "TEXT\n". The
- * text is one line, as the library's are.
+ * Print a message: "gsort: TEXT\n", "gsort: warning: TEXT\n", or "TEXT\n" for debug output. The
+ * text is one line, quoted by the library.
  */
 void cli_message(enum gsort_severity kind, const char *text);
 
-/* The same, of one of several processes that say such things: "gsort: SPEAKER: TEXT\n". */
+/* Print a message of one of several processes: "gsort: PREFIX: TEXT\n". */
 void cli_message_from(const char *prefix, enum gsort_severity kind, const char *text);
 
 /*
- * Say a failure of the program's own, whatever names are in it. Returns r, a negative errno, which
- * %m means.
+ * Report an error of the program itself, quoted. %m is the text of r, a negative errno, which is
+ * returned.
  */
 int cli_error(int r, const char *format, ...) __attribute__((format(printf, 2, 3), cold));

@@ -1,8 +1,8 @@
 /*
- * progress_display.c - one line that says how far the sort is (see progress_display.h)
+ * progress_display.c - one line that shows the progress of a sort (see progress_display.h)
  *
- * The thread is stopped by a flag and a SIGUSR1 of its own: a signal that is sent to one thread
- * stays pending for it until it looks, so there is no moment at which the wake-up could be missed.
+ * The thread is stopped by a flag and a SIGUSR1 that is sent to it alone. Such a signal stays
+ * pending until the thread waits for it, so the wake-up cannot be missed.
  */
 #include "src/cli/progress_display.h"
 
@@ -43,9 +43,9 @@ static bool is_all_done(const struct gsort_progress *progress)
 }
 
 /*
- * On a terminal the line stays, to be written over; elsewhere, and if it is the last, it is ended.
- * What is left when all has been moved may take a while: of that nothing is said but the last line,
- * which is the same, unless somebody asks.
+ * Print the line. On a terminal it has no line end and is rewritten, unless end_line is set. When
+ * all bytes have been moved, the rest may take a while: elsewhere than on a terminal, that state is
+ * only printed as the last line or on request.
  */
 static void print_progress(struct progress_display *display, bool end_line)
 {
@@ -132,7 +132,7 @@ void progress_display_close(struct progress_display *display)
 	atomic_store(&display->stopping, true);
 	pthread_kill(display->thread, SIGUSR1);
 	pthread_join(display->thread, NULL);
-	/* Somebody asked for lines: the last one is how it ended. */
+	/* The last line shows the final state. */
 	if (display->mode == PROGRESS_ALWAYS)
 		print_progress(display, true);
 	else if (display->is_line_shown)

@@ -1,17 +1,15 @@
 /*
- * progress_display.h - one line that says how far the sort is
+ * progress_display.h - one line that shows the progress of a sort on standard error
  *
- * A thread of its own wakes now and then, asks how far the phase is, and tells on
- * standard error: phase, part done, rate, time left in the phase, and part
- * and time of the whole. On a terminal it rewrites one
- * line in place, a few times a second, and removes it at the end; elsewhere each state is a line,
- * once a second.
+ * A thread queries the progress at intervals and prints a line: phase, percentage, rate and
+ * remaining time of the phase, and percentage and remaining time of the whole sort. On a terminal
+ * the line is rewritten in place several times a second and removed at the end. Elsewhere a line is
+ * printed once a second.
  *
- * SIGUSR1 makes it print the line once, whatever the mode. There is no signal handler:
- * progress_display_open() blocks SIGUSR1 for the calling thread, and so for all threads that are
- * started later, and the reporting thread waits for the signal with a timeout, which is its clock
- * as well. So nothing of the program is ever interrupted by it, and nothing need be
- * async-signal-safe.
+ * SIGUSR1 prints the line once, in any mode. There is no signal handler: progress_display_open()
+ * blocks SIGUSR1 for the calling thread and for all threads that are started later, and the
+ * thread waits for the signal with a timeout, which is its clock as well. So the signal interrupts
+ * nothing, and the code need not be async-signal-safe.
  */
 #pragma once
 
@@ -25,25 +23,25 @@ enum progress_mode {
 
 struct progress_display;
 
-/* Says how far it is, to any thread: gsort_get_progress() of a sort. */
+/* Return the progress; called by any thread. gsort_get_progress() of a sort. */
 typedef void progress_query(void *context, struct gsort_progress *ret_display);
 
 /*
- * From now on SIGUSR1 waits for progress_display_open(), in this thread and those that are
- * started later: where there are some before that.
+ * Block SIGUSR1 in this thread and those that are started later, until progress_display_open()
+ * handles it. For programs that start threads before that.
  */
 void progress_display_block_signal(void);
 
 /*
- * Start reporting. To be called before any other thread exists, but those that hold SIGUSR1, which
- * stays blocked until the process ends. `ask` is called until progress_display_close(). Returns
- * 0, or a negative errno after a message.
+ * Start the display. All threads that exist must block SIGUSR1, which stays blocked until the
+ * process ends. `query` is called until progress_display_close(). Returns 0 or a negative errno
+ * (reported).
  */
 int progress_display_open(enum progress_mode mode, progress_query *query, void *context,
 			  struct progress_display **ret_display);
 
 /*
- * Stop, wait for the thread, and remove the line; NULL is fine. To be called before the last words
- * to the user.
+ * Stop the display, wait for its thread, and remove the line. Call it before the last messages.
+ * NULL is ignored.
  */
 void progress_display_close(struct progress_display *display);
