@@ -83,12 +83,11 @@ static const struct {
 
 int stats_open(struct trace *trace, struct time_series *series, struct stats **ret_stats)
 {
-	const struct timeline_sinks sinks = { trace, series };
 	struct stats *stats = calloc(1, sizeof *stats);
 
 	if (!stats)
 		return fail(-ENOMEM, "no memory for statistics");
-	if ((trace || series) && timeline_open(&sinks, &stats->timeline) < 0) {
+	if ((trace || series) && timeline_open(trace, series, &stats->timeline) < 0) {
 		free(stats);
 		return -ENOMEM;
 	}
@@ -145,7 +144,7 @@ static void emit_span(const struct stats *stats, const struct span *span, bool i
 {
 	const enum track_role role = is_work ? stage_kinds[span->stage].work_role :
 					       stage_kinds[span->stage].wait_role;
-	const struct timeline_event event = {
+	const struct trace_event event = {
 		.name = stage_kinds[span->stage].name,
 		.category = is_work ? "work" : "wait",
 		.stage = is_work ? span->stage : N_STAGES,
@@ -340,7 +339,7 @@ void stats_set_temp_space_source(struct stats *stats, uint64_t (*nbytes)(void *c
 
 void stats_add_partition(struct stats *stats, uint64_t number, uint64_t begin_ns, uint64_t nbytes)
 {
-	const struct timeline_event event = {
+	const struct trace_event event = {
 		.name = "partition",
 		.category = "work",
 		.stage = N_STAGES,

@@ -421,7 +421,8 @@ void trace_close(struct trace *trace)
 enum { SAMPLES_PER_INTERVAL = 1000, FIRST_INTERVAL_NS = 5000000 };
 
 struct timeline {
-	struct timeline_sinks sinks;
+	struct trace *trace;             /* NULL: none */
+	struct time_series *time_series; /* NULL: none */
 	struct tracks tracks;
 	uint64_t (*temp_space)(void *context);
 	void *temp_space_context;
@@ -429,13 +430,14 @@ struct timeline {
 	uint64_t interval_ns, n_samples;
 };
 
-int timeline_open(const struct timeline_sinks *sinks, struct timeline **ret_timeline)
+int timeline_open(struct trace *trace, struct time_series *series, struct timeline **ret_timeline)
 {
 	struct timeline *timeline = calloc(1, sizeof *timeline);
 
 	if (!timeline)
 		return fail(-ENOMEM, "timeline: out of memory");
-	timeline->sinks = *sinks;
+	timeline->trace = trace;
+	timeline->time_series = series;
 	timeline->interval_ns = FIRST_INTERVAL_NS;
 	*ret_timeline = timeline;
 	return 0;
@@ -449,54 +451,38 @@ void timeline_close(struct timeline *timeline)
 	free(timeline);
 }
 
-static void add_to_time_series(const struct timeline *timeline, enum stage stage,
-			       const struct trace_event *trace_entry)
+void timeline_add(struct timeline *timeline, const struct trace_event *event)
 {
-	struct time_series *series = timeline->sinks.time_series;
+	struct trace_event placed = *event;
 
-	if (stage == N_STAGES)
-		return;
-	time_series_add(series, &(struct time_series_event){ .stage = stage,
-							     .begin_ns = trace_entry->begin_ns,
-							     .end_ns = trace_entry->end_ns,
-							     .nbytes = trace_entry->nbytes,
-							     .is_device_queue = trace_entry->role ==
+	if (placed.begin_ns > placed.end_ns)
+		placed.begin_ns = placed.end_ns;
+	placed.track = tracks_assign(&timeline->tracks, placed.role,
+				     (struct track_owner){ placed.device, placed.owner },
+				     &placed.begin_ns, placed.end_ns);
+	trace_add(timeline->trace, &placed);
+	if (timeline->time_series && placed.stage != N_STAGES)
+		time_series_add(timeline->time_series,
+				&(struct time_series_event){ .stage = placed.stage,
+							     .begin_ns = placed.begin_ns,
+							     .end_ns = placed.end_ns,
+							     .nbytes = placed.nbytes,
+							     .is_device_queue = placed.role ==
 										TRACK_DEVICE_QUEUES,
-							     .queue = trace_entry->track });
-}
-
-void timeline_add(struct timeline *timeline, const struct timeline_event *event)
-{
-	struct trace_event trace_entry = {
-		.name = event->name,
-		.category = event->category,
-		.begin_ns = event->begin_ns < event->end_ns ? event->begin_ns : event->end_ns,
-		.end_ns = event->end_ns,
-		.role = event->role,
-		.device = event->device,
-		.item = event->item,
-		.nbytes = event->nbytes,
-	};
-
-	trace_entry.track = tracks_assign(&timeline->tracks, trace_entry.role,
-					  (struct track_owner){ event->device, event->owner },
-					  &trace_entry.begin_ns, trace_entry.end_ns);
-	trace_add(timeline->sinks.trace, &trace_entry);
-	if (timeline->sinks.time_series)
-		add_to_time_series(timeline, event->stage, &trace_entry);
+							     .queue = placed.track });
 }
 
 void timeline_add_phase(struct timeline *timeline, enum phase phase, const char *name,
 			uint64_t begin_ns, uint64_t end_ns, uint64_t nbytes)
 {
-	struct time_series *series = timeline->sinks.time_series;
-	const struct timeline_event event = { .name = name,
-					      .category = "phase",
-					      .stage = N_STAGES,
-					      .begin_ns = begin_ns,
-					      .end_ns = end_ns,
-					      .role = TRACK_PHASES,
-					      .nbytes = nbytes };
+	struct time_series *series = timeline->time_series;
+	const struct trace_event event = { .name = name,
+					   .category = "phase",
+					   .stage = N_STAGES,
+					   .begin_ns = begin_ns,
+					   .end_ns = end_ns,
+					   .role = TRACK_PHASES,
+					   .nbytes = nbytes };
 
 	timeline_add(timeline, &event);
 	if (!series)
@@ -514,7 +500,7 @@ void timeline_set_temp_space_source(struct timeline *timeline, uint64_t (*nbytes
 
 void timeline_sample_now(struct timeline *timeline, uint64_t now_ns, uint64_t written_nbytes)
 {
-	struct trace *trace = timeline->sinks.trace;
+	struct trace *trace = timeline->trace;
 	struct time_series_gauges sample = { .written_nbytes = written_nbytes };
 
 	if (now_ns < timeline->last_ns) /* a late event */
@@ -526,8 +512,8 @@ void timeline_sample_now(struct timeline *timeline, uint64_t now_ns, uint64_t wr
 	trace_add_counter(trace, "memory", now_ns, sample.memory_nbytes);
 	trace_add_counter(trace, "temporary space", now_ns, sample.temporary_nbytes);
 	trace_add_counter(trace, "written", now_ns, sample.written_nbytes);
-	if (timeline->sinks.time_series)
-		time_series_sample(timeline->sinks.time_series, now_ns, &sample);
+	if (timeline->time_series)
+		time_series_sample(timeline->time_series, now_ns, &sample);
 	if (++timeline->n_samples % SAMPLES_PER_INTERVAL == 0)
 		timeline->interval_ns *= 2;
 }

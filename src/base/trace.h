@@ -62,12 +62,15 @@ struct trace;
 
 enum { TRACE_MAX_EXACT = 100000 };
 
+/* A piece of work, or time spent waiting. */
 struct trace_event {
 	const char *name,
 		*category; /* without characters that JSON escapes; must outlive the trace */
+	enum stage stage;  /* for the time series; N_STAGES: no work of a stage */
 	uint64_t begin_ns, end_ns; /* clock_now_ns(); not before the previous event of the track */
 	enum track_role role;
-	uint32_t track;  /* of the role, from 0 */
+	uint64_t owner;  /* the thread or queue; devices have tracks of their own */
+	uint32_t track;  /* of the role, from 0; set by timeline_add() */
 	uint32_t device; /* from 1 if there are several; else 0 */
 	uint64_t item;   /* number of the slot, chunk or window */
 	uint64_t nbytes; /* moved by it */
@@ -106,31 +109,17 @@ void trace_close(struct trace *trace);
 
 struct timeline;
 
-/* Where events go; either may be NULL, and both must outlive the timeline. */
-struct timeline_sinks {
-	struct trace *trace;
-	struct time_series *time_series;
-};
-
-/* Returns 0, or -ENOMEM after a message. */
-int timeline_open(const struct timeline_sinks *sinks, struct timeline **ret_timeline);
+/*
+ * Open a timeline that forwards to a trace and to a time series. Either may be NULL; both must
+ * outlive the timeline. Returns 0, or -ENOMEM after a message.
+ */
+int timeline_open(struct trace *trace, struct time_series *series, struct timeline **ret_timeline);
 
 /* NULL is fine. */
 void timeline_close(struct timeline *timeline);
 
-/* A piece of work, or time spent waiting. */
-struct timeline_event {
-	const char *name, *category; /* of the trace event */
-	enum stage stage;            /* N_STAGES: no work of a stage */
-	uint64_t begin_ns, end_ns;
-	enum track_role role;
-	uint32_t device; /* from 1 if there are several; else 0 */
-	uint64_t owner;  /* the thread or queue; devices have tracks of their own */
-	uint64_t item, nbytes;
-};
-
-/* Add an event. Events come roughly in the order in which they end. */
-void timeline_add(struct timeline *timeline, const struct timeline_event *event);
+/* Add an event, and choose its track. Events come roughly in the order in which they end. */
+void timeline_add(struct timeline *timeline, const struct trace_event *event);
 
 /* Add a phase, which has the track TRACK_PHASES; `name` must outlive the trace. */
 void timeline_add_phase(struct timeline *timeline, enum phase phase, const char *name,
