@@ -224,11 +224,8 @@ static int bench_predictions(const struct estimate_options *options)
 static const struct option_spec specs[] = {
 	BENCH_ROW_SIZE("size of the inputs (default 1G); needs five times as much space"),
 	BENCH_ROW_DIR("directory for temporary files (default $TMPDIR, else /tmp)"),
-	{ .name = "gsort",
-	  .argument = "PROGRAM",
-	  .help = "the gsort to time (default gsort, looked up in $PATH)",
-	  .parse = option_parse_text,
-	  OPTION_MEMBER(struct estimate_options, gsort) },
+	{ "gsort", 0, "PROGRAM", "the gsort to time (default gsort, looked up in $PATH)",
+	  .parse = option_parse_text, OPTION_MEMBER(struct estimate_options, gsort) },
 	BENCH_ROW_REPEAT("number of rounds (default 5)"),
 	{ BUILTIN_OPTIONS_ROW_HELP },
 	{ BUILTIN_OPTIONS_ROW_VERSION },
