@@ -114,7 +114,7 @@ int all_to_all_fits(struct comm *comm, const struct job *job, const struct run_l
 
 static char *segment_memory(const struct all_to_all *exchange, unsigned to, size_t run)
 {
-	return (char *)(uintptr_t)run_memory(exchange->own_runs->runs[run]) +
+	return exchange->own_runs->runs[run]->memory +
 	       segment_begin(exchange->own_runs, exchange->cuts, to, run) *
 		       exchange->job->layout->resident_nbytes;
 }
@@ -240,7 +240,7 @@ static int begin_segment_send(const struct all_to_all *exchange, unsigned to, si
 	if (nbytes == 0)
 		return 0;
 	send->memory = segment_memory(exchange, to, i);
-	send->device_index = run_device_index(exchange->own_runs->runs[i]);
+	send->device_index = exchange->own_runs->runs[i]->device_index;
 	r = comm_send(exchange->comm, to, COMM_TAG_SEGMENTS, send->memory, nbytes, &send->transfer);
 	if (r == 0)
 		send->nbytes = nbytes;
@@ -327,11 +327,10 @@ static void discard_read_segments(const struct all_to_all *exchange, unsigned to
 				      exchange->job->layout->resident_nbytes;
 
 		if (nbytes > 0)
-			device_discard(
-				exchange->job
-					->devices[run_device_index(exchange->own_runs->runs[i])]
-					.device,
-				segment_memory(exchange, to, i), nbytes);
+			device_discard(exchange->job
+					       ->devices[exchange->own_runs->runs[i]->device_index]
+					       .device,
+				       segment_memory(exchange, to, i), nbytes);
 	}
 }
 

@@ -132,8 +132,8 @@ static int sample_resident_runs(struct resident_cuts *resident)
 
 		if (!run_is_resident(run))
 			continue;
-		resident->slices[(size_t)run_device_index(run) * resident->n_runs + i] =
-			(struct slice){ .elements = run_memory(run), .n = run->n_items };
+		resident->slices[(size_t)run->device_index * resident->n_runs + i] =
+			(struct slice){ .elements = run->memory, .n = run->n_items };
 		r = merge_queues_sample(&resident->queues, run, run->n_items / n_samples + 1);
 	}
 	return r < 0 ? r : merge_queues_wait(&resident->queues);
@@ -184,8 +184,7 @@ static int cut_resident_runs(struct resident_cuts *resident, const void *key, ui
 		const struct run *cut_run = resident->runs[i];
 
 		if (run_is_resident(cut_run))
-			ret_cuts[i] =
-				resident->cuts[(size_t)run_device_index(cut_run) * n_runs + i];
+			ret_cuts[i] = resident->cuts[(size_t)cut_run->device_index * n_runs + i];
 	}
 	return r;
 }

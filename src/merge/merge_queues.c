@@ -34,7 +34,7 @@ int merge_queues_open(const struct job *job, struct run *const *runs, uint32_t n
 	r = open_queue(job, job->merge_device, ret_queues);
 	for (uint32_t i = 0; i < n_runs && r == 0; i++)
 		if (run_is_resident(runs[i]))
-			r = open_queue(job, run_device_index(runs[i]), ret_queues);
+			r = open_queue(job, runs[i]->device_index, ret_queues);
 	return r;
 }
 
@@ -50,7 +50,7 @@ void merge_queues_close(struct merge_queues *queues)
 
 struct device_queue *merge_queues_get(const struct merge_queues *queues, const struct run *run)
 {
-	return queues->by_device[run_device_index(run)].queue;
+	return queues->by_device[run->device_index].queue;
 }
 
 int merge_queues_sample(const struct merge_queues *queues, struct run *run, uint64_t stride)

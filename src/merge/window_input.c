@@ -118,7 +118,7 @@ static int load_first_item(void *context, struct run *run, uint64_t block, void 
 {
 	struct window_input *windows = context;
 	const size_t item_nbytes = windows->job->layout->item_nbytes;
-	const char *memory = run_memory(run);
+	const char *memory = run->memory;
 	int r;
 
 	if (!memory)
@@ -200,7 +200,7 @@ static int open_staging(struct window_input *windows)
 /* A run is merged from where it is if this device can read that memory. */
 static struct run_input make_run_input(const struct job *job, struct run *run)
 {
-	const char *memory = run_memory(run);
+	const char *memory = run->memory;
 	const bool is_accessible = run_is_peer_accessible(job, run);
 
 	return (struct run_input){
@@ -661,7 +661,7 @@ static void count_peer_reads(const struct window_input *windows, const struct sl
 
 		if (input->peer_memory)
 			device_totals.staged_read_nbytes += nbytes;
-		else if (input->memory && run_device_index(input->run) != job->merge_device)
+		else if (input->memory && input->run->device_index != job->merge_device)
 			device_totals.peer_read_nbytes += nbytes;
 	}
 	stats_add_device(job->stats, job->devices[job->merge_device].stats_index, &device_totals);

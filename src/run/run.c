@@ -69,19 +69,9 @@ size_t runs_n_peer_accessible(const struct job *job, struct run *const *runs, si
 	return n_accessible;
 }
 
-const void *run_memory(const struct run *run)
-{
-	return run->ops->memory ? run->ops->memory(run) : NULL;
-}
-
-uint32_t run_device_index(const struct run *run)
-{
-	return run->ops->device_index(run);
-}
-
 bool run_is_peer_accessible(const struct job *job, const struct run *run)
 {
-	return run_is_resident(run) && job_can_access(job, run_device_index(run));
+	return run_is_resident(run) && job_can_access(job, run->device_index);
 }
 
 int run_sample(struct run *run, struct device_queue *queue, uint64_t stride)

@@ -27,7 +27,7 @@ struct run_bound {
 /*
  * A kind of run. Its functions implement those of the same name below; only its own file and run.c
  * know them. A kind is either in device memory, and slices of it are merged in place, or it is read
- * by blocks: `memory` or `read` is NULL.
+ * by blocks: `sample` or `read` is NULL.
  *
  * A subrun is of the same kind as its run: each knows where it begins in what it is a part of,
  * which for a whole run is at 0.
@@ -43,8 +43,6 @@ struct run_ops {
 	encoded_key_t (*first_key)(const struct run *run, uint64_t i);
 
 	/* In device memory; NULL for the others */
-	const void *(*memory)(const struct run *run);
-	uint32_t (*device_index)(const struct run *run);
 	int (*sample)(struct run *run, struct device_queue *queue, uint64_t stride);
 	void (*discard_slice)(struct run *run, const struct slice *slice);
 
@@ -82,6 +80,10 @@ struct run {
 	 * that spills sorted chunks does not count.)
 	 */
 	uint32_t level;
+
+	/* Of a resident run: its elements or items, and which of the job's devices has them. */
+	char *memory; /* NULL: another kind, which has to be read */
+	uint32_t device_index;
 };
 
 /* Blocks of `stride` items whose first keys are in memory. */
@@ -151,17 +153,11 @@ int run_open_subrun(const struct layout *layout, struct run *run, uint64_t begin
 
 static inline bool run_is_resident(const struct run *run)
 {
-	return run->ops->memory;
+	return run->ops->sample;
 }
 
 /* The file of a spilled run, which owns it; NULL of other runs and of subruns. */
 struct run_file *run_spilled_file(const struct run *run);
-
-/* The elements or items of a resident run; NULL of other runs, which have to be read. */
-const void *run_memory(const struct run *run);
-
-/* The device of a resident run, of the job's devices. */
-uint32_t run_device_index(const struct run *run);
 
 /* Can the job's merge device read a resident run where it is? Else the run is read or copied. */
 bool run_is_peer_accessible(const struct job *job, const struct run *run);

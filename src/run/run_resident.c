@@ -17,9 +17,7 @@ enum { DISCARD_NBYTES = 2 << 20, MIN_DISCARD_NBYTES = 256 << 10 };
 struct resident_run {
 	struct run run;
 	struct device *device;
-	uint32_t device_index;
 	const struct layout *layout;
-	char *memory;
 	void (*release)(void *owner);
 	void *owner;
 	uint64_t discard_nbytes;   /* given back in multiples of this */
@@ -57,16 +55,6 @@ static encoded_key_t resident_first_key(const struct run *run, uint64_t i)
 	return resident_const(run)->samples.first_keys[i];
 }
 
-static const void *resident_memory(const struct run *run)
-{
-	return resident_const(run)->memory;
-}
-
-static uint32_t resident_device_index(const struct run *run)
-{
-	return resident_const(run)->device_index;
-}
-
 static int resident_sample(struct run *run, struct device_queue *queue, uint64_t stride)
 {
 	struct resident_run *self = resident(run);
@@ -75,7 +63,7 @@ static int resident_sample(struct run *run, struct device_queue *queue, uint64_t
 	return r < 0 ? r :
 		       device_queue_sample(queue, &(struct sample_op){
 							  .layout = self->layout,
-							  .items = self->memory,
+							  .items = run->memory,
 							  .n = run->n_items,
 							  .stride = stride,
 							  .ret_keys = self->samples.first_keys,
@@ -89,15 +77,15 @@ static void resident_discard_slice(struct run *run, const struct slice *slice)
 	uint64_t merged_nbytes;
 
 	/* Another device merges a copy of its slices, which is not this memory. */
-	if (slice->n == 0 || (const char *)slice->elements < self->memory ||
-	    (const char *)slice->elements >= self->memory + nbytes)
+	if (slice->n == 0 || (const char *)slice->elements < run->memory ||
+	    (const char *)slice->elements >= run->memory + nbytes)
 		return;
-	merged_nbytes = (uint64_t)((const char *)slice->elements - self->memory) +
+	merged_nbytes = (uint64_t)((const char *)slice->elements - run->memory) +
 			slice->n * self->layout->resident_nbytes;
 	merged_nbytes -= merged_nbytes % self->discard_nbytes;
 	if (merged_nbytes <= self->discarded_nbytes)
 		return;
-	device_discard(self->device, self->memory + self->discarded_nbytes,
+	device_discard(self->device, run->memory + self->discarded_nbytes,
 		       merged_nbytes - self->discarded_nbytes);
 	self->discarded_nbytes = merged_nbytes;
 }
@@ -110,8 +98,6 @@ static const struct run_ops resident_run_ops = {
 	.open_subrun = resident_open_subrun,
 	.block_start = resident_block_start,
 	.first_key = resident_first_key,
-	.memory = resident_memory,
-	.device_index = resident_device_index,
 	.sample = resident_sample,
 	.discard_slice = resident_discard_slice,
 };
@@ -123,11 +109,12 @@ int run_open_resident(const struct job *job, struct resident_buffer buffer,
 
 	if (!self)
 		return fail(-ENOMEM, "no memory for a run");
-	*self = (struct resident_run){ .run = { .ops = &resident_run_ops, .n_items = buffer.n },
+	*self = (struct resident_run){ .run = { .ops = &resident_run_ops,
+						.n_items = buffer.n,
+						.memory = buffer.memory,
+						.device_index = buffer.device_index },
 				       .device = job->devices[buffer.device_index].device,
-				       .device_index = buffer.device_index,
 				       .layout = job->layout,
-				       .memory = buffer.memory,
 				       .release = release,
 				       .owner = owner,
 				       .discard_nbytes = DISCARD_NBYTES };
@@ -155,7 +142,7 @@ static int resident_open_subrun(const struct layout *layout, struct run *run, ui
 	*subrun = *resident(run);
 	subrun->run.n_items = end - begin;
 	subrun->run.n_blocks = 0;
-	subrun->memory += begin * subrun->layout->resident_nbytes;
+	subrun->run.memory += begin * subrun->layout->resident_nbytes;
 	subrun->release = NULL;
 	subrun->discard_nbytes =
 		subrun_discard_nbytes(subrun->run.n_items * subrun->layout->resident_nbytes);

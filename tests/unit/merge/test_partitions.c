@@ -143,7 +143,7 @@ static void peer_accessible_runs_are_merged_in_place(void **state)
 
 static encoded_key_t code_at(const struct run *run, uint64_t i)
 {
-	return element_get(run_memory(run), layout.element_nbytes, i);
+	return element_get(run->memory, layout.element_nbytes, i);
 }
 
 /* Check that partitions have the same length, and that no item lies in the wrong one. */

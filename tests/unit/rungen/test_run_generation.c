@@ -232,7 +232,7 @@ static void unused_tail_of_a_chunk_is_released(void **state)
 	assert_true(fixture_run_list.n > 1);
 	for (size_t i = 0; i < fixture_run_list.n; i++) {
 		const uint64_t nbytes = fixture_run_list.runs[i]->n_items * layout.resident_nbytes;
-		const char *remainder = (const char *)run_memory(fixture_run_list.runs[i]) + nbytes;
+		const char *remainder = (const char *)fixture_run_list.runs[i]->memory + nbytes;
 
 		assert_in_range(nbytes, 8, 1000 * layout.resident_nbytes);
 		assert_int_equal(find_discarded(remainder), job.plan.chunk_nbytes - nbytes);
@@ -339,7 +339,7 @@ static void check_balance(void)
 	size_t n[FIXTURE_MAX_DEVICES] = { 0 };
 
 	for (size_t i = 0; i < fixture_run_list.n; i++)
-		n[run_device_index(fixture_run_list.runs[i])]++;
+		n[fixture_run_list.runs[i]->device_index]++;
 	for (uint32_t i = 0; i < job.n_devices; i++)
 		assert_in_range(n[i], 1, job.plan.n_chunks / job.n_devices);
 }
