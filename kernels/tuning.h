@@ -5,7 +5,7 @@
  * elements each. ITEMS is odd, so that threads that store ITEMS adjacent elements use 32 different
  * banks.
  *
- * docs/benchmarks.md has the measurements behind these values. To build a variant for
+ * docs/performance-log.md has the measurements behind these values. To build a variant for
  * `gsort-bench-kernels`, define GSORT_TILE_4 and the other macros as "threads, items, blocks per
  * multiprocessor".
  */

@@ -11,7 +11,7 @@
 #if HAVE_CUDA
 /*
  * Starting CUDA takes as long as one CPU thread needs for this much input. Below that, AUTO uses
- * the CPU. Measurements: docs/benchmarks.md.
+ * the CPU. Measurements: docs/performance-log.md.
  */
 static const uint64_t min_cuda_nbytes_per_thread = UINT64_C(128) << 20;
 
