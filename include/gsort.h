@@ -14,8 +14,7 @@
  *		...				in order
  *	gsort_close(sort);
  *
- * Inputs: paths (gsort_add_input_path), open descriptors (gsort_add_input_fd) and records passed
- * to
+ * Inputs: paths (gsort_add_input_path), open descriptors (gsort_add_input_fd) and records of
  *	gsort_put(), in any combination. Equal records keep the order of their inputs. Records of
  *	gsort_put() are the last input.
  * Output: a path (gsort_set_output_path) or an open descriptor (gsort_set_output_fd). Without one
@@ -154,10 +153,9 @@ GSORT_API int gsort_finish(struct gsort *sort);
 
 /*
  * Read the next nbytes of the output, and wait for them. The output is records, the data of
- * --count,
- * --keys-only or --argsort, or a zstd stream with --zstd. *ret_nbytes is less than nbytes only at
- * the end, and then 0. It is not set on errors. The output is valid only when the end is reached
- * without an error, because the last checks happen there. -EINVAL after gsort_put() without
+ * --count, --keys-only or --argsort, or a zstd stream with --zstd. *ret_nbytes is less than nbytes
+ * only at the end, and then 0. It is not set on errors. The output is valid only when the end is
+ * reached without an error, because the last checks happen there. -EINVAL after gsort_put() without
  * gsort_finish().
  */
 GSORT_API int gsort_get(struct gsort *sort, void *buffer, size_t nbytes, size_t *ret_nbytes);

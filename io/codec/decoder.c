@@ -129,9 +129,8 @@ static int fail_window(const struct decoder *decoder, uint64_t window_nbytes)
 	const int window_log = ceil_log2(window_nbytes);
 
 	return fail(-E2BIG,
-		    "%s: not enough memory for a frame with a window of more than %" PRIu64
-		    " MiB; decompress it first with zstd -dc --long=%d, or use -S of at least "
-		    "%" PRIu64 "M",
+		    "%s: no memory for a window of more than %" PRIu64
+		    " MiB; use zstd -dc --long=%d, or -S of at least %" PRIu64 "M",
 		    decoder->name, decoder->max_window_nbytes >> 20, window_log,
 		    ((UINT64_C(1) << window_log) >> 20) * DECODER_UNPLANNED_WINDOW_DIVISOR);
 }

@@ -262,7 +262,7 @@ static int parse_type(const struct parser *parser, const char *type, struct fiel
 	unsigned long n;
 
 	if (type[1] == 'O')
-		return refuse_with(parser, "of Python objects, which have no fixed size");
+		return refuse_with(parser, "of Python objects (no fixed size)");
 	field->n = 1;
 	if (strchr("mM", type[1]) && !is_time_unit(type + strcspn(type, "[")))
 		return refuse(parser, "of type '%.40s' with an invalid unit", type);
@@ -271,7 +271,7 @@ static int parse_type(const struct parser *parser, const char *type, struct fiel
 		return 0;
 	}
 	if (!parse_number(type, &n) || !strchr("SVUfc", type[1]))
-		return refuse(parser, "of type '%.40s', which is not supported", type);
+		return refuse(parser, "of unsupported type '%.40s'", type);
 	if (type[1] == 'U' && n > 0)
 		set_unicode_field(type, n, field);
 	else
@@ -595,11 +595,11 @@ static int parse_type_string(struct parser *parser, const char *text, struct ite
 	if (r < 0)
 		return r;
 	if (order && text == before_count && is_byte_order(*text))
-		return refuse(parser, "of type '%c%.40s', which is not supported", order, text);
+		return refuse(parser, "of unsupported type '%c%.40s'", order, text);
 	for (n = strlen(text); n > 0 && text[n - 1] == ' ';)
 		n--;
 	if (n + 1 >= sizeof raw_type)
-		return refuse(parser, "of type '%.40s...', which is not supported", text);
+		return refuse(parser, "of unsupported type '%.40s...'", text);
 	if (order && !is_byte_order(*text))
 		snprintf(raw_type, sizeof raw_type, "%c%.*s", order, (int)n, text);
 	else
@@ -798,7 +798,7 @@ static int parse_root_item(struct parser *parser)
 		return r;
 	parser->is_structure = item.is_structure;
 	if (item.shape.n_dims)
-		return refuse(parser, "with arrays as items, which numpy cannot load");
+		return refuse(parser, "with arrays as items (numpy cannot load them)");
 	return end_item(parser, &field_path, &item);
 }
 
@@ -889,7 +889,7 @@ static int make_column_field(struct parser *parser, uint64_t n)
 	const struct field item = parser->item.n ? parser->item.fields[0] : (struct field){ 0 };
 
 	if (parser->is_structure)
-		return refuse(parser, "with rows of structures, which are not supported");
+		return refuse(parser, "with rows of structures (not supported)");
 	fields->has_columns = true;
 	fields->n_per_column = item.n;
 	return schema_add_field(fields, (struct field){ .name = (char *)"",
@@ -915,7 +915,7 @@ static int measure_record(const struct parser *parser, uint64_t *ret_n_items, ui
 	if (nbytes == 0)
 		return refuse_with(parser, "with records of no bytes");
 	if (!parser->is_structure && parser->item.fields[0].is_opaque)
-		return refuse(parser, "of type %.60s, which is not supported",
+		return refuse(parser, "of unsupported type %.60s",
 			      parser->item.fields[0].type_text);
 	*ret_n_items = n_items;
 	*ret_nbytes = nbytes;

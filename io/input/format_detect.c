@@ -277,10 +277,11 @@ static int refuse_npy(const struct format_view *view, const struct format_rules 
 			    "; omit --skip-bytes to read the header",
 			    name, nbytes, rules->skip_nbytes);
 	if (rules->output_differs)
-		return fail(-EINVAL,
-			    "%s: is a .npy file, whose header does not fit the output; omit "
-			    "--skip-bytes to read the header",
-			    name);
+		return fail(
+			-EINVAL,
+			"%s: .npy header does not fit the output; omit --skip-bytes to read the "
+			"header",
+			name);
 	return fail(-EINVAL,
 		    "%s: is a .npy file; omit --skip-bytes to read the header, or use -t for the "
 		    "data behind it",

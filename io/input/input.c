@@ -266,8 +266,8 @@ static int finish_current(struct input *input, const unsigned char *end, size_t 
 	/* Whole records have been returned already. */
 	if (trailer_nbytes >= input->framing.record_nbytes)
 		r = fail(-EINVAL,
-			 "%s: ends with %zu bytes that are no records; such part files cannot be "
-			 "read together with a pipe or a compressed file without an index",
+			 "%s: %zu bytes after the last record; such part files cannot be read "
+			 "with a pipe or a compressed file without an index",
 			 entry->source.name, trailer_nbytes);
 	else if (trailer_nbytes && entry->source.is_stream &&
 		 input->framing.partial == PARTIAL_KEEP) {

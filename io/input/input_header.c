@@ -163,11 +163,11 @@ int input_check_count(const struct input *input, const struct input_source *entr
 	if (!is_truncated && expected_nbytes == nbytes)
 		return 0;
 	return fail(-EINVAL,
-		    "%s: has %" PRIu64 " bytes behind its header, which declares %" PRIu64
+		    "%s: %" PRIu64 " bytes after a header that declares %" PRIu64
 		    " records of %" PRIu64 " bytes: %s",
 		    entry->source.name, nbytes, entry->declared_n_records, record_nbytes,
-		    is_truncated ? "it is truncated, or incomplete" :
-				   "it is followed by other data, or by another file");
+		    is_truncated ? "truncated or incomplete" :
+				   "followed by other data or another file");
 }
 
 /* --- which bytes are records --- */

@@ -553,8 +553,7 @@ int source_probe(struct source_table *table, struct source *source)
 		return probe_directory(table, source);
 	if (is_message_socket(source, &status))
 		return fail(-ENOTSUP,
-			    "%s: is a socket of messages, which would be cut; use a stream or a "
-			    "pipe",
+			    "%s: message sockets are not supported; use a stream socket or a pipe",
 			    source->name);
 	source->identity = file_id_from_stat(&status);
 	source->state = file_state_from_stat(&status);
@@ -828,7 +827,7 @@ int source_check_state(const struct source *source)
 	new_state = file_state_from_stat(&status);
 	if (file_state_is_unchanged(&source->state, &new_state))
 		return 0;
-	return fail(-EBUSY, "%s: changed after it was read; try again when nobody writes to it",
+	return fail(-EBUSY, "%s: changed after it was read; retry when no process writes to it",
 		    source->name);
 }
 

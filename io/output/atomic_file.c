@@ -55,8 +55,8 @@ static int check_sticky(const struct atomic_target *target)
 	    user == target->old_status.st_uid)
 		return 0;
 	return fail(-EPERM,
-		    "%s: belongs to another user, and in its directory, which is sticky as /tmp "
-		    "is, only owners may replace files; write to another file",
+		    "%s: belongs to another user in a sticky directory such as /tmp; write to "
+		    "another file",
 		    target->path);
 }
 
@@ -102,8 +102,8 @@ static int check_rename_constraints(const struct atomic_target *target)
 			    target->path);
 	if (old_file.mount_id && directory.mount_id && old_file.mount_id != directory.mount_id)
 		return fail(-EBUSY,
-			    "%s: is a mount point and cannot be replaced; write to another file, "
-			    "or, if it is no input, by > FILE",
+			    "%s: mount point cannot be replaced; write to another file, or with > "
+			    "FILE if it is no input",
 			    target->path);
 	return 0;
 }
@@ -224,10 +224,11 @@ static int check_same_path(const struct atomic_target *target)
 		if (r > 0)
 			return 0;
 	}
-	return fail(-EBUSY,
-		    "%s: leads elsewhere than when the sort began, because a link or a directory "
-		    "was changed; the file there is kept",
-		    target->path);
+	return fail(
+		-EBUSY,
+		"%s: a link or directory in this path changed during the sort; the file there is "
+		"kept",
+		target->path);
 }
 
 /* Check the path as given, through links, and the name that will be replaced. */
@@ -554,10 +555,11 @@ int atomic_file_open(const struct syscalls *calls, const char *path, const struc
 	}
 	atomic_file_close(atomic_file);
 	if (joins)
-		return fail(r,
-			    "%s: cannot open %s, which another rank has created in the same "
-			    "directory: %m; all ranks must see the same directory",
-			    path, params->name);
+		return fail(
+			r,
+			"%s: cannot open %s of another rank in its directory: %m; all ranks must "
+			"see the same directory",
+			path, params->name);
 	return fail(r, "%s: cannot create a temporary file in the same directory: %m", path);
 }
 

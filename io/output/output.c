@@ -815,9 +815,7 @@ int output_read_at(struct output *output, uint64_t offset, void *buffer, size_t 
 	if (r == -EBADF) /* `> file` is open for writing only */
 		return -ESPIPE;
 	if (r == -ENODATA)
-		return fail(r,
-			    "%s: ends before byte %" PRIu64
-			    ", which was written: truncated by another process",
+		return fail(r, "%s: truncated by another process: ends before byte %" PRIu64,
 			    output->name, output->base + offset + nbytes);
 	return r < 0 ? fail(r, "%s: read of %zu bytes at %" PRIu64 ": %m", output->name, nbytes,
 			    output->base + offset) :

@@ -102,8 +102,8 @@ static int alloc_part_files(const struct syscalls *calls, const char *path, uint
 static int fail_foreign(const struct part_files *files, const char *name)
 {
 	return fail(-EEXIST,
-		    "%s: has %s in it, which no part manifest names; rename the directory, or "
-		    "choose another name",
+		    "%s: contains %s, not in a part manifest; rename the directory, or choose "
+		    "another name",
 		    files->path, name);
 }
 
@@ -144,10 +144,11 @@ static int record_old_file(const struct file *directory, const char *name, void 
 	if (!S_ISREG(status.st_mode))
 		return fail_foreign(files, name);
 	if (part && part->nbytes != (uint64_t)status.st_size)
-		return fail(-EEXIST,
-			    "%s: %s in it has %jd bytes, not the %" PRIu64
-			    " of its part manifest; rename the directory, or choose another name",
-			    files->path, name, (intmax_t)status.st_size, part->nbytes);
+		return fail(
+			-EEXIST,
+			"%s: %s has %jd bytes, not %" PRIu64
+			" as in the part manifest; rename the directory, or choose another name",
+			files->path, name, (intmax_t)status.st_size, part->nbytes);
 	*old_file = (struct old_file){ strdup(name), file_id_from_stat(&status),
 				       file_state_from_stat(&status) };
 	if (!old_file->name)
@@ -228,10 +229,11 @@ static int check_target(const struct part_files *files)
 		state = file_state_from_stat(&status);
 		if (!file_id_equal(file_id_from_stat(&status), old->identity) ||
 		    !file_state_is_unchanged(&old->state, &state))
-			return fail(-EBUSY,
-				    "%s: %s in it has changed during the sort, so the directory is "
-				    "kept; sort again when no process writes to it",
-				    files->path, old->name);
+			return fail(
+				-EBUSY,
+				"%s: %s changed during the sort; directory kept; sort again when "
+				"no process writes to it",
+				files->path, old->name);
 	}
 	return 0;
 }
@@ -319,10 +321,11 @@ int part_files_open_existing(const struct syscalls *calls, const char *path, uin
 	}
 	if (r < 0) {
 		part_files_close(files, true);
-		return fail(r,
-			    "%s: cannot open %s, which another rank has created beside it: %m; all "
-			    "ranks must see the same directory",
-			    path, temp_name);
+		return fail(
+			r,
+			"%s: cannot open %s of another rank in its directory: %m; all ranks must "
+			"see the same directory",
+			path, temp_name);
 	}
 	*ret_files = files;
 	return 0;

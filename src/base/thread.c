@@ -82,7 +82,7 @@ static const struct thread_limit {
  */
 const char *thread_format_limits(int r, char text[static THREAD_LIMITS_NBYTES])
 {
-	const char *separator = "; what limits it is mostly";
+	const char *separator = "; likely limits:";
 	size_t n = 0;
 
 	text[0] = '\0';
@@ -93,14 +93,14 @@ const char *thread_format_limits(int r, char text[static THREAD_LIMITS_NBYTES])
 
 		if (getrlimit(limits[i].resource, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
 			continue;
-		n += (size_t)snprintf(text + n, THREAD_LIMITS_NBYTES - n, "%s %s, which is %ju",
-				      separator, limits[i].name,
+		n += (size_t)snprintf(text + n, THREAD_LIMITS_NBYTES - n, "%s %s (%ju)", separator,
+				      limits[i].name,
 				      (uintmax_t)limit.rlim_cur / limits[i].unit_nbytes);
 		separator = ", or";
 	}
 	if (n == 0)
 		snprintf(text, THREAD_LIMITS_NBYTES,
-			 "; what limits it is the system's, or a container's, number of processes");
+			 "; likely limit: number of processes of the system or container");
 	return text;
 }
 

@@ -158,8 +158,8 @@ static int resume_modified(struct checkpoint *checkpoint, const struct fingerpri
 	if (input_has_file(checkpoint->input, (struct file_id){ done->device, done->inode }) &&
 	    (spec->n_inputs > 1 || spec->count || spec->keys_only || spec->argsort))
 		return fail(-EINVAL,
-			    "%s: the sort was complete, but its output %s, which is also an input, "
-			    "has changed since; %s",
+			    "%s: the sort was complete, but its output and input %s has changed "
+			    "since; %s",
 			    checkpoint->dir.path, spec->output_path, format_advice("it").text);
 	return restart_from_scratch(checkpoint, current,
 				    "the sort was complete, but its output has changed since");
@@ -320,7 +320,7 @@ int checkpoint_open(const struct syscalls *io, const struct sort_spec *spec,
 		return r;
 	checkpoint = calloc(1, sizeof *checkpoint);
 	if (!checkpoint)
-		return fail(-ENOMEM, "--checkpoint: no memory for what it knows: %m");
+		return fail(-ENOMEM, "--checkpoint: no memory for its state: %m");
 	checkpoint->spec = spec;
 	checkpoint->layout = layout;
 	checkpoint->input = input;

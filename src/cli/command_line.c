@@ -19,13 +19,12 @@ static const char standard_output_path[] = "/dev/fd/1";
 
 static const struct cli_program default_program = {
 	.name = GSORT_PROGRAM,
-	.usage =
-		"Usage: " GSORT_PROGRAM " [OPTION]... [FILE]...\n"
-		"Sort fixed-size binary records, in files larger than memory.\n"
-		"\n"
-		"Several files are sorted together. Without FILE, or when FILE is -, standard\n"
-		"input is read. Without -o, standard output is written, unless it is a terminal.\n"
-		"With --lines, lines of text are sorted as sort(1) does: see --lines --help.\n",
+	.usage = "Usage: " GSORT_PROGRAM " [OPTION]... [FILE]...\n"
+		 "Sort fixed-size binary records, in files larger than memory.\n"
+		 "\n"
+		 "Several files are sorted together. Without FILE, or when FILE is -, standard\n"
+		 "input is read. Without -o, standard output is written, unless it is a terminal.\n"
+		 "With --lines, lines of text are sorted as sort(1) does: see --lines --help.\n",
 	.get_option = gsort_get_option,
 	.get_word = gsort_get_option_word,
 };
@@ -79,7 +78,7 @@ const struct unsupported_option unsupported_options[] = {
 	  NULL },
 	{ "random-source", 0, "random order is not supported", NULL },
 	{ "field-separator", 0, NO_TEXT "; use -k OFFSET:TYPE for each key", NULL },
-	{ "zero-terminated", 'z', NO_TEXT "; their size is that of -t or -R", NULL },
+	{ "zero-terminated", 'z', NO_TEXT "; -t or -R set their size", NULL },
 	{ "compress-program", 0, "use --temp-compress", NULL },
 	{ "key", 'k', NO_TEXT "; use OFFSET:TYPE, and repeat -k for each key", is_text_key },
 	{ "type", 't', NO_TEXT "; -t is the type, and -k OFFSET:TYPE a key", is_separator },

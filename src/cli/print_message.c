@@ -9,7 +9,7 @@
 
 #include "config.h"
 
-/* Of a message with a word of the command line, and of that when each byte is escaped. */
+/* A message with a word of the command line, and the same message with each byte escaped. */
 enum { TEXT_NBYTES = 9216, LINE_NBYTES = 5 * TEXT_NBYTES + 8 };
 
 void cli_message(enum gsort_severity kind, const char *text)

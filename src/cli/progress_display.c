@@ -31,7 +31,7 @@ struct progress_display {
 
 	atomic_bool stopping;
 
-	/* The thread's own; after it has ended, progress_display_close()'s. */
+	/* Used by the thread, and by progress_display_close() after the thread has ended. */
 	bool is_line_shown; /* on the terminal */
 };
 
@@ -118,8 +118,8 @@ int progress_display_open(enum progress_mode mode, progress_query *query, void *
 	r = process_start_thread(progress_display_run, display, &display->thread);
 	if (r < 0) {
 		free(display);
-		return cli_error(r, "cannot start the thread that shows progress: %m%s",
-				 r == -EAGAIN ? "; what limits it is mostly ulimit -u, or -v" : "");
+		return cli_error(r, "cannot start the progress thread: %m%s",
+				 r == -EAGAIN ? "; likely limits: ulimit -u, -v" : "");
 	}
 	*ret_display = display;
 	return 0;

@@ -74,8 +74,8 @@ static int check_outside_split(const struct options *options, const char *name, 
 	path_identity_free(&directory);
 	if (r < 0)
 		return fail(r, "%s: %m", path);
-	return r ? fail(-EINVAL, "%s '%s' is in the directory '%s', which is the output; %s", name,
-			path, options_output_path(options), advice) :
+	return r ? fail(-EINVAL, "%s '%s' is in the output directory '%s'; %s", name, path,
+			options_output_path(options), advice) :
 		   0;
 }
 
@@ -194,11 +194,11 @@ static int check_reports_outside_checkpoint(const struct options *options,
 	get_report_options(options, reports);
 	for (size_t i = 0; i < N_REPORT_OPTIONS; i++)
 		if (reports[i].path && is_in_directory(reports[i].path, directory) > 0)
-			return fail(
-				-EINVAL,
-				"%s '%s' is in the checkpoint directory '%s', which is removed; "
-				"use another directory",
-				reports[i].name, reports[i].path, options->spec.checkpoint_path);
+			return fail(-EINVAL,
+				    "%s '%s' is in the checkpoint directory '%s'; use another "
+				    "directory",
+				    reports[i].name, reports[i].path,
+				    options->spec.checkpoint_path);
 	return 0;
 }
 

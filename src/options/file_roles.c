@@ -89,7 +89,7 @@ static int check_pair(const struct file_role *a, const struct file_role *b)
 	if (is_read(a) && is_read(b))
 		return fail(-EINVAL,
 			    ROLE_FORMAT " and " ROLE_FORMAT
-					" are the same %s, which can be read only once",
+					" are the same %s; it can be read only once",
 			    ROLE_ARGUMENTS(a), ROLE_ARGUMENTS(b), file_noun(mode));
 	return fail(-EINVAL,
 		    ROLE_FORMAT " and " ROLE_FORMAT " are the same %s; use another one for %s",

@@ -13,10 +13,13 @@
 #include "io/input/input.h"
 #include "src/base/diagnostics.h"
 
-/* A device that never ends is no list, and is not read until all memory is full. */
+/* The maximum length of a list. A device that never ends must not fill the memory. */
 enum { FILES0_MAX_NBYTES = 256 << 20 };
 
-/* Of a pipe that is written to in packets, nothing shorter than one must be read (file.h). */
+/*
+ * The minimum room for a read. A pipe may be in packet mode, and must not be read in shorter pieces
+ * (file.h).
+ */
 enum { FILES0_MIN_READ_NBYTES = 64 << 10 };
 
 static size_t count_ends(const char *text, size_t nbytes)
@@ -29,8 +32,8 @@ static size_t count_ends(const char *text, size_t nbytes)
 }
 
 /*
- * All of the file, with a NUL added. getdelim() with a delimiter per name would copy each name
- * once more. Names that have no room are only counted.
+ * Read the whole file, and append a NUL. getdelim() would copy each name once more. Names beyond
+ * memory_nbytes are counted, but not kept.
  */
 static int read_name_list(int fd, const char *path, uint64_t memory_nbytes, char **ret_text,
 			  size_t *ret_nbytes)
@@ -68,8 +71,8 @@ static int read_name_list(int fd, const char *path, uint64_t memory_nbytes, char
 	}
 	if (n > 0) {
 		free(text);
-		return fail(-EFBIG, "%s: is longer than %d MiB: this is no list of file names",
-			    path, FILES0_MAX_NBYTES >> 20);
+		return fail(-EFBIG, "%s: longer than %d MiB; not a list of file names", path,
+			    FILES0_MAX_NBYTES >> 20);
 	}
 	if (!input_names_fit(memory_nbytes, n_names, n_read)) {
 		free(text);
@@ -97,15 +100,18 @@ static int split_names(const char *path, const char *text, const char **names, s
 			return fail(-EINVAL, "%s: file name %zu is empty", path, i + 1);
 		if (!strcmp(path, "-") && !strcmp(text, "-"))
 			return fail(-EINVAL,
-				    "--files0-from: file name %zu is '-', but standard input is "
-				    "where the names come from",
+				    "--files0-from: file name %zu is '-', but the list itself is "
+				    "standard input",
 				    i + 1);
 		names[i] = text;
 	}
 	return 0;
 }
 
-/* What "find" writes without -print0, or "ls": lines. A name can have newlines, if it is one. */
+/*
+ * Return whether the text is lines, as "find" without -print0 and "ls" write them. A single name
+ * may contain newlines if it exists.
+ */
 static bool is_newline_separated(const char *text, size_t nbytes)
 {
 	return strlen(text) == nbytes && strchr(text, '\n') && access(text, F_OK) < 0;
@@ -128,13 +134,13 @@ int files0_read(const char *path, uint64_t memory_nbytes, const char ***ret_path
 		goto out;
 	n = count_names(text, nbytes);
 	if (n == 0) {
-		r = fail(-EINVAL, "--files0-from: %s: there are no file names in it", path);
+		r = fail(-EINVAL, "--files0-from: %s: contains no file names", path);
 		goto out;
 	}
 	if (is_newline_separated(text, nbytes)) {
 		r = fail(-EINVAL,
-			 "--files0-from: %s: its names are ended by newlines, not by NULs: write "
-			 "it with find -print0, or pass it through tr '\\n' '\\0'",
+			 "--files0-from: %s: names end with newlines, not NULs; use find -print0 "
+			 "or tr '\\n' '\\0'",
 			 path);
 		goto out;
 	}

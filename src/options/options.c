@@ -305,7 +305,7 @@ static const struct option_choice shared_memory_modes[] = { { "auto", false },
 
 #define MEMBER(member) OPTION_MEMBER(struct options, member)
 
-_Static_assert(DEFAULT_ZSTD_LEVEL == 3, "what the row of --zstd says");
+_Static_assert(DEFAULT_ZSTD_LEVEL == 3, "the default in the row of --zstd");
 
 static const struct option_spec specs[] = {
 	{ RECORD_OPTIONS_ROW_TYPE, .section = "Records and keys", MEMBER(record) },
@@ -387,10 +387,11 @@ static const struct option_spec specs[] = {
 	  .default_value = "3", .parse = parse_zstd, MEMBER(spec.zstd_level) },
 
 	{ "buffer-size", 'S', "SIZE",
-	  "limit host memory for data; default: half of what is available to this process",
+	  "limit host memory for data; default: half of the memory available to this process",
 	  .section = "Resources (SIZE: number and b, K (default), M, G, T or %)",
 	  .parse = option_parse_size, MEMBER(spec.memory_nbytes) },
-	{ "device-memory", 0, "SIZE", "limit the memory on each GPU; default: 90 % of what is free",
+	{ "device-memory", 0, "SIZE",
+	  "limit the memory on each GPU; default: 90 % of its free memory",
 	  .parse = option_parse_size, MEMBER(spec.device_memory_nbytes) },
 	{ "temporary-directory", 'T', "DIR",
 	  "store spilled runs in DIR; repeat to use several directories; default $TMPDIR, else "

@@ -139,7 +139,7 @@ int temp_space_recheck(const struct job *job)
 	if (r < 0 || job->plan.temp_nbytes <= available_nbytes)
 		return r;
 	return fail_no_temp_space(job, job->temp_space.spec, available_nbytes,
-				  ", since what is spilled does not shrink");
+				  ", since spilled data does not shrink");
 }
 
 /* --- The page cache --- */

@@ -107,9 +107,8 @@ static int derive_keys(const struct sort_spec *spec, const struct schema *fields
 		return resolve_key_offsets(spec, fields, name, ret_keys);
 	case RECORD_SPEC_FIELDS:
 		return fail(-EINVAL,
-			    "%s: its header says what a record consists of; leave out what is said "
-			    "of it, or take what is behind the header for plain records: "
-			    "--skip-bytes=%" PRIu64 " and -t, or -R and -k",
+			    "%s: records are defined by its header; omit -t, -R and -k, or use "
+			    "--skip-bytes=%" PRIu64 " with -t, or -R and -k, for plain records",
 			    name, fields->header_nbytes);
 	default: /* also RECORD_SPEC_SIZE, if the size is right */
 		return schema_resolve_keys(fields, spec->key_requests, spec->n_key_requests, name,

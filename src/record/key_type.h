@@ -69,8 +69,8 @@ void keys_format(const struct key *keys, uint32_t n, uint64_t record_nbytes,
 
 /* The end of a message about an unknown type. */
 #define KEY_TYPES_HINT                                                                             \
-	"use u8, u16, u24 ... u128, i8 ... i128, f16, f32, f64, bf16, c64, c128, t64, bool, each " \
-	"with le or be after it if need be, or bN for N bytes"
+	"use u8, u16, u24 ... u128, i8 ... i128, f16, f32, f64, bf16, c64, c128, t64, bool, bN; "  \
+	"append le or be for the byte order"
 
 /* Write a type that the user may have meant by `typo`. Returns false if none is close. */
 bool key_suggest_type(const char *typo, char text[static KEY_TYPE_NBYTES]);

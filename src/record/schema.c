@@ -156,11 +156,10 @@ static int fail_mismatch(const struct resolve_context *context, const char *prob
 	const struct schema *schema = context->schema;
 
 	if (schema->from_file)
-		return fail(
-			-EINVAL,
-			"%s: %s; leave out what is said of it, or take what is behind the header "
-			"for plain records: --skip-bytes=%" PRIu64 " and -t, or -R and -k",
-			context->name, problem, schema->header_nbytes);
+		return fail(-EINVAL,
+			    "%s: %s; omit -t, -R and -k, or use --skip-bytes=%" PRIu64
+			    " with -t, or -R and -k, for plain records",
+			    context->name, problem, schema->header_nbytes);
 	return fail(-EINVAL, "%s: %s", context->name, problem);
 }
 
@@ -230,16 +229,15 @@ static int fail_ambiguous(const struct resolve_context *context, const char *tex
 
 	key_format_type(&field->key, type);
 	return fail(-EINVAL,
-		    "%s: %s can mean more than one key here: give the one that is meant by its "
-		    "place and type, such as %" PRIu64 ":%s for the field %s",
+		    "%s: %s is ambiguous; give the offset and type of the key, such as %" PRIu64
+		    ":%s for field %s",
 		    context->name, text, field->key.offset, type, field->name);
 }
 
 static int fail_opaque(const struct resolve_context *context, const struct field *field)
 {
 	return fail(-EINVAL,
-		    "%s: field %s is of type %.100s, which " GSORT_PROGRAM
-		    " does not sort by; name others by -k",
+		    "%s: field %s has type %.100s, not supported as a key; name other fields by -k",
 		    context->name, field->name, field->type_text);
 }
 
@@ -392,7 +390,7 @@ int schema_check_key(const struct schema *schema, const char *name, struct key *
 		if (strcmp(key_type, field_type) == 0)
 			snprintf(problem, sizeof problem,
 				 "has %.100s of type %s from byte %" PRIu64
-				 " on, none of which begins at byte %" PRIu64,
+				 " on, but none begins at byte %" PRIu64,
 				 *field->name ? field->name : "items", field_type,
 				 field->key.offset, key->offset);
 		else

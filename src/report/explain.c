@@ -725,13 +725,12 @@ static void report_layout(const struct layout *layout)
 		debug_line("record: %" PRIu64
 			   " bytes, sorted as an encoded key in an element of %" PRIu32 " bytes%s",
 			   nbytes, layout->element_nbytes,
-			   key_encoding_is_identity(&layout->encoding) ?
-				   ", which is the record itself" :
-				   "");
+			   key_encoding_is_identity(&layout->encoding) ? " (the record itself)" :
+									 "");
 	else if (layout_needs_refining(layout))
-		debug_line("record: %" PRIu64 " bytes, sorted as the first %" PRIu32
-			   " bytes of its encoded key of %" PRIu32
-			   ", the rest where these are equal, in an element of %" PRIu32 " bytes",
+		debug_line("record: %" PRIu64 " bytes, sorted as the first %" PRIu32 " of %" PRIu32
+			   " bytes of its encoded key, then the others, in an element of %" PRIu32
+			   " bytes",
 			   nbytes, layout_prefix_nbytes(layout), layout->record_keys.key_nbytes,
 			   layout->element_nbytes);
 	else

@@ -286,12 +286,10 @@ int run_list_check_index_space(const struct run_list *list, const struct plan *p
 	if (n_blocks <= plan->max_stored_blocks)
 		return 0;
 	size_format(plan->memory_nbytes, memory_text);
-	return fail(
-		-E2BIG,
-		"%s of memory are too little for so long a pipe: %" PRIu64
-		" blocks of runs are stored, and what is known of each has no room any more; use "
-		"an -S that is twice as large, or a file",
-		memory_text, n_blocks);
+	return fail(-E2BIG,
+		    "-S: %s is too little for the index of a pipe of this length (%" PRIu64
+		    " blocks); use twice as much, or a file",
+		    memory_text, n_blocks);
 }
 
 void run_list_free(struct run_list *list)

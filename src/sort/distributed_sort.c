@@ -112,10 +112,9 @@ static int check_output(const struct sort_spec *spec)
 int distributed_check_spec(const struct sort_spec *spec)
 {
 	if (spec->zstd_level && spec->partial == PARTIAL_KEEP)
-		return fail(
-			-EINVAL,
-			"several ranks cannot append an incomplete last record to a compressed "
-			"output; use --partial=drop or error, or an output that is not compressed");
+		return fail(-EINVAL,
+			    "several ranks cannot append an incomplete record to a compressed "
+			    "output; use another --partial, or do not compress");
 	for (size_t i = 0; i < spec->n_inputs; i++)
 		if (strcmp(spec->inputs[i], "-") == 0)
 			return fail(-EINVAL, "standard input is not possible with several ranks");
@@ -161,18 +160,16 @@ static int report_spec_difference(const void *context,
 	if (difference->input_path)
 		return fail(
 			-EINVAL,
-			"%s: differs from the file of rank 0, on %s: here '%s', there '%s'; all "
-			"ranks must see the same inputs",
+			"%s: differs from the file of rank 0 on %s: '%s', there '%s'; all ranks "
+			"must see the same inputs",
 			difference->input_path, host, difference->value, difference->saved_value);
 	if (difference->is_output_location)
-		return fail(
-			-EINVAL,
-			"%s: is in a different directory than that of rank 0, on %s: here '%s', "
-			"there '%s'; all ranks must see the same directory",
-			spec->output_path, host, difference->value, difference->saved_value);
+		return fail(-EINVAL,
+			    "%s: directory differs from rank 0 on %s: '%s', there '%s'; all ranks "
+			    "must see the same directory",
+			    spec->output_path, host, difference->value, difference->saved_value);
 	return fail(-EINVAL,
-		    "%s differs from that of rank 0, on %s: here '%s', there '%s'; all ranks must "
-		    "sort the same",
+		    "%s differs from rank 0 on %s: '%s', there '%s'; all ranks must sort the same",
 		    difference->name, host, difference->value, difference->saved_value);
 }
 

@@ -194,8 +194,8 @@ static int fail_checkpoint_blocks(const struct job *job, const struct sort_spec 
 	size_format(job->plan_request.min_block_nbytes, block);
 	return fail(
 		-E2BIG,
-		"%s of memory, plus %d MiB, is too little to resume this checkpoint, whose runs "
-		"have blocks of %s; use -S of at least %" PRIu64 "M",
+		"%s of memory, plus %d MiB, is too little to resume this checkpoint with blocks "
+		"of %s; use -S of at least %" PRIu64 "M",
 		available, PLAN_OVERHEAD_NBYTES >> 20, block, find_sufficient_mib(job, spec));
 }
 
@@ -281,8 +281,8 @@ static void warn_memory(const struct job *job, const struct sort_spec *spec)
 	size_format_up(estimate.needed_nbytes, needed);
 	size_format_down(estimate.allowed_nbytes, allowed);
 	if (estimate.temp_dir)
-		warn("%s: temporary files are kept in memory: with -S up to %s are needed, and %s "
-		     "may be used; use another -T or a smaller -S",
+		warn("%s: temporary files count as memory: up to %s with -S, %s allowed; use "
+		     "another -T or a smaller -S",
 		     estimate.temp_dir, needed, allowed);
 	else
 		warn("-S: the sort may need %s, but the limits of this process allow %s; "

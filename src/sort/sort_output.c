@@ -126,10 +126,9 @@ static int check_replaced_input(const struct sort_output *out, const struct outp
 		return fail(-EINVAL, "%s: is both an input and the output; name a file with -o",
 			    output_name(output));
 	if (out->spec->n_shards)
-		return fail(
-			-EINVAL,
-			"%s: is an input, of which only a shard would be left; use another output",
-			output_name(output));
+		return fail(-EINVAL,
+			    "%s: output of a shard would replace an input; use another output",
+			    output_name(output));
 	if (nbytes == 0)
 		return 0;
 	return fail(-EINVAL,
@@ -371,8 +370,8 @@ static void warn_ambiguous_format(const struct sort_output *out, const struct ou
 	if (input_fields(out->job->input)) /* an .npy file is recognised correctly */
 		return;
 	if (format_detect(&view, &rules, &format) == 0 && format)
-		warn("%s: would be recognised as %s; read it with --format=raw",
-		     output_name(output), format_name(format));
+		warn("%s: looks like %s; read it with --format=raw", output_name(output),
+		     format_name(format));
 }
 
 void sort_output_add_io_stats(struct sort_output *out)

@@ -170,7 +170,7 @@ static int verify_file_framing(const struct sort_output *out, uint32_t i, bool *
 
 int sort_output_fail_verify(const char *name)
 {
-	return fail(-EIO, "%s: data read back differs from what was written; not committed", name);
+	return fail(-EIO, "%s: data read back differs from the data written; not committed", name);
 }
 
 int sort_output_fail_read_back(int r, const char *name)

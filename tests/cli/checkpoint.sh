@@ -374,7 +374,7 @@ claim 'a report is not lost with the directory that gsort made'
 mkdir -m 1700 ck
 ln -s ck/report link
 for report in --stats-json=ck/report --trace=./ck/../ck/report --report=link; do
-	refuses "^gsort: ${report%%=*} '${report#*=}' is in the checkpoint directory 'ck'," \
+	refuses "^gsort: ${report%%=*} '${report#*=}' is in the checkpoint directory 'ck';" \
 		--checkpoint=ck "$report" input
 done
 [ -d ck ] || broken 'the directory is gone'

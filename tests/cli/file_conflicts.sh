@@ -242,19 +242,19 @@ done
 
 claim 'a pipe is read once'
 clash "'-': standard input can be read only once, not 2 times" '$g - v - -o o < v'
-clash "standard input and input '/dev/stdin' are the same pipe, which can be read only once" \
+clash "standard input and input '/dev/stdin' are the same pipe; it can be read only once" \
 	'cat v | $g - v /dev/stdin -o o'
-clash "input '/dev/fd/7' and input '/dev/stdin' are the same pipe, which can" \
+clash "input '/dev/fd/7' and input '/dev/stdin' are the same pipe; it can" \
 	'cat v | $g -m /dev/fd/7 /dev/stdin 7<&0 -o o'
-clash "files0-from, standard input and input '/dev/stdin' are the same pipe, which can" \
+clash "files0-from, standard input and input '/dev/stdin' are the same pipe; it can" \
 	'printf "/dev/stdin\0" | $g --files0-from=- -o o'
-clash "input 'p' and input './p' are the same pipe, which can be read only once" \
+clash "input 'p' and input './p' are the same pipe; it can be read only once" \
 	'mkfifo p; timeout 20 $g p v ./p -o o; s=$?; rm p; exit $s'
 begin
 mkfifo p
 timeout 20 "$GSORT_CHECK" --same-records v p p > ../stdout 2> ../stderr
 [ $? -eq 2 ] || broken 'gsort-check: not status 2'
-says "^gsort-check: input 'p' and input 'p' are the same pipe, which can be" ../stderr
+says "^gsort-check: input 'p' and input 'p' are the same pipe; it can be" ../stderr
 cat v > p &
 "$g" p v v -o o || broken "a pipe, and a file twice: status $?"
 [ "$(wc -c < o)" -eq 120000 ] || broken 'a pipe, and a file twice: something is missing'

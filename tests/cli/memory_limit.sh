@@ -63,7 +63,7 @@ done | sort -u > least
 [ "$(wc -l < least)" -eq 1 ] || broken "it moves: $(tr '\n' ' ' < least)"
 succeeds --explain -R 65536 -S "$(cat least)" larger
 rm larger
-head -c 600M /dev/zero | refuses ' 1 MiB of memory are too little for so long a pipe' -S 1M -
+head -c 600M /dev/zero | refuses '^gsort: -S: 1 MiB is too little for the index of a pipe' -S 1M -
 
 claim 'more threads than the memory has room for'
 generate -b 16M -o input

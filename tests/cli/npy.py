@@ -425,7 +425,7 @@ def check_what_is_said():
           '-R and -k i')
     refused('has x of type f64le:n at byte 4, and not i64le', '-k', '4:i64', 'pairs.npy')
     refused('has i of type i32le at byte 0', '-k', '2:u16', 'pairs.npy')
-    refused('has items of type f64le:n from byte 0 on, none of which begins at byte 4',
+    refused('has items of type f64le:n from byte 0 on, but none begins at byte 4',
             '-k', '4:f64', 'wide.npy')
     refused('records of 12 bytes, not 8', '-R', '8', '-k', 'i', 'pairs.npy')
     refused('leave out -k', '-k', '0', 'a.npy')
@@ -498,7 +498,7 @@ def check_names():
     np.save('input.npy', wide)
     order = np.argsort(wide['k'], kind='stable')
     claim(same(sorted_by('-k', 'k', 'input.npy')['s'], wide[order]['s']), 'other types are carried')
-    refused("field long is of type '<f16'", 'input.npy')
+    refused("field long has type '<f16'", 'input.npy')
     refused('an array of structures', '-k', 's', 'input.npy')
 
 

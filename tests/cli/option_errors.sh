@@ -66,7 +66,7 @@ echo older | tee older > bound/file
 cp input elsewhere
 export GSORT
 if unshare -rm mount --bind elsewhere bound/file 2> /dev/null; then
-	stays '^gsort: bound/file: is a mount point' 'a mount' unshare -rm sh -c \
+	stays '^gsort: bound/file: mount point' 'a mount' unshare -rm sh -c \
 		'mount --bind elsewhere bound/file && "$GSORT" "$@"' sh
 else
 	echo 'no mounts here: skipped'
@@ -294,10 +294,10 @@ one_line 'No such file' 'a long name'
 run '' -o output
 one_line "^gsort: '': cannot open: No such file" 'an empty name'
 
-claim 'a list of names that are ended by newlines is told from one with NULs'
+claim 'a list of names that end with newlines is refused'
 printf 'input\nsorted\n' > names
-refuses 'names: .*newlines, not by NULs.*-print0' --files0-from=names
-printf 'input\nsorted\n' | refuses 'newlines, not by NULs' --files0-from=-
+refuses 'names: .*newlines, not NULs.*-print0' --files0-from=names
+printf 'input\nsorted\n' | refuses 'newlines, not NULs' --files0-from=-
 newline_name=$(printf 'in\nput')
 cp sorted "$newline_name"
 printf 'in\nput' > names

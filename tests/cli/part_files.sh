@@ -228,43 +228,43 @@ leaves() {
 claim "what cannot be done leaves what was there"
 head -c 100 random > odd
 leaves 'odd: .*not a multiple of the record size' --split=3 odd
-leaves "input 'out/x/part-0001' is in the directory 'out/x', which is the output" \
+leaves "input 'out/x/part-0001' is in the output directory 'out/x'" \
 	--split=3 out/x/part-0001
-leaves "--stats-json 'out/x/manifest.json' is in the directory" --split=3 \
+leaves "--stats-json 'out/x/manifest.json' is in the output directory" --split=3 \
 	--stats-json=out/x/manifest.json random
-leaves "--trace './out/../out/x/t' is in the directory" --split=3 --trace=./out/../out/x/t random
-leaves "--checkpoint 'out/x/ck' is in the directory" --split=3 --checkpoint=out/x/ck random
+leaves "--trace './out/../out/x/t' is in the output directory" --split=3 --trace=./out/../out/x/t random
+leaves "--checkpoint 'out/x/ck' is in the output directory" --split=3 --checkpoint=out/x/ck random
 leaves "-o 'out/x' and --checkpoint 'out/x' are the same" --split=3 --checkpoint=out/x random
 leaves "-o 'out/x' and --report 'out/x' are the same directory" --split=3 --report=out/x random
 ln -s out/x/t to-part
-leaves "--trace 'to-part' is in the directory" --split=3 --trace=to-part random
+leaves "--trace 'to-part' is in the output directory" --split=3 --trace=to-part random
 leaves '--shard.*--split' --split=3 -m --shard=1/2 s1
 leaves "-o 'out/x' and input 'out/x' are the same directory" -m --split=3 out/x
-leaves "input 'out/x/manifest.json' is in the directory" -m --split=3 out/x/manifest.json
+leaves "input 'out/x/manifest.json' is in the output directory" -m --split=3 out/x/manifest.json
 ln out/x/part-0001 linked
 leaves 'out/x: is a directory that contains an input' --split=3 linked
 rm linked
 printf 'random\0' > names0
 cp names0 out/x/names
-leaves "files0-from 'out/x/names' is in the directory" --split=2 --files0-from=out/x/names
-leaves 'out/x: has names in it, which no part manifest names' --split=3 random
+leaves "files0-from 'out/x/names' is in the output directory" --split=2 --files0-from=out/x/names
+leaves 'out/x: contains names, not in a part manifest' --split=3 random
 rm out/x/names
 mkdir out/x/part-0007
-leaves 'out/x: has part-0007 in it' --split=3 random
-leaves 'out/x: has part-0007 in it' --explain --split=3 random
+leaves 'out/x: contains part-0007' --split=3 random
+leaves 'out/x: contains part-0007' --explain --split=3 random
 rmdir out/x/part-0007
 mv out/x/part-0001 aside
 ln -s ../../few out/x/part-0001
-leaves 'out/x: has part-0001 in it' --split=3 random
+leaves 'out/x: contains part-0001' --split=3 random
 rm out/x/part-0001
 head -c 8 aside > out/x/part-0001
-leaves 'out/x: part-0001 in it has 8 bytes, not the [0-9]* of' --split=3 random
+leaves 'out/x: part-0001 has 8 bytes, not [0-9]* as in' --split=3 random
 mv aside out/x/part-0001
 cp out/x/manifest.json kept-manifest
 echo 'a list of mine' > out/x/manifest.json
 leaves 'out/x/manifest.json: is not a part manifest' --split=3 random
 rm out/x/manifest.json
-leaves 'out/x: has part-000[0-2] in it' --split=3 random
+leaves 'out/x: contains part-000[0-2]' --split=3 random
 rm -r out/x
 echo mine > out/x
 leaves 'out/x: exists, and is no directory of part files' --split=3 random
@@ -320,8 +320,8 @@ claim "an older directory that is changed or replaced while it is sorted stays"
 while_sorted 'out/x: has changed during the sort' 'echo mine > x/mine'
 while_sorted 'out/x: has changed during the sort' 'rm x/part-0001'
 while_sorted 'out/x: has changed during the sort' 'rm x/part-0002; mkdir x/part-0002'
-while_sorted 'out/x: part-0002 in it has changed' 'echo more >> x/part-0002'
-while_sorted 'out/x: part-0002 in it has changed' \
+while_sorted 'out/x: part-0002 changed' 'echo more >> x/part-0002'
+while_sorted 'out/x: part-0002 changed' \
 	'touch -r x/part-0002 time; printf X | dd of=x/part-0002 conv=notrunc 2> dd
 	touch -r time x/part-0002'
 while_sorted 'out/x: leads to another file' 'mv x y; mkdir x'

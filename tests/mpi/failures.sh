@@ -204,19 +204,19 @@ cp -p random other
 head -c 80000 random > short
 for file in other short; do
 	second "mount --bind $file random" random -o out/x
-	ends "$file" 'rank 1, on [^:]*: random: differs from the file of rank 0, on '
+	ends "$file" 'rank 1, on [^:]*: random: differs from the file of rank 0 on '
 done
 
 claim "ranks do not share the directory of the output"
 second 'mount -t tmpfs none out' random -o out/x
-ends "a directory of one" 'rank 1, on [^:]*: out/x: is in a different directory than that of rank 0'
+ends "a directory of one" 'rank 1, on [^:]*: out/x: directory differs from rank 0'
 # The directories of both have the same inode number.
 for parts in '' --split=3; do
 	# shellcheck disable=SC2086
 	launch -np 2 unshare -m sh -c 'mount -t tmpfs none out && exec "$@"' sh \
 		"$GSORT_MPI" $parts random -o out/x
 	ends "directories of each" \
-		"rank 1, on [^:]*: out/x: .*another rank has created"
+		"rank 1, on [^:]*: out/x: .*of another rank in its directory"
 done
 
 claim "the disk for temporary files of one rank is full"

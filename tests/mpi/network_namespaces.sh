@@ -164,7 +164,7 @@ sort_on_nodes() {
 	rm -f "$work/out/x"
 	differs 'an input' "$work/random: differs from the file of rank 0" \
 		"mount --bind $work/short $work/random"
-	differs 'the directory of the output' "$work/out/x: is in a different directory" \
+	differs 'the directory of the output' "$work/out/x: directory differs from rank 0" \
 		"mount -t tmpfs none $work/out"
 }
 

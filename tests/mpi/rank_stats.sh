@@ -41,7 +41,7 @@ run -R 24 -k 7:b8 records -o records
 ranks 5 -m -r --limit=10 --split=1 -R 24 -k 7:b8 records -o out/y
 [ "$status" -eq 2 ] || broken "status $status"
 grep -q 'records: record .*: disorder' stderr || broken "not said: $(cat stderr)"
-! grep 'another rank has created' stderr > missed || broken "$(cat missed)"
+! grep 'of another rank in its directory' stderr > missed || broken "$(cat missed)"
 
 claim "a report that cannot be written is refused before the sort"
 ranks 2 --stats-json=nowhere/x random -o out/y

@@ -279,7 +279,7 @@ ranks 3 -T nowhere random -o out/x
 [ "$status" -eq 2 ] || broken "-T: status $status"
 grep -qE '^gsort: (rank [12], on .*: )?nowhere: temporary directory: No such' stderr ||
 	broken "-T: $(cat stderr)"
-! grep -q 'another rank has created' stderr || broken "-T: $(cat stderr)"
+! grep -q 'of another rank in its directory' stderr || broken "-T: $(cat stderr)"
 all_gone "-T nowhere"
 
 claim "ranks with different options or files report the difference"
@@ -288,7 +288,7 @@ for other in 'few -o out/x' 'random -r -o out/x'; do
 	# shellcheck disable=SC2086
 	launch -np 2 "$GSORT_MPI" random -o out/x : -np 2 "$GSORT_MPI" $other
 	[ "$status" -eq 2 ] || broken "$other: status $status"
-	grep -q '^gsort: rank 2, .* differs from that of rank 0' stderr ||
+	grep -q '^gsort: rank 2, .* differs from rank 0' stderr ||
 		broken "$other"
 	[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "$other: $(cat stderr)"
 	all_gone "$other"

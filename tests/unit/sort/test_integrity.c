@@ -118,7 +118,7 @@ static void assert_verify_fails(void)
 {
 	assert_int_equal(verify_all(), -EIO);
 	assert_non_null(
-		strstr(captured_messages_error(), "data read back differs from what was written"));
+		strstr(captured_messages_error(), "data read back differs from the data written"));
 }
 
 static void write_that_exchanges_records_is_seen_when_it_is_read_back(void **state)

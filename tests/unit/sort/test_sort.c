@@ -172,7 +172,7 @@ static void too_little_memory_to_resume_is_reported(void **state)
 	plan_make(&job.plan_request, &job.plan);
 	captured_messages_reset(true);
 	assert_int_equal(setup_check_memory(&job, &spec), -E2BIG);
-	assert_non_null(strstr(captured_messages_error(), "whose runs have blocks of 16 MiB"));
+	assert_non_null(strstr(captured_messages_error(), "with blocks of 16 MiB"));
 	/* The memory that this plan takes is no advice: a plan with more memory takes more. */
 	assert_null(strstr(captured_messages_error(), "takes"));
 	input_close(job.input);
