@@ -194,7 +194,7 @@ static int check_same_file(const struct atomic_target *target, const struct stat
 		    target->path);
 }
 
-/* Does a path without links lead to the target's name in its directory? */
+/* Return whether a path without links leads to the target's name in its directory. */
 static int is_same_target(const struct atomic_target *target, char *path)
 {
 	char *const slash = strrchr(path, '/');

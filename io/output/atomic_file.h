@@ -36,7 +36,7 @@ struct atomic_target {
 	bool borrows_directory; /* the caller's; the path need not lead there yet */
 	char *name;             /* within the directory */
 	bool had_file;
-	struct stat old_status; /* if had_file, as the next */
+	struct stat old_status; /* if had_file */
 	struct file old_file;   /* for its attributes */
 };
 
@@ -49,8 +49,8 @@ int atomic_target_open(const struct syscalls *calls, const char *path, const str
 		       struct atomic_target *ret_target);
 
 /*
- * Is the target still the file that was there at first, or still missing, and does the path lead
- * there? Returns 0, -EBUSY (reported), or another negative errno (not reported).
+ * Check that the target is still the original file, or still missing, and that the path leads to
+ * it. Returns 0, -EBUSY (reported), or another negative errno (not reported).
  */
 int atomic_target_verify(const struct atomic_target *target);
 
@@ -102,9 +102,10 @@ struct atomic_file_params {
 };
 
 /*
- * Create the new file, or join one, open for reading and writing. old: as above. On success the
- * caller closes the file and commits, discards or closes the atomic file. Where a process has
- * joined, only the creator may commit; a joined process closes, or discards the file for all.
+ * Create the new file, or join one, open for reading and writing. old: the result of stat() for the
+ * existing file, or NULL. On success the caller closes the file and commits, discards or closes the
+ * atomic file. Only the creator of a file that other processes have joined may commit; a joined
+ * process closes, or discards the file for all.
  */
 int atomic_file_open(const struct syscalls *calls, const char *path, const struct stat *old,
 		     const struct atomic_file_params *params, struct file *ret_file,

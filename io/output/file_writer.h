@@ -64,7 +64,9 @@ void file_writer_set_shared(struct file_writer *writer);
  */
 void file_writer_set_prefaulted(struct file_writer *writer, bool is_prefaulted);
 
-/* May data be written through mappings, if the whole segments around it are preallocated? */
+/*
+ * Return whether data may be written through mappings, if the segments around it are preallocated.
+ */
 bool file_writer_can_mmap(const struct file_writer *writer);
 
 /* Return the file, opened for reading and writing if possible. Owned by the writer. */

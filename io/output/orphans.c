@@ -129,7 +129,7 @@ static int add_entry(const struct file *directory, const char *name, void *conte
 	return 0;
 }
 
-/* Is nothing locked? Adds the contents of a directory to its size and blocks. */
+/* Return whether no file is locked. Adds the contents of a directory to its size and blocks. */
 static bool is_unused(const struct file *file, struct stat *status)
 {
 	struct directory_contents contents = { 0 };
@@ -235,7 +235,7 @@ void orphans_warn(const struct file *directory, const char *path)
 		     path, warnings.n_found - MAX_ORPHANS_LISTED, warnings.unlisted_nbytes);
 }
 
-/* Does this user own the file, and does the name still lead to it? */
+/* Return whether this user owns the file and the name still leads to it. */
 static bool is_users_file(const struct file *directory, const char *name, const struct stat *status)
 {
 	struct stat named;

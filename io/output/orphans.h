@@ -30,7 +30,7 @@ struct orphan_owner {
 /* Make up a temporary name that no other file has. owner: NULL means none. */
 void orphans_make_temp_name(const struct orphan_owner *owner, char name[static TEMP_NAME_SIZE]);
 
-/* Could a name come from one of these functions? */
+/* Return whether a name can come from one of these functions. */
 bool orphans_is_temp_name(const char *name);
 
 /* Derive the temporary name for the rename that replaces `target`, always the same one. */

@@ -71,10 +71,10 @@ int output_set_expected_size(struct output *output, uint64_t nbytes);
  */
 void output_update_expected_size(struct output *output, uint64_t nbytes);
 
-/* Has the disk space for nbytes? Returns 0 or -ENOSPC. */
+/* Check that the disk has space for nbytes. Returns 0 or -ENOSPC. */
 int output_check_space(const struct output *output, uint64_t nbytes);
 
-/* Does the process's limit on the size of files permit nbytes? Returns 0 or -EFBIG. */
+/* Check that the process's limit on the size of files permits nbytes. Returns 0 or -EFBIG. */
 int output_check_limit(const struct output *output, uint64_t nbytes);
 
 /*
@@ -103,9 +103,10 @@ int output_open_shared_existing(const struct syscalls *calls, const char *path, 
 int output_close_shared(struct output *output);
 
 /*
- * Open a new file in a directory that has not got its name yet (part_files.h), and that must stay
- * open. The last component of `path` is the file's name; the path is for messages. is_shared, and
- * the second function: as above. Orphans are not reported.
+ * Open a new file in a directory that has no name yet (part_files.h). The directory must stay open.
+ * The last component of `path` is the file's name; the path is for messages. is_shared: other
+ * processes join the file with output_open_part_existing(), as in output_open_shared(). Orphans are
+ * not reported.
  */
 int output_open_part(const struct file *directory, const char *path, bool is_shared,
 		     struct output **ret_output);
@@ -113,10 +114,10 @@ int output_open_part_existing(const struct file *directory, const char *path, co
 			      struct output **ret_output);
 
 /*
- * Can the file system preallocate? For a shared output before the first write; the process that has
- * opened it tells the others. Then, if all run on one host, each may call
- * output_enable_shared_mmap() with the size of the file: it preallocates where it writes, and
- * writes through mappings, because write() calls of several processes would wait for each other.
+ * Return whether the file system can preallocate. For a shared output, call this before the first
+ * write; the process that has opened the output sends the result to the others. If all run on one
+ * host, each may call output_enable_shared_mmap() with the size of the file. It preallocates and
+ * maps its own part, because write() calls of several processes would wait for each other.
  */
 bool output_can_preallocate(const struct output *output);
 void output_enable_shared_mmap(struct output *output, uint64_t nbytes);
@@ -178,8 +179,8 @@ void output_start_prefault(struct output *const *outputs, uint32_t n, uint32_t n
 void output_stop_prefault(struct output *output);
 
 /*
- * Has the disk several times the space for nbytes? Check before prefaulting, because preallocation
- * takes space that temporary files may need.
+ * Return whether the disk has several times the space for nbytes. Check before prefaulting, because
+ * preallocation takes space that temporary files may need.
  */
 bool output_has_ample_space(const struct output *output, uint64_t nbytes);
 
@@ -197,10 +198,10 @@ const char *output_name(const struct output *output);
 /* Identify the existing file that is replaced or written in place; false if there is none. */
 bool output_target_file_id(const struct output *output, struct file_id *ret_file_id);
 
-/* Is the target untouched until output_commit()? If not, it must not be an input. */
+/* Return whether the target is unchanged until output_commit(). If not, it must not be an input. */
 bool output_is_atomic(const struct output *output);
 
-/* Must the writers proceed in order? */
+/* Return whether the writers must proceed in order. */
 bool output_is_ordered(const struct output *output);
 
 /*

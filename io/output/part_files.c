@@ -212,7 +212,7 @@ static int examine_target(struct part_files *files)
 	return r < 0 && exists ? fail(r, "%s: cannot be replaced: %m", files->path) : r;
 }
 
-/* Is the target still the directory that was there at first, or still missing? */
+/* Return whether the target is still the original directory, or still missing. */
 static int check_target(const struct part_files *files)
 {
 	const int r = atomic_target_verify(&files->target);

@@ -58,9 +58,9 @@ const char *part_files_name(const struct part_files *files, uint32_t i);
 bool part_files_old_file_id(const struct part_files *files, size_t i, struct file_id *ret_file_id);
 
 /*
- * Give the n + 1 outputs, which are complete (output_complete()), their names in the directory, and
- * the directory its own. Takes the outputs in any case and leaves NULL. On failure everything is as
- * before. Exception: if is_durable, and only syncing the name fails, the directory is complete.
+ * Give the n + 1 complete outputs (output_complete()) their names in the directory, and the
+ * directory its name. Takes the outputs in any case and leaves NULL. A failure changes nothing,
+ * with one exception: if is_durable, and only syncing the name fails, the directory is complete.
  */
 int part_files_commit(struct part_files *files, struct output **outputs, bool is_durable);
 

@@ -46,12 +46,12 @@ struct preallocation {
  */
 uint64_t preallocate_free_space(const struct file *file, uint64_t wanted_nbytes);
 
-/* Can the file system of an empty file preallocate? */
+/* Return whether the file system of an empty file can preallocate. */
 bool preallocate_is_supported(const struct file *file);
 
 /*
- * Could a file that ends at `end`, and that others may write to, grow by nbytes? The file is not
- * changed, except that a block behind the end may stay allocated. Returns 0 or -ENOSPC (not
+ * Check that a file that ends at `end`, and to which others may write, can grow by nbytes. The file
+ * is not changed, except that a block after its end may stay allocated. Returns 0 or -ENOSPC (not
  * reported), and the number of free bytes.
  */
 int preallocate_check_growth(const struct file *file, uint64_t end, uint64_t nbytes,

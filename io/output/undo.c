@@ -102,7 +102,10 @@ void undo_extend_truncation(struct undo_entry *entry, uint64_t end)
 		;
 }
 
-/* Is the size of the file at least min_end, and at most what this process can have written? */
+/*
+ * Return whether the size of the file is at least min_end, and at most the size that this process
+ * can have written.
+ */
 static bool has_size_from(const struct undo_entry *entry, uint64_t min_end)
 {
 	struct stat status;

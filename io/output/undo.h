@@ -81,7 +81,7 @@ struct undo_entry *undo_add_truncation(struct undo_table *table, int fd, uint64_
 /* Announce that bytes of the file up to `end` will be written or preallocated. */
 void undo_extend_truncation(struct undo_entry *entry, uint64_t end);
 
-/* Has the file grown, and no further than this process can have made it? */
+/* Return whether the file has grown, but no further than this process can have extended it. */
 bool undo_is_growth_ours(const struct undo_entry *entry);
 
 /*

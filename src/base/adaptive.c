@@ -69,7 +69,7 @@ static enum adaptive_method find_untried(const struct adaptive *adaptive, unsign
 	return N_METHODS;
 }
 
-/* Has the method not been tried for long, compared with its cost? */
+/* Return whether the method has not been tried for long, compared with its cost. */
 static bool needs_retrial(struct adaptive *adaptive, enum adaptive_method method,
 			  enum adaptive_method fastest)
 {

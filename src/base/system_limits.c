@@ -180,7 +180,10 @@ static const struct hierarchy cpu_hierarchies[] = {
 	{ 0 }
 };
 
-/* Is `name` in a list of n bytes such as "cpu,cpuacct"? The empty list contains the empty name. */
+/*
+ * Return whether `name` is in a list of n bytes such as "cpu,cpuacct". The empty list contains the
+ * empty name.
+ */
 static bool list_contains(const char *list, size_t n, const char *name)
 {
 	const size_t name_nbytes = strlen(name);

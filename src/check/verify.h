@@ -55,9 +55,9 @@ struct verify_record_range {
 };
 
 /*
- * Check a range of an input of known size; its first record is compared with the one before the
- * range. Does not move in the input. first_disorder is a number in the whole input. Returns as
- * verify_input().
+ * Check a range of an input of known size. Its first record is compared with the record before the
+ * range. The position in the input stays the same. first_disorder is a number in the whole input.
+ * Returns 0 or a negative errno (reported).
  */
 int verify_input_range(struct input *input, struct verify_record_range range,
 		       const struct verify_options *options, struct verify_result *ret_result);

@@ -47,7 +47,7 @@ int peer_memory_read(const struct peer_memory *peer_memory, unsigned rank, uint6
 
 /*
  * Check that a peer was alive and had not revoked its access until now, so that data read from its
- * files is valid. Returns as peer_memory_read().
+ * files is valid. Returns a negative errno as peer_memory_read() does.
  */
 int peer_memory_check_alive(const struct peer_memory *peer_memory, unsigned rank);
 

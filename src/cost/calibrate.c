@@ -288,7 +288,7 @@ static bool measure_input(const struct calibration *calibration, uint64_t nbytes
 			   time_reads(calibration, nbytes, is_pipe ? time_pipe : time_input));
 }
 
-/* Is there free space for several times what is measured? */
+/* Return whether there is free space for several times the data of a measurement. */
 static bool has_free_space(struct spill *spill, uint64_t nbytes)
 {
 	uint64_t free_nbytes;
@@ -386,13 +386,13 @@ struct device_probe {
 	void *edges[2];
 };
 
-/* Does the device sort elements that refer to records in `host`? */
+/* Return whether the device sorts elements that refer to records in `host`. */
 static bool sorts_indirectly(const struct device_probe *probe)
 {
 	return layout_is_indirect(probe->job->layout);
 }
 
-/* Are records encoded as elements before sorting, and decoded after merging? */
+/* Return whether records are encoded as elements before sorting, and decoded after merging. */
 static bool encodes_records(const struct device_probe *probe)
 {
 	return probe->job->plan.sorts_on_cpu && layout_has_elements(probe->job->layout);
@@ -718,7 +718,7 @@ static bool is_step_requested(const struct calibration_step *step,
 	return false;
 }
 
-/* Measure more and more bytes, as long as the next measurement can be expected to end in time. */
+/* Measure more and more bytes, as long as the next measurement is expected to end in time. */
 static void measure_step(struct calibration *calibration, const struct calibration_step *step,
 			 uint64_t budget_ns)
 {

@@ -45,7 +45,7 @@ double phase_estimate_s(const struct phase_estimate *phase,
 /* Return the seconds of all phases. If the estimate is not complete, the sort takes longer. */
 double estimate_s(const struct estimate *estimate);
 
-/* Is there a rate for everything that is moved? */
+/* Return whether there is a rate for everything that is moved. */
 bool estimate_is_complete(const struct estimate *estimate);
 
 /* --- one process --- */

@@ -139,7 +139,7 @@ bool api_has_inputs(const struct gsort *sort);
 
 /*
  * Begin the operation unless it has begun. accepts_puts: gsort_put() follows. Returns 0 or a
- * negative errno (reported); after an error the handle is as before the call.
+ * negative errno (reported); an error leaves the handle unchanged.
  */
 int api_start(struct gsort *sort, enum api_operation operation, bool accepts_puts);
 

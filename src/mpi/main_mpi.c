@@ -22,7 +22,7 @@
 static const uint64_t ns_per_s = 1000000000;
 static const uint64_t default_timeout_ns = UINT64_C(60) * 1000000000;
 
-/* Is this argument --timeout, perhaps abbreviated? */
+/* Return whether this argument is --timeout, perhaps abbreviated. */
 static bool is_timeout_option(const char *argument)
 {
 	static const char option[] = "--timeout";
@@ -181,6 +181,6 @@ int main(int argc, char **argv)
 {
 	cli_configure_malloc();
 	fatal_signals_ignore_size_limit(); /* the library opens files earlier */
-	progress_display_block_signal(); /* MPI starts threads earlier */
+	progress_display_block_signal();   /* MPI starts threads earlier */
 	return process_run_main(run_gsort_mpi, argc, argv);
 }

@@ -25,7 +25,7 @@ bool command_files_are_untyped(const struct options *options, const struct input
 
 /*
  * Check the part files of open inputs against reports and streams, and refuse an output that
- * replaces an input of unknown type. Returns as command_files_check() does.
+ * replaces an input of unknown type. Returns 0 or a negative errno (reported).
  */
 int command_files_check_inputs(const struct options *options, bool uses_streams,
 			       const struct input *input);

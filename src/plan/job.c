@@ -102,7 +102,7 @@ static int fail_no_temp_space(const struct job *job, const struct sort_spec *spe
 					    " or another -T");
 }
 
-/* Are all records spilled? -u and a limit drop some. */
+/* Return whether all records are spilled. -u and a limit drop some. */
 static bool spills_all_records(const struct job *job)
 {
 	return !job->unique && job->limit == UINT64_MAX;

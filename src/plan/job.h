@@ -78,7 +78,7 @@ int job_fail_device(const struct job *job, uint32_t device_index, int r, const c
 int job_fail_memory(const struct job *job, uint32_t device_index, int r, enum memory_kind kind,
 		    const char *what, uint64_t nbytes);
 
-/* Can the device that merges read the memory of that one? */
+/* Return whether the merging device can read the memory of the given one. */
 static inline bool job_can_access(const struct job *job, uint32_t device_index)
 {
 	return job->devices[job->merge_device].peer_access_mask >> device_index & 1;

@@ -274,8 +274,8 @@ uint32_t plan_max_partitions(const struct plan *plan, const struct plan_request 
 			     uint64_t n_records);
 
 /*
- * Is a merge of n_items better made in n partitions, of which the largest has n_largest items? Else
- * all of the memory and all threads are better used by a single one.
+ * Return whether a merge of n_items is faster in n partitions, of which the largest has n_largest
+ * items. Otherwise a single merge uses memory and threads better.
  */
 bool plan_worth_splitting(uint64_t n_items, uint64_t n_largest, uint32_t n);
 

@@ -28,7 +28,7 @@ static inline uint64_t saturating_mul(uint64_t value, uint64_t factor)
 	return __builtin_mul_overflow(value, factor, &product) ? UINT64_MAX : product;
 }
 
-/* Is it one of several ranks, which reads what all ranks have stored? */
+/* Return whether the plan is for one of several ranks, which read the stored runs of all. */
 static inline bool plan_is_distributed(const struct plan_request *request)
 {
 	return request->n_ranks > 1;

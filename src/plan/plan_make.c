@@ -132,8 +132,8 @@ static uint64_t sort_scratch_nbytes(const struct plan_request *request, const st
 }
 
 /*
- * Does the minimum number of queues leave half of the room to chunks (plan_spilling())? If elements
- * are many times as wide as records, the scratch is many times as large as a chunk.
+ * Return whether the minimum number of queues leaves half of the room to chunks (plan_spilling()).
+ * If elements are many times as wide as records, the scratch is many times as large as a chunk.
  */
 static bool queues_fit(const struct plan_request *request, const struct plan *plan)
 {
@@ -396,7 +396,10 @@ static bool is_single_merge(const struct plan_request *request, const struct pla
 	return plan_expected_stored_runs(request, plan) <= plan->fan_in;
 }
 
-/* Are blocks long enough to be messages? Or would longer ones cost a large part of the input? */
+/*
+ * Return whether blocks are long enough to be messages, or longer ones would take a large part of
+ * the input.
+ */
 static bool has_large_blocks(const struct plan_request *request, const struct plan *plan)
 {
 	return plan->block_nbytes >= LARGE_BLOCK_NBYTES ||
@@ -606,7 +609,7 @@ static uint64_t plan_total_nbytes(const struct plan_request *request, const stru
 
 /* --- The plan --- */
 
-/* Does the device pack what is spilled? That pays if the data goes over a link. */
+/* Return whether the device packs spilled data. Packing pays if the data goes over a link. */
 static bool should_pack_on_device(const struct plan_request *request, const struct plan *plan)
 {
 	return plan->copies_to_device && (!plan->fits_in_memory || request->n_ranks > 1) &&
@@ -767,7 +770,7 @@ static void plan_with_memory(const struct plan_request *request, uint64_t memory
 	plan_spill_writers(request, &info, plan);
 }
 
-/* Is the memory too small for what exists before any plan is made? */
+/* Return whether the memory is too small for the data that exists before any plan is made. */
 static bool exceeds_memory(const struct plan_request *request, const struct plan *plan,
 			   uint64_t memory_nbytes)
 {

@@ -30,7 +30,9 @@ static uint64_t max_record_nbytes(const struct plan *plan)
 	return u64_max(plan->resident_nbytes, plan->gathered_nbytes);
 }
 
-/* Does a window have an input buffer? Only for runs that are stored, or with another device. */
+/*
+ * Return whether a window has an input buffer: only if runs are stored, or are on another device.
+ */
 static uint64_t count_window_buffers(const struct plan *plan, bool has_stored)
 {
 	return has_stored || plan->n_devices > 1 ? 2 : 1;

@@ -35,7 +35,7 @@ int spec_layout(const struct sort_spec *spec, struct layout *ret_layout)
 
 _Static_assert((int)INPUT_OVERHEAD_NBYTES == (int)PLAN_OVERHEAD_NBYTES, "one limit");
 
-/* Would the headers of the inputs be wrong for what is written? */
+/* Return whether the headers of the inputs would be wrong for the output. */
 static bool changes_record_count(const struct sort_spec *spec)
 {
 	return !spec->check_only && !spec->omit_header &&

@@ -157,15 +157,15 @@ int spec_open_inputs(const struct sort_spec *spec, const char *checker,
 int spec_finish_probe(const struct sort_spec *spec, struct input_probe *probe);
 void spec_close_probe(struct input_probe *probe);
 
-/* Is it the spec of one of several ranks, real or assumed? */
+/* Return whether the spec is for one of several ranks, real or assumed. */
 static inline bool spec_is_distributed(const struct sort_spec *spec)
 {
 	return spec->comm || spec->n_assumed_ranks;
 }
 
 /*
- * Does each rank store runs, and read its partition of the runs of all? (In a merge each rank reads
- * its partition of the inputs itself.)
+ * Return whether each rank stores runs, and reads its partition of the runs of all. (In a merge,
+ * each rank reads its partition of the inputs itself.)
  */
 static inline bool spec_exchanges_runs(const struct sort_spec *spec)
 {

@@ -114,7 +114,7 @@ struct key_encoding {
 	struct byte_move back[KEY_ENCODING_MAX_MOVES];  /* n_moves, from bits to raw */
 };
 
-/* Is a record its element, byte by byte? */
+/* Return whether a record equals its element, byte by byte. */
 static inline GSORT_HD bool key_encoding_is_identity(const struct key_encoding *encoding)
 {
 	return encoding->record_nbytes == encoding->element_nbytes && !encoding->swap &&

@@ -134,7 +134,10 @@ static void find_byte_positions(const struct key *keys, uint32_t n_keys, uint64_
 	}
 }
 
-/* Is each byte where it should be, or, with `swapped`, are all in the opposite order? */
+/*
+ * Return whether each byte is where it should be, or, with `swapped`, all are in the opposite
+ * order.
+ */
 static bool is_in_place(const uint8_t *positions, uint32_t n, bool swapped)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -299,13 +302,16 @@ uint32_t key_normalised_nbytes(const struct key *key)
 	return key->nbytes + (key->kind == KEY_COMPLEX && key->numeric);
 }
 
-/* Are its bytes in the normalised key those of the record, or their complement? */
+/*
+ * Return whether the bytes of the field in the normalised key are those of the record, or their
+ * complement.
+ */
 static bool is_raw_bytes(const struct key_field *field)
 {
 	return field->form == KEY_FORM_BITS && !field->reversed && !field->has_sign;
 }
 
-/* Does `next` continue the field? Then they become one. */
+/* Return whether `next` continues the field, so that both become one. */
 static bool is_contiguous(const struct key_field *field, const struct key_field *next)
 {
 	return is_raw_bytes(field) && is_raw_bytes(next) && field->descending == next->descending &&

@@ -8,8 +8,8 @@
 #include "src/record/normalised_key.h"
 
 /*
- * Do the keys cover each byte of a record of at most 16 bytes exactly once, so that they are
- * encodable?
+ * Return whether the keys can be encoded: they cover each byte of a record of at most 16 bytes
+ * exactly once.
  */
 bool key_encoding_covers(const struct key *keys, uint32_t n_keys, uint64_t record_nbytes);
 

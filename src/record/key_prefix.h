@@ -93,7 +93,10 @@ static inline unsigned key_prefix_common_bits(uint128_t differences)
 	return low ? 64 + (unsigned)__builtin_clzll(low) : 128;
 }
 
-/* Are the words of the key behind the first one words of the record, or their complement? */
+/*
+ * Return whether the words of the key after the first one are words of the record, or their
+ * complement.
+ */
 static inline bool key_tail_is_bytes(const struct key_fields *keys)
 {
 	const struct key_field *const field = keys->fields;

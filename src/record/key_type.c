@@ -431,7 +431,10 @@ static bool suggest_letter(const char *typo, char text[static KEY_TYPE_NBYTES])
 	return true;
 }
 
-/* Is it close to a width in bits that is not a width in bytes? 7 is, and 12 is not. */
+/*
+ * Return whether the number is close to a width in bits that is not a width in bytes. 7 is, and 12
+ * is not.
+ */
 static bool is_similar_bit_width(unsigned long number)
 {
 	return (number + 1) % 8 <= 2;
@@ -481,7 +484,7 @@ static bool has_same_initial(const char *a, const char *b)
 	       tolower((unsigned char)b[strspn(b, "_")]);
 }
 
-/* Do both have the same digits? Another number in a word is not a typo. */
+/* Return whether both words have the same digits. Another number in a word is not a typo. */
 static bool has_same_number(const char *a, const char *b)
 {
 	a += strcspn(a, "0123456789");

@@ -78,13 +78,13 @@ bool key_suggest_type(const char *typo, char text[static KEY_TYPE_NBYTES]);
 /* Get number i of all types, little-endian, in one width each. Returns false behind the last. */
 bool key_type_by_index(unsigned i, struct key *ret_key);
 
-/* Do values with the top bit set come before those without? */
+/* Return whether values with the top bit set come before those without. */
 bool key_has_sign(const struct key *key);
 
-/* And is their magnitude inverted? */
+/* Return whether values with the top bit set also have their magnitude inverted. */
 bool key_is_float(const struct key *key);
 
-/* Does the kind have the orders :n and :t? */
+/* Return whether the kind has the orders :n and :t. */
 bool key_has_orders(const struct key *key);
 
 /* Can values be equal although their bits differ, such as -0.0 and +0.0 in numeric order? */

@@ -105,7 +105,7 @@ bool layout_make_indirect(const struct layout *records, struct layout *ret_layou
 
 /* --- For every kind of layout --- */
 
-/* Is an item something else than the record? */
+/* Return whether an item differs from the record. */
 static inline bool layout_has_projection(const struct layout *layout)
 {
 	return !layout->projection.is_identity;
@@ -121,13 +121,13 @@ static inline bool layout_has_elements(const struct layout *layout)
 	return layout->kind != LAYOUT_RECORDS;
 }
 
-/* Do the records stay where they are until the output is made? */
+/* Return whether the records stay in place until the output is made. */
 static inline bool layout_is_indirect(const struct layout *layout)
 {
 	return layout->kind == LAYOUT_INDIRECT;
 }
 
-/* Is the record its keys, and nothing else? */
+/* Return whether the record consists of its keys only. */
 static inline bool layout_is_key_only(const struct layout *layout)
 {
 	return layout->kind == LAYOUT_KEY_ONLY;
@@ -185,7 +185,7 @@ static inline uint32_t layout_prefix_nbytes(const struct layout *layout)
 	return layout->element_nbytes - RECORD_NUMBER_NBYTES;
 }
 
-/* Can elements tie although their keys differ? */
+/* Return whether elements can tie although their keys differ. */
 static inline bool layout_needs_refining(const struct layout *layout)
 {
 	return layout->record_keys.key_nbytes > layout_prefix_nbytes(layout);

@@ -62,7 +62,7 @@ struct key_fields {
 	uint32_t key_nbytes;
 };
 
-/* Can the field be restored from its bytes in the normalised key? */
+/* Return whether the field can be restored from its bytes in the normalised key. */
 static inline bool key_field_is_decodable(const struct key_field *field)
 {
 	return field->form == KEY_FORM_BITS || field->form == KEY_FORM_REFINED ||
@@ -105,7 +105,7 @@ static inline GSORT_HD uint64_t key_load_reversed(const unsigned char *bytes, ui
 #endif
 }
 
-/* Are these the bits of a NaN? Its magnitude is above that of infinity. */
+/* Return whether these are the bits of a NaN: the magnitude is above that of infinity. */
 static inline GSORT_HD bool key_is_nan(uint64_t bits, uint32_t nbytes, unsigned n_fraction_bits)
 {
 	const uint64_t sign = UINT64_C(1) << (8 * nbytes - 1);

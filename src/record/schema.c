@@ -186,7 +186,7 @@ static void list_names(const struct schema *schema, char text[static NAMES_NBYTE
 			 n ? "more" : "long ones");
 }
 
-/* Does the text end with the suffix, and have something in front of it? */
+/* Return whether the text ends with the suffix and has other characters before it. */
 static bool ends_with(const char *text, const char *suffix)
 {
 	const size_t n = strlen(text), n_suffix = strlen(suffix);
@@ -243,7 +243,7 @@ static int fail_opaque(const struct resolve_context *context, const struct field
 
 /* --- Names --- */
 
-/* Is it the field of that name, or a member of the structure of that name? */
+/* Return whether the field has that name, or is a member of the structure with that name. */
 static bool is_named(const struct field *field, const char *name, size_t n)
 {
 	if (n == 0 || strncmp(field->name, name, n) != 0)
@@ -251,7 +251,7 @@ static bool is_named(const struct field *field, const char *name, size_t n)
 	return field->name[n] == '\0' || (field->name[n] == '.' && n < field->base_name_offset);
 }
 
-/* Is the name, of n bytes, the number of a column? */
+/* Return whether the name, of n bytes, is the number of a column. */
 static bool is_column(const struct schema *schema, const char *name, size_t n, uint32_t *ret_column)
 {
 	char *end;
@@ -359,7 +359,7 @@ static int add_named(const struct resolve_context *context, const char *text,
 	return r;
 }
 
-/* Does a key by offset agree with the field there? Byte strings always do. */
+/* Return whether a key by offset agrees with the field there. Byte strings always do. */
 static bool key_matches_field(const struct field *field, const struct key *key)
 {
 	const uint64_t begin = field->key.offset, nbytes = field->key.nbytes;

@@ -81,7 +81,7 @@ static void emit_chunks(const struct plan_row_sink *sink, const struct plan *pla
 		 plan->n_chunks, size, records, plan->n_devices * plan->n_queues);
 }
 
-/* Is the size of the input unknown, without --assume-size? */
+/* Return whether the size of the input is unknown, without --assume-size. */
 static bool is_size_unknown(const struct plan *plan)
 {
 	return plan->input_nbytes == PLAN_SIZE_UNKNOWN && !plan->expected_nbytes;

@@ -196,7 +196,7 @@ static void put_bottleneck(const struct html_page *page, const struct phase_tota
 	html_print(page->stream, ".</p>\n");
 }
 
-/* Is there a peak rate for anything that was moved in the phase? */
+/* Return whether there is a peak rate for any data that was moved in the phase. */
 static bool has_peak_rates(const struct html_page *page, const struct phase_totals *phase)
 {
 	for (enum stage stage = 0; stage < N_STAGES; stage++)

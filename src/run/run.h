@@ -167,10 +167,13 @@ uint64_t runs_n_items(struct run *const *runs, size_t n);
 size_t runs_n_resident(struct run *const *runs, size_t n);
 size_t runs_n_peer_accessible(const struct job *job, struct run *const *runs, size_t n);
 
-/* Are the items that run_read() gives records that have to be encoded, and not elements? */
+/* Return whether run_read() returns records that have to be encoded, instead of elements. */
 bool run_has_records(const struct run *run, const struct layout *layout);
 
-/* May keys repeat in it although -u was given? (In runs that gsort made they do not.) */
+/*
+ * Return whether keys may repeat in the run although -u was given. (They do not in runs that gsort
+ * made.)
+ */
 bool run_may_have_duplicates(const struct run *run);
 
 /* --- Its blocks --- */
@@ -221,7 +224,7 @@ int run_read_first_item(struct run *run, uint64_t i, void *item);
 /* Make the whole key of an item that was read from the run: layout_key_nbytes(). */
 void run_item_key(const struct run *run, const struct layout *layout, const void *item, void *key);
 
-/* Can blocks be read as they are stored, for a device to unpack? */
+/* Return whether blocks can be read as they are stored, for a device to unpack. */
 bool run_is_packed(const struct run *run);
 /*
  * Then: the size of blocks as run_read_packed() reads them. A block that is only partly in a subrun

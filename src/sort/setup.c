@@ -231,7 +231,7 @@ int setup_check_memory(const struct job *job, const struct sort_spec *spec)
 			   job->plan_request.stream_codec_nbytes, find_sufficient_mib(job, spec));
 }
 
-/* Are files in the directory kept in memory, and counted as memory of this process? */
+/* Return whether files in the directory are kept in memory, and count as memory of this process. */
 static bool is_memory_file_system(const char *directory)
 {
 	const uint32_t tmpfs_magic = 0x01021994, ramfs_magic = 0x858458f6; /* statfs(2) */

@@ -232,7 +232,8 @@ leaves "input 'out/x/part-0001' is in the output directory 'out/x'" \
 	--split=3 out/x/part-0001
 leaves "--stats-json 'out/x/manifest.json' is in the output directory" --split=3 \
 	--stats-json=out/x/manifest.json random
-leaves "--trace './out/../out/x/t' is in the output directory" --split=3 --trace=./out/../out/x/t random
+leaves "--trace './out/../out/x/t' is in the output directory" --split=3 \
+	--trace=./out/../out/x/t random
 leaves "--checkpoint 'out/x/ck' is in the output directory" --split=3 --checkpoint=out/x/ck random
 leaves "-o 'out/x' and --checkpoint 'out/x' are the same" --split=3 --checkpoint=out/x random
 leaves "-o 'out/x' and --report 'out/x' are the same directory" --split=3 --report=out/x random

@@ -184,7 +184,7 @@ mkdir out/x
 ranks 3 --split=2 random -o out/x
 [ "$status" -eq 2 ] || broken "out/x/mine: status $status"
 [ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "out/x/mine: not one line"
-grep -q '^gsort: out/x: has mine in it' stderr || broken "out/x/mine"
+grep -q '^gsort: out/x: contains mine' stderr || broken "out/x/mine"
 rm -r out/x
 all_gone "out/x/mine"
 
@@ -198,7 +198,7 @@ cmp -s assumed stdout || broken "--explain: $(diff assumed stdout | head -4)"
 all_gone "--explain"
 
 claim "unsupported options are refused once, before anything is written"
-refuses_all 'incomplete last record' --zstd --partial=keep random
+refuses_all 'incomplete record' --zstd --partial=keep random
 refuses_all 'cannot be used together' --verify --argsort random
 refuses_all 'shard is not supported with several ranks; ranks share a merge' -m --shard=1/2 random
 refuses_all 'ranks is not supported with several ranks; leave it out' --explain --ranks=5 random
@@ -300,7 +300,7 @@ for job in check merge; do
 	# shellcheck disable=SC2086
 	launch -np 1 "$GSORT_MPI" few $options : -np 1 "$GSORT_MPI" few -o out/x
 	[ "$status" -eq 2 ] || broken "$job: status $status"
-	grep -q "job differs .*: here 'sort', there '$job'" stderr || broken "$job: $(cat stderr)"
+	grep -q "job differs .*: 'sort', there '$job'" stderr || broken "$job: $(cat stderr)"
 	all_gone "$job"
 done
 finish

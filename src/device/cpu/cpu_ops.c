@@ -52,8 +52,8 @@ uint64_t cpu_cut_slice(const struct slice *slice, uint32_t element_nbytes, encod
 }
 
 /*
- * Halve n, as above. Items are far apart and their keys may be long, so memory accesses take most
- * of the time.
+ * Cut by halving the slice. Items are far apart and their keys may be long, so memory accesses take
+ * most of the time.
  */
 static uint64_t cut_items(const struct layout *layout, const struct slice *slice, const void *key,
 			  bool equal_before)

@@ -88,7 +88,7 @@ static bool sort_by_vqsort(const struct sort_elements_op *op)
 enum { SWEEP_N = 64 };
 
 #define ORDER_DEFINE(suffix, type)                                                                 \
-	/* Are all neighbours in order: a <= b, or a > b when descending? */                       \
+	/* Return whether all neighbours are in order: a <= b, or a > b when descending. */        \
 	static bool is_ordered_##suffix(const type *elements, uint64_t n, bool descending)         \
 	{                                                                                          \
 		uint64_t i = 1;                                                                    \
@@ -113,7 +113,7 @@ enum { SWEEP_N = 64 };
 			elements[n - 1 - i] = element;                                             \
 		}                                                                                  \
 	}                                                                                          \
-	/* Was it enough to look, or to reverse? */                                                \
+	/* Return whether the elements were in order, or only had to be reversed. */               \
 	static bool sort_presorted_##suffix(type *elements, uint64_t n)                            \
 	{                                                                                          \
 		if (is_ordered_##suffix(elements, n, false))                                       \
