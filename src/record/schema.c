@@ -212,7 +212,7 @@ static int fail_unknown(const struct resolve_context *context, const char *text)
 	if (!has_names(schema))
 		return fail(
 			-EINVAL,
-			"%s: there is no field %s: its records are one value each; leave out -k",
+			"%s: there is no field %s: records are single values; omit -k",
 			context->name, text);
 	if (strchr(text, ','))
 		return fail(-EINVAL, "%s: there is no field %s; repeat -k for each key",

@@ -109,7 +109,7 @@ if command -v zstd > zstd-path; then
 	: > broken-pipe
 	head -c 800 input > first &
 	cat long.zst > second 2> broken-pipe &
-	refuses 'window of more than 8 MiB.* zstd -dc --long=27, or use -S of at least 2048M$' \
+	refuses 'window of more than 8 MiB.* zstd -dc --long=27, or -S of at least 2048M$' \
 		-S 8M first second
 	wait
 	rm -f first second broken-pipe
@@ -171,7 +171,7 @@ if command -v zstd > zstd-path; then
 	: > broken-pipe
 	head -c 800 input > first &
 	cat long.zst > second 2> broken-pipe &
-	refuses 'window of more than 32 MiB.* zstd -dc --long=31, or use -S of at least 32768M$' \
+	refuses 'window of more than 32 MiB.* zstd -dc --long=31, or -S of at least 32768M$' \
 		-S 512M first second
 	wait
 	rm -f first second broken-pipe short sorted long.zst

@@ -408,12 +408,12 @@ def check_what_is_said():
         claim(same(sorted_by('-R', str(size), name), sorted_by(name)), name + ': its -R')
         claim(same(sorted_by('-R', str(size), '--argsort', name), sorted_by('--argsort', name)),
               name + ': its -R, and --argsort')
-        refused('header', '-t', 'b%d' % size, name)
-        refused('header', '-R', str(size), '-k', '0:u64', name)
-        refused('header', '--fields=a:u32,b:u32', name)
+        refused('plain records', '-t', 'b%d' % size, name)
+        refused('plain records', '-R', str(size), '-k', '0:u64', name)
+        refused('plain records', '--fields=a:u32,b:u32', name)
     np.save('v.npy', make('V8', 50))
     claim(same(sorted_by('-t', 'b8', 'v.npy'), sorted_by('v.npy')), '-t b8 of V8')
-    refused('header', '-t', 'V7', 'v.npy')
+    refused('plain records', '-t', 'V7', 'v.npy')
     claim(same(sorted_by('-t', 'f64:n', 'wide.npy'), sorted_by('wide.npy')), '-t of columns')
     a = np.load('wide.npy')
     raw = gsort('-R', '24', '-k', '0:f64', '-k', '8:f64', '-k', '16:f64', stdin=a.tobytes()).stdout
@@ -428,7 +428,7 @@ def check_what_is_said():
     refused('has items of type f64le:n from byte 0 on, but none begins at byte 4',
             '-k', '4:f64', 'wide.npy')
     refused('records of 12 bytes, not 8', '-R', '8', '-k', 'i', 'pairs.npy')
-    refused('leave out -k', '-k', '0', 'a.npy')
+    refused('omit -k', '-k', '0', 'a.npy')
     refused('--split writes all part files', '-m', '--shard=1/3', 'v.npy')
     np.save('fortran.npy', np.asfortranarray(make('<u2', 6).reshape(2, 3)))
     done = gsort('fortran.npy')
@@ -487,8 +487,8 @@ def check_names():
                 continue
             claim(sorted_by('input.npy', 'version.npy') is not None, '%r in two versions' % name)
     np.save('input.npy', make([('z', '<i4'), ('x', '<i4'), ('x:r', '<i4'), ('1:u8', '<i4')], 50))
-    refused('such as 4:i32le for the field x', '-k', 'x:r', 'input.npy')
-    refused('more than one key', '-k', '1:u8', 'input.npy')
+    refused('such as 4:i32le for field x', '-k', 'x:r', 'input.npy')
+    refused('1:u8 is ambiguous', '-k', '1:u8', 'input.npy')
     claim(sorted_by('-k', '8:i32', 'input.npy') is not None, 'a place instead of a name')
     refused('an order stands before r: z:n:r', '-k', 'z:r:n', 'input.npy')
     # What cannot be a key need not be one.
