@@ -30,7 +30,7 @@ grep -qE '^gsort: --ranks: assuming [0-9]+ CPUs \(--parallel\) for each rank$' s
 run --explain --ranks=3 -S 64M --parallel=2 eighty
 [ ! -s stderr ] || broken "--ranks with -S and --parallel: $(cat stderr)"
 refuses "standard input is not possible with several ranks" --explain --ranks=3 - < eighty
-refuses 'incomplete last record' --explain --ranks=3 --zstd --partial=keep eighty
+refuses 'incomplete record' --explain --ranks=3 --zstd --partial=keep eighty
 
 claim 'where the sort could write nothing, there is no plan'
 generate -b 8M -o input
