@@ -386,12 +386,6 @@ struct device_probe {
 	void *edges[2];
 };
 
-/* Return whether the device sorts elements that refer to records in `host`. */
-static bool sorts_indirectly(const struct device_probe *probe)
-{
-	return layout_is_indirect(probe->job->layout);
-}
-
 /* Return whether records are encoded as elements before sorting, and decoded after merging. */
 static bool encodes_records(const struct device_probe *probe)
 {
@@ -519,21 +513,6 @@ static int queue_sort(struct device_probe *probe, uint64_t first, uint64_t n)
 		});
 }
 
-static int queue_merge(struct device_probe *probe)
-{
-	return device_queue_merge(probe->queue, &(struct merge_op){
-							.layout = probe->job->layout,
-							.slices = probe->slices,
-							.k = probe->n_runs,
-							.out = merge_output(probe),
-							.limit = UINT64_MAX,
-							.scratch = probe->scratch,
-							.ret_first = probe->edges[0],
-							.ret_last = probe->edges[1],
-							.ret = &probe->sort_result,
-						});
-}
-
 /* Encode the records of `host` to a. */
 static int queue_encode(struct device_probe *probe)
 {
@@ -548,29 +527,12 @@ static int queue_encode(struct device_probe *probe)
 						 });
 }
 
-/* Load what is to be sorted to a. */
+/* Load what is to be sorted to a. Elements of an indirect layout refer to records in `host`. */
 static int queue_load(struct device_probe *probe)
 {
-	return sorts_indirectly(probe) ?
+	return layout_is_indirect(probe->job->layout) ?
 		       queue_encode(probe) :
 		       device_queue_copy(probe->queue, probe->a, probe->host, probe->nbytes);
-}
-
-/* Decode the first n elements of b to a. */
-static int queue_decode(struct device_probe *probe, uint64_t n)
-{
-	const struct job *job = probe->job;
-
-	probe->source = (struct slice){ probe->host, probe->n };
-	return device_queue_decode(probe->queue, &(struct decode_op){
-							 .layout = job->layout,
-							 .sources = &probe->source,
-							 .n_sources = 1,
-							 .elements = probe->b,
-							 .records = probe->a,
-							 .n = n,
-							 .ret = &probe->decoded,
-						 });
 }
 
 /* Wait for what was queued and return its rate; 0 after an error. */
@@ -615,7 +577,17 @@ static double time_merge(struct device_probe *probe)
 	if (r < 0 || device_queue_synchronize(probe->queue, probe->event) < 0)
 		return 0;
 	begin_ns = clock_now_ns();
-	r = queue_merge(probe);
+	r = device_queue_merge(probe->queue, &(struct merge_op){
+						     .layout = layout,
+						     .slices = probe->slices,
+						     .k = probe->n_runs,
+						     .out = merge_output(probe),
+						     .limit = UINT64_MAX,
+						     .scratch = probe->scratch,
+						     .ret_first = probe->edges[0],
+						     .ret_last = probe->edges[1],
+						     .ret = &probe->sort_result,
+					     });
 	return wait_and_rate(probe, r, begin_ns,
 			     probe->n_runs * n * estimate_merged_nbytes(layout));
 }
@@ -629,13 +601,23 @@ static double time_encode(struct device_probe *probe)
 	return wait_and_rate(probe, r, begin_ns, probe->nbytes);
 }
 
-/* Time decoding, after a merge. */
+/* Time decoding the merged elements of b to a. */
 static double time_decode(struct device_probe *probe)
 {
 	const uint64_t n = probe->n / probe->n_runs * probe->n_runs;
 	const uint64_t begin_ns = clock_now_ns();
-	int r = queue_decode(probe, n);
+	int r;
 
+	probe->source = (struct slice){ probe->host, probe->n };
+	r = device_queue_decode(probe->queue, &(struct decode_op){
+						      .layout = probe->job->layout,
+						      .sources = &probe->source,
+						      .n_sources = 1,
+						      .elements = probe->b,
+						      .records = probe->a,
+						      .n = n,
+						      .ret = &probe->decoded,
+					      });
 	return wait_and_rate(probe, r, begin_ns, n * probe->job->layout->record_nbytes);
 }
 
