@@ -122,7 +122,7 @@ static int load_first_item(void *context, struct run *run, uint64_t block, void 
 	int r;
 
 	if (!memory)
-		return run_read_first_item(run, block, item);
+		return run_read_item(run, run_block_start(run, block), item);
 	r = device_queue_copy(merge_queues_get(&windows->queues, run), item,
 			      memory + run_block_start(run, block) * item_nbytes, item_nbytes);
 	return r < 0 ? r : merge_queues_wait(&windows->queues);

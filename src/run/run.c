@@ -177,22 +177,12 @@ int run_read_item(struct run *run, uint64_t i, void *item)
 	return run->ops->read_item(run, i, item);
 }
 
-int run_read_first_item(struct run *run, uint64_t i, void *item)
-{
-	return run_read_item(run, run_block_start(run, i), item);
-}
-
 void run_item_key(const struct run *run, const struct layout *layout, const void *item, void *key)
 {
 	if (layout_has_elements(layout) && !run_has_records(run, layout))
 		layout_key_from_prefix(layout, element_get(item, layout->element_nbytes, 0), key);
 	else
 		layout_item_key(layout, item, key);
-}
-
-bool run_is_packed(const struct run *run)
-{
-	return run->ops->is_packed && run->ops->is_packed(run);
 }
 
 size_t run_packed_nbytes(const struct run *run, uint64_t first, uint64_t n)
@@ -217,11 +207,6 @@ int run_fail_packed(const struct run *run, uint64_t i)
 bool run_has_records(const struct run *run, const struct layout *layout)
 {
 	return run_may_have_duplicates(run) || (!run_is_resident(run) && !layout->stores_elements);
-}
-
-bool run_may_have_duplicates(const struct run *run)
-{
-	return run->ops->is_raw_input;
 }
 
 void run_discard_before(struct run *run, uint64_t end)

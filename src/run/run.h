@@ -53,8 +53,7 @@ struct run_ops {
 	/* run_count_before() of a bound that lies in block i or at its end. May read the block. */
 	int (*count_in_block)(struct run *run, uint64_t i, const struct run_bound *bound,
 			      uint64_t *ret_n_before);
-	/* NULL: is never packed, and the three behind it are NULL too. */
-	bool (*is_packed)(const struct run *run);
+	/* All three are NULL if its blocks are never packed. */
 	uint32_t (*packed_nbytes)(const struct run *run, uint64_t i);
 	int (*read_packed)(struct run *run, uint64_t first, uint64_t n, void *packed);
 	int (*fail_packed)(const struct run *run, uint64_t i);
@@ -174,7 +173,10 @@ bool run_has_records(const struct run *run, const struct layout *layout);
  * Return whether keys may repeat in the run although -u was given. (They do not in runs that gsort
  * made.)
  */
-bool run_may_have_duplicates(const struct run *run);
+static inline bool run_may_have_duplicates(const struct run *run)
+{
+	return run->ops->is_raw_input;
+}
 
 /* --- Its blocks --- */
 
@@ -215,17 +217,20 @@ int run_count_before(struct run *run, const struct run_bound *bound, uint64_t *r
 int run_read(struct run *run, uint64_t first, uint64_t n, void *items, struct digest *ret_digest);
 
 /*
- * Read item i, or the first item of block i, which need not have been read yet. The same thread as
- * run_read(); of inputs at any time. Returns 0 or a negative errno (reported).
+ * Read item i, which need not have been read yet. The same thread as run_read(); of inputs at any
+ * time. Returns 0 or a negative errno (reported).
  */
 int run_read_item(struct run *run, uint64_t i, void *item);
-int run_read_first_item(struct run *run, uint64_t i, void *item);
 
 /* Make the whole key of an item that was read from the run: layout_key_nbytes(). */
 void run_item_key(const struct run *run, const struct layout *layout, const void *item, void *key);
 
 /* Return whether blocks can be read as they are stored, for a device to unpack. */
-bool run_is_packed(const struct run *run);
+static inline bool run_is_packed(const struct run *run)
+{
+	return run->ops->read_packed;
+}
+
 /*
  * Then: the size of blocks as run_read_packed() reads them. A block that is only partly in a subrun
  * is read as items.

@@ -187,12 +187,6 @@ static uint64_t find_block(const struct run_file *file, uint64_t item)
 			     offsetof(struct run_block, first_item), run_file_n_blocks(file), item);
 }
 
-static bool spilled_is_packed(const struct run *run)
-{
-	(void)run;
-	return true;
-}
-
 static uint32_t spilled_packed_nbytes(const struct run *run, uint64_t i)
 {
 	const struct spilled_run *self = spilled_const(run);
@@ -301,9 +295,9 @@ static int spilled_open_subrun(const struct layout *layout, struct run *run, uin
 	.close = spilled_close, .remove = spilled_remove, .open_subrun = spilled_open_subrun,      \
 	.block_start = spilled_block_start, .first_key = spilled_first_key, .read = spilled_read,  \
 	.read_item = spilled_read_item, .count_in_block = spilled_count_in_block,                  \
-	.is_packed = spilled_is_packed, .packed_nbytes = spilled_packed_nbytes,                    \
-	.read_packed = spilled_read_packed, .fail_packed = spilled_fail_packed,                    \
-	.discard_before = spilled_discard_before, .file = spilled_file
+	.packed_nbytes = spilled_packed_nbytes, .read_packed = spilled_read_packed,                \
+	.fail_packed = spilled_fail_packed, .discard_before = spilled_discard_before,              \
+	.file = spilled_file
 
 static const struct run_ops spilled_run_ops[] = {
 	[STORED_ITEMS] = { STORED_RUN_OPS },

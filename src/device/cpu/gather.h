@@ -33,12 +33,7 @@ struct item_lookup {
 	uint64_t n;
 };
 
-/* Return the number of entries and buckets that item_lookup_init() needs for k slices. */
-static inline uint32_t item_lookup_n_entries(uint32_t k)
-{
-	return k;
-}
-
+/* Return the number of buckets that item_lookup_init() needs for k slices, beside k entries. */
 static inline uint64_t item_lookup_n_buckets(uint32_t k)
 {
 	return 2 * (uint64_t)k + 1;

@@ -385,8 +385,8 @@ static size_t divide_sort_scratch(const struct layout *layout, uint32_t k, uint6
 			scratch, &nbytes, cpu_merge_scratch_nbytes(k, n, layout->element_nbytes));
 		areas->slices = scratch_allocate(scratch, &nbytes, k * sizeof *areas->slices);
 	}
-	areas->lookup_entries = scratch_allocate(
-		scratch, &nbytes, item_lookup_n_entries(k + 1) * sizeof *areas->lookup_entries);
+	areas->lookup_entries =
+		scratch_allocate(scratch, &nbytes, (k + 1) * sizeof *areas->lookup_entries);
 	areas->buckets = scratch_allocate(scratch, &nbytes,
 					  item_lookup_n_buckets(k + 1) * sizeof *areas->buckets);
 	areas->sort = scratch_allocate(scratch, &nbytes, max_sort_scratch_nbytes(n));

@@ -11,7 +11,7 @@ enum { ITEM_NBYTES = 3, MAX_TEST_SLICES = 100 };
 static void check(const uint64_t *n, uint32_t k)
 {
 	struct item_lookup_entry *entries =
-		guarded_alloc(item_lookup_n_entries(k) * sizeof *entries);
+		guarded_alloc(k * sizeof *entries);
 	uint32_t *buckets = guarded_alloc(item_lookup_n_buckets(k) * sizeof *buckets);
 	struct slice slices[MAX_TEST_SLICES];
 	struct item_lookup lookup;
@@ -25,7 +25,7 @@ static void check(const uint64_t *n, uint32_t k)
 			assert_ptr_equal(item_lookup_get(&lookup, number++),
 					 (const char *)slices[i].elements + j * ITEM_NBYTES);
 	assert_int_equal(lookup.n, number);
-	guarded_free(entries, item_lookup_n_entries(k) * sizeof *entries);
+	guarded_free(entries, k * sizeof *entries);
 	guarded_free(buckets, item_lookup_n_buckets(k) * sizeof *buckets);
 }
 
