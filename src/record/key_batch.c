@@ -8,8 +8,10 @@
  * record behind its element when they start together.
  *
  * The digest is the expensive part, two 64-bit multiplications for each record, and AVX-512DQ
- * multiplies eight at a time. So everything is compiled twice and chosen at run time. The choice is
- * made by hand, because an ifunc resolver runs before the sanitizers are ready.
+ * multiplies eight at a time. With AVX2, comparing neighbours takes a third of the time of the
+ * baseline, which cannot compare 64-bit integers. So everything is compiled for each of them and
+ * chosen at run time. The choice is made by hand, because an ifunc resolver runs before the
+ * sanitizers are ready.
  *
  * The length of the record is a constant in each instance, so that loads, stores and shifts are
  * single instructions; everything else about the key (byte order, direction, type) is a mask.
@@ -60,6 +62,29 @@ struct encode_job {
 #include "src/record/key_batch.inc"
 
 #ifdef __x86_64__
+#define AVX2 __attribute__((target("avx2")))
+
+#define ELEMENT uint32_t
+#define WORD uint32_t
+#define SIZED(stem) stem##_4
+#define NAME(stem) stem##_4_avx2
+#define TARGET AVX2
+#include "src/record/key_batch.inc"
+
+#define ELEMENT uint64_t
+#define WORD uint64_t
+#define SIZED(stem) stem##_8
+#define NAME(stem) stem##_8_avx2
+#define TARGET AVX2
+#include "src/record/key_batch.inc"
+
+#define ELEMENT uint128_t
+#define WORD uint64_t
+#define SIZED(stem) stem##_16
+#define NAME(stem) stem##_16_avx2
+#define TARGET AVX2
+#include "src/record/key_batch.inc"
+
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 
 #define ELEMENT uint32_t
@@ -142,17 +167,12 @@ static void encode_plain(const struct encode_job *job)
 	DISPATCH(encode_all, , job)
 }
 
-static void decode_plain(const struct encode_job *job)
-{
-	DISPATCH(decode_all, , job)
-}
+static void decode_plain(const struct encode_job *job){ DISPATCH(decode_all, , job) }
 
 #ifdef __x86_64__
-static bool has_avx512(void)
-{
-	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-	       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-}
+AVX2 static void encode_avx2(const struct encode_job *job){ DISPATCH(encode_all, _avx2, job) }
+
+AVX2 static void decode_avx2(const struct encode_job *job){ DISPATCH(decode_all, _avx2, job) }
 
 AVX512 static void encode_avx512(const struct encode_job *job){ DISPATCH(encode_all, _avx512, job) }
 
@@ -160,15 +180,24 @@ AVX512 static void decode_avx512(const struct encode_job *job)
 {
 	DISPATCH(decode_all, _avx512, job)
 }
-#else
-#define encode_avx512 encode_plain
-#define decode_avx512 decode_plain
-
-static bool has_avx512(void)
-{
-	return false;
-}
 #endif
+
+struct encode_functions {
+	void (*encode)(const struct encode_job *job);
+	void (*decode)(const struct encode_job *job);
+};
+
+static struct encode_functions choose_functions(void)
+{
+#ifdef __x86_64__
+	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+	    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+		return (struct encode_functions){ encode_avx512, decode_avx512 };
+	if (__builtin_cpu_supports("avx2"))
+		return (struct encode_functions){ encode_avx2, decode_avx2 };
+#endif
+	return (struct encode_functions){ encode_plain, decode_plain };
+}
 
 void key_batch_encode(const struct layout *layout, const void *records, uint64_t n, void *keys,
 		      struct digest *digest)
@@ -179,7 +208,7 @@ void key_batch_encode(const struct layout *layout, const void *records, uint64_t
 					.n = n,
 					.digest = digest };
 
-	(has_avx512() ? encode_avx512 : encode_plain)(&job);
+	choose_functions().encode(&job);
 }
 
 void key_batch_decode(const struct layout *layout, const void *keys, uint64_t n, bool strict,
@@ -194,5 +223,5 @@ void key_batch_decode(const struct layout *layout, const void *keys, uint64_t n,
 		.result = ret_result,
 	};
 
-	(has_avx512() ? decode_avx512 : decode_plain)(&job);
+	choose_functions().decode(&job);
 }
