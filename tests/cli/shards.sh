@@ -74,7 +74,7 @@ refuses "requires -m" --shard=1/2 s0 -o output
 cp s0 in
 run -m -t u64 --shard=1/2 in s1 -o in
 [ $status -eq 2 ] || broken "a part in the place of an input: status $status"
-one_line '^gsort: in: is an input, of which only a shard' 'in the place of an input'
+one_line '^gsort: in: output of a shard would replace an input' 'in the place of an input'
 same s0 in 'a part in the place of an input'
 refuses "--shard.*-u|-u.*--shard" -m -u --shard=1/2 s0 -o output
 refuses "--shard.*--limit|--limit.*--shard" -m --limit=5 --shard=1/2 s0 -o output
