@@ -173,3 +173,82 @@ is_json() {
 		exit text != "s"
 	}' "$1" || broken "$1 is not JSON"
 }
+
+# Claims about inputs of any compressed format: compressed_inputs EXTENSION COMMAND LEVEL...
+# COMMAND compresses standard input. Leaves input, second, expected, both and input.EXTENSION.
+# COMMAND is words.
+# shellcheck disable=SC2086
+compressed_inputs() {
+	extension=$1
+	compress=$2
+	shift 2
+	generate -n 500000 -d nearly-sorted -o input
+	generate -n 300000 --seed=2 -o second
+	"$GSORT" input -o expected
+	"$GSORT" second -o second_sorted
+	"$GSORT" input second -o both
+	for name in input second expected second_sorted; do
+		$compress < $name > $name.$extension
+	done
+
+	claim 'a compressed file is read as its content, whatever its name and level'
+	gives expected input.$extension
+	gives expected -S 1M input.$extension
+	gives expected --parallel=1 input.$extension
+	cp input.$extension plain_name
+	gives expected plain_name
+	for level in "$@"; do
+		$compress -$level < input > level.$extension
+		gives expected level.$extension
+	done
+
+	claim 'a compressed pipe is read as its content'
+	cat input.$extension | gives expected
+	cat input.$extension | gives expected -S 1M -
+	mkfifo fifo
+	cat input.$extension > fifo &
+	gives expected fifo
+	gives expected - < input.$extension
+	: > empty
+	$compress < empty > nothing.$extension
+	gives empty nothing.$extension
+	cat nothing.$extension | gives empty
+
+	claim 'compressed and plain inputs are sorted together'
+	gives both input.$extension second.$extension
+	gives both input second.$extension
+	gives both input.$extension second
+	cat input.$extension | gives both - second
+	cat input | gives both - second.$extension
+
+	claim 'compressed inputs can be checked and merged'
+	succeeds -c expected.$extension
+	cat expected.$extension | succeeds -c
+	run -c input.$extension
+	[ "$status" -eq 1 ] || broken "status $status"
+	gives both -m expected.$extension second_sorted.$extension
+	gives both -m expected.$extension second_sorted
+	cat expected.$extension | gives both -m - second_sorted.$extension
+
+	claim 'headers and incomplete records are those of the content'
+	{ printf 0123456789 && cat input; } | $compress > header.$extension
+	{ printf 0123456789 && cat expected; } > header_expected
+	gives header_expected --skip-bytes=10 header.$extension
+	head -c 3999997 input | $compress > partial.$extension
+	refuses "partial.$extension.*3999997.*left over" partial.$extension
+	succeeds --partial=drop -o output partial.$extension
+	[ "$(wc -c < output)" -eq 3999992 ] || broken 'the incomplete record was not dropped'
+}
+
+# Refuse inputs with bytes that were overwritten: damaged_inputs EXTENSION MESSAGE POSITION...
+damaged_inputs() {
+	extension=$1
+	message=$2
+	shift 2
+	for at in "$@"; do
+		cp input.$extension damaged.$extension
+		printf '\252\125\252' |
+			dd of=damaged.$extension bs=1 seek="$at" conv=notrunc 2> /dev/null
+		refuses "damaged.$extension$message" damaged.$extension
+	done
+}
