@@ -60,6 +60,8 @@ class Page(html.parser.HTMLParser):
     def handle_data(self, text):
         if 'style' not in self.open:
             self.text += text
+        if self.open and self.open[-1] == 'dt':
+            claim(not re.search('[0-9]', text), f'{text} is the name of a figure')
 
 
 def check_structure(page):
