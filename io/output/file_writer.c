@@ -11,6 +11,9 @@
 /* Shorter writes are not worth a direct transfer, or a mapping. */
 enum { MIN_DIRECT_WRITE_NBYTES = 1 << 20, MIN_MMAP_WRITE_NBYTES = 64 << 10 };
 
+/* So many writers wait for each other in write(). */
+enum { MANY_WRITERS = 4 };
+
 static const enum adaptive_method io_cached = METHOD_DEFAULT, io_direct = METHOD_SECOND,
 				  io_mmap = METHOD_THIRD;
 
@@ -63,18 +66,28 @@ const struct file *file_writer_mmap_file(struct file_writer *writer)
 	return writer->mmap_file;
 }
 
+static void presume_mmap(struct file_writer *writer)
+{
+	const bool is_faster = writer->has_many_writers || writer->is_shared ||
+			       writer->is_prefaulted;
+
+	adaptive_presume(&writer->cached_or_mmap, is_faster ? 1U << io_mmap : 0);
+}
+
 void file_writer_set_n_writers(struct file_writer *writer, uint32_t n_writers)
 {
 	writer->has_several_writers = n_writers > 1;
+	writer->has_many_writers = n_writers >= MANY_WRITERS;
 	if (n_writers > 1)
 		file_writer_mmap_file(writer);
+	presume_mmap(writer);
 }
 
 void file_writer_set_shared(struct file_writer *writer)
 {
 	writer->is_shared = true;
 	file_writer_mmap_file(writer);
-	adaptive_presume(&writer->cached_or_mmap, 1U << io_mmap);
+	presume_mmap(writer);
 }
 
 void file_writer_set_prefaulted(struct file_writer *writer, bool is_prefaulted)
@@ -82,7 +95,7 @@ void file_writer_set_prefaulted(struct file_writer *writer, bool is_prefaulted)
 	writer->is_prefaulted = is_prefaulted;
 	if (is_prefaulted)
 		file_writer_mmap_file(writer);
-	adaptive_presume(&writer->cached_or_mmap, is_prefaulted ? 1U << io_mmap : 0);
+	presume_mmap(writer);
 }
 
 bool file_writer_can_mmap(const struct file_writer *writer)

@@ -21,10 +21,11 @@ struct file_writer {
 	/* Constant from the first write on. */
 	const struct file *file;
 	bool bypass_cache;
-	struct file direct;       /* the file opened with O_DIRECT, or closed */
-	struct io_queue *queue;   /* for direct writes, or NULL */
-	bool has_several_writers; /* at offsets far from each other */
-	bool is_shared;           /* with other processes */
+	struct file direct;     /* the file opened with O_DIRECT, or closed */
+	struct io_queue *queue; /* for direct writes, or NULL */
+	bool has_several_writers;
+	bool has_many_writers;
+	bool is_shared; /* with other processes */
 	bool is_prefaulted;
 	struct file reopened; /* for mappings, if the file is open for writing only */
 	const struct file *mmap_file;
@@ -49,7 +50,10 @@ void file_writer_use_adaptive_io(struct file_writer *writer);
 /* Use direct I/O where possible; otherwise write through the cache and start write-back at once. */
 void file_writer_bypass_cache(struct file_writer *writer);
 
-/* n writers proceed at offsets far apart. If there are several, mappings may be faster. */
+/*
+ * n writers write at the same time. If there are several, mappings may be faster. If there are
+ * many, they are presumed to be.
+ */
 void file_writer_set_n_writers(struct file_writer *writer, uint32_t n_writers);
 
 /*
