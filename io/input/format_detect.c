@@ -394,6 +394,8 @@ const char *format_name(const struct format *format)
 static bool is_format_enabled(const struct format *format, const struct format_view *view,
 			      const struct format_rules *rules)
 {
+	if (rules->mode == FORMAT_COMPRESSED)
+		return format->compression != DECODER_NONE && view->compression == DECODER_NONE;
 	return rules->skip_nbytes == 0 || format->header_nbytes ||
 	       format->detect == detect_manifest ||
 	       (format->compression != DECODER_NONE && view->compression == DECODER_NONE);

@@ -28,8 +28,9 @@
 
 enum format_mode {
 	FORMAT_AUTO,
-	FORMAT_NPY, /* like FORMAT_AUTO, but other files than .npy are refused (framing.h) */
-	FORMAT_RAW, /* detect nothing */
+	FORMAT_NPY,        /* like FORMAT_AUTO, but other files than .npy are refused (framing.h) */
+	FORMAT_COMPRESSED, /* detect only Zstandard and gzip, whose content is not examined */
+	FORMAT_RAW,        /* detect nothing */
 };
 
 struct format_rules {

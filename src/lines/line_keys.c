@@ -297,39 +297,31 @@ static const unsigned char *key_end(const struct line_keys *keys, const struct l
 
 /* --- Normalised keys --- */
 
-/* Make room for n more bytes; NULL if there is none. */
-static unsigned char *extend(struct line_key_buffer *out, size_t n)
+/* Make room for n more bytes. Returns false if there is none. */
+static bool grow(struct line_key_buffer *out, size_t n)
 {
-	if (out->n + n > out->capacity) {
-		const size_t capacity = 2 * (out->n + n) + 64;
-		unsigned char *grown = realloc(out->bytes, capacity);
+	const size_t capacity = 2 * (out->n + n) + 64;
+	unsigned char *grown = realloc(out->bytes, capacity);
 
-		if (!grown) {
-			out->has_failed = true;
-			return NULL;
-		}
-		out->bytes = grown;
-		out->capacity = capacity;
+	if (!grown) {
+		out->has_failed = true;
+		return false;
 	}
-	return out->bytes + out->n;
+	out->bytes = grown;
+	out->capacity = capacity;
+	return true;
 }
 
-static void put_byte(struct line_key_buffer *out, unsigned char byte)
+static inline void put_byte(struct line_key_buffer *out, unsigned char byte)
 {
-	unsigned char *p = extend(out, 1);
-
-	if (p) {
-		*p = byte;
-		out->n++;
-	}
+	if (out->n < out->capacity || grow(out, 1))
+		out->bytes[out->n++] = byte;
 }
 
-static void put_bytes(struct line_key_buffer *out, const unsigned char *bytes, size_t n)
+static inline void put_bytes(struct line_key_buffer *out, const unsigned char *bytes, size_t n)
 {
-	unsigned char *p = n ? extend(out, n) : NULL;
-
-	if (p) {
-		memcpy(p, bytes, n);
+	if (n > 0 && (n <= out->capacity - out->n || grow(out, n))) {
+		memcpy(out->bytes + out->n, bytes, n);
 		out->n += n;
 	}
 }
@@ -625,8 +617,11 @@ static void put_version(const struct line_order *order, const unsigned char *p,
 		class = nbytes == 1 ? 1 : nbytes == 2 && p[1] == '.' ? 2 : 3;
 	put_byte(out, class);
 	if (class >= 3) {
-		put_version_part(p, find_suffix(p, end), out);
-		put_version_part(p, end, out);
+		const unsigned char *suffix = find_suffix(p, end);
+
+		/* Where the parts in front are equal, the suffixes decide between whole names. */
+		put_version_part(p, suffix, out);
+		put_version_part(suffix, end, out);
 	}
 	line_key_buffer_free(&filtered);
 }
@@ -680,16 +675,24 @@ static void put_key(const struct line_keys *keys, const struct line_key *key,
 void line_keys_normalise(const struct line_keys *keys, const unsigned char *line, size_t nbytes,
 			 struct line_key_buffer *out)
 {
-	static const struct line_order plain_order = { 0 };
-	size_t begin;
-
 	out->n = 0;
 	for (size_t i = 0; i < keys->n_keys; i++)
 		put_key(keys, &keys->keys[i], line, line + nbytes, out);
-	if (!line_keys_have_last_resort(keys))
-		return;
-	begin = out->n;
-	put_text(&plain_order, line, line + nbytes, out);
-	if (line_keys_are_reversed(keys))
-		complement_from(out, begin);
+}
+
+int line_keys_compare(const struct line_keys *keys, struct line_view a, struct line_view b,
+		      struct line_key_buffer scratch[2])
+{
+	int order;
+
+	if (!line_keys_are_plain(keys)) {
+		line_keys_normalise(keys, a.bytes, a.nbytes, &scratch[0]);
+		line_keys_normalise(keys, b.bytes, b.nbytes, &scratch[1]);
+		order = line_view_compare((struct line_view){ scratch[0].bytes, scratch[0].n },
+					  (struct line_view){ scratch[1].bytes, scratch[1].n });
+		if (order || !line_keys_have_last_resort(keys))
+			return order;
+	}
+	order = line_view_compare(a, b);
+	return line_keys_are_reversed(keys) ? -order : order;
 }

@@ -12,9 +12,9 @@
  *	-V         class of the name; symbols and numbers without the suffix, then with it
  *	-r         the complement of all these bytes
  *
- * Keys follow each other in the order of -k. The last-resort comparison is one more text key, the
- * whole line. Every part ends with a terminator or has a known length, so no normalised key is the
- * beginning of another one.
+ * Keys follow each other in the order of -k. Every part ends with a terminator or has a known
+ * length, so no normalised key is the beginning of another one. Lines with equal keys are compared
+ * by their bytes, as a last resort: line_keys_have_last_resort().
  *
  * Without any key the line itself is compared: line_keys_are_plain().
  */
@@ -23,6 +23,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+/* A line in memory without its delimiter, or a key. */
+struct line_view {
+	const unsigned char *bytes;
+	size_t nbytes;
+};
+
+/* Compare bytes as memcmp() does; the end comes before any byte. */
+static inline int line_view_compare(struct line_view a, struct line_view b)
+{
+	const size_t n = a.nbytes < b.nbytes ? a.nbytes : b.nbytes;
+	const int order = n ? memcmp(a.bytes, b.bytes, n) : 0;
+
+	return order ? order : (a.nbytes > b.nbytes) - (a.nbytes < b.nbytes);
+}
 
 /* How the text of a key is compared. */
 enum line_comparison {
@@ -107,5 +123,12 @@ static inline bool line_keys_have_last_resort(const struct line_keys *keys)
  */
 void line_keys_normalise(const struct line_keys *keys, const unsigned char *line, size_t nbytes,
 			 struct line_key_buffer *out);
+
+/*
+ * Compare two lines by their keys, and by the last resort, as memcmp() does. scratch: for the keys;
+ * without memory its has_failed is set, and the result is meaningless.
+ */
+int line_keys_compare(const struct line_keys *keys, struct line_view a, struct line_view b,
+		      struct line_key_buffer scratch[2]);
 
 void line_key_buffer_free(struct line_key_buffer *buffer);

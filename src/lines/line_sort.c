@@ -1,774 +1,820 @@
 /*
- * line_sort - sort lines of text, with the engine for fixed-size records (see line_sort.h)
+ * line_sort.c - sort lines of text that need not fit in memory (see line_sort.h)
  */
 #include "src/lines/line_sort.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "include/gsort.h"
+#include "io/file/mapping.h"
 #include "io/output/output.h"
+#include "io/spill/run_file.h"
 #include "src/base/diagnostics.h"
 #include "src/base/thread_pool.h"
+#include "src/lines/line_block.h"
+#include "src/lines/line_input.h"
 
 enum {
-	PREFIX_TEXT_NBYTES = 23,
-	PREFIX_NBYTES = PREFIX_TEXT_NBYTES + 1,
-	PREFIX_CONTINUES = PREFIX_TEXT_NBYTES + 1, /* the last byte: the key goes on */
-	BATCH_N = 1 << 15,                         /* records passed at a time */
-	MAX_GROUP_N = 4096,                        /* more ties are sorted by the engine */
-	OUTPUT_NBYTES = 1 << 20,
-	PREFETCH_N = 16,     /* lines fetched ahead of their turn */
-	PENDING_N = 1 << 16, /* lines that are written together */
-	N_TASKS = 16,        /* of threads that work on a batch */
+	MIN_MEMORY_NBYTES = 4 << 20, /* less would not save anything noticeable */
+	MIN_BUFFER_NBYTES = 64 << 10,
+	MAX_BUFFER_NBYTES = 1 << 20,
+	BUFFERS_SHARE = 8, /* of the memory for buffers of threads: an eighth */
+	/* Mappings of the output; they are used if that is a small part of the memory. */
+	MAX_MAPPINGS_NBYTES = MMAP_WRITER_MAX_SEGMENTS * MMAP_SEGMENT_NBYTES,
+	MAPPINGS_SHARE = 8,
+	MIN_BLOCK_NBYTES = 16 << 10,
+	MAX_BLOCK_NBYTES = 256 << 10,
+	BLOCKS_PER_MEMORY = 1024, /* blocks of runs that fill the memory */
+	SAMPLE_NBYTES = 256 << 10,
+	READ_BLOCKS = 4, /* blocks read by one task */
+	MAX_READ_TASKS_PER_RUN = 64,
 };
 
-/* What a sort of ties may take. */
-#define TIES_MEMORY "16M"
-
-/* A line, as the engine sorts it. */
-struct line_record {
-	unsigned char prefix[PREFIX_NBYTES];
-	uint64_t offset;
+/* A run, and the part of it that is in memory. */
+struct line_run {
+	struct run_file *file;
+	uint64_t nbytes;
+	uint64_t next_block, n_blocks;
+	/* Of a merge: [begin, end) of the region is in memory and not written. */
+	unsigned char *region, *begin, *end;
 };
 
-/* A line in memory, without its delimiter. */
-struct line_view {
-	const unsigned char *bytes;
-	size_t nbytes;
+/* Blocks that a task reads. */
+struct read_task {
+	struct run_file *file;
+	uint64_t first, n;
+	unsigned char *to;
 };
 
-/* A stream of records in order: the engine's, one ahead. */
-struct record_stream {
-	struct gsort *sort;
-	struct line_record *records; /* BATCH_N */
-	size_t n, next;
-};
-
-/* Lines on their way to the output. */
-struct line_writer {
-	struct output *output;
-	uint64_t *lines;  /* n_pending: their offsets in the text */
-	uint64_t *starts; /* PENDING_N + 1: where each begins in the output; first its length */
-	uint32_t n_pending;
-	uint64_t offset; /* of the output: everything before it is written */
-	uint64_t n_lines, limit;
-};
-
-/* The state of a sort. */
 struct line_sort {
 	const struct line_sort_params *params;
-	const struct line_keys *keys;
 	const struct syscalls *calls;
-	struct line_text text;
-	struct line_writer writer;
-	struct line_key_buffer key, other_key; /* scratch for normalised keys */
-	struct line_key_buffer task_keys[N_TASKS];
 	struct thread_pool *threads;
-	uint64_t *group, *merged; /* MAX_GROUP_N offsets: lines that tie */
-	uint64_t last_offset;     /* the line that was written last */
-	bool has_last;
+	struct line_input *input;
+	struct line_block *block;
+	struct output *output;
+	size_t buffer_nbytes, block_nbytes, memory_nbytes;
+	bool maps_output; /* threads may write to the output through mappings */
+
+	struct spill *spill;
+	struct compression *compression;
+	struct line_run *runs; /* n_runs, in the order of the input */
+	size_t n_runs;
+	size_t longest_nbytes; /* of all lines, with the delimiter */
+
+	struct line_key_buffer scratch[2];
+	uint64_t n_lines_left; /* of the limit */
+	uint64_t offset;       /* in the output */
+	struct digest read, written, dropped;
 };
-
-/* --- Lines and keys --- */
-
-static struct line_view view_line(const struct line_sort *sort, uint64_t offset)
-{
-	const unsigned char *end, *bytes = line_text_at(&sort->text, offset, &end);
-	const unsigned char *delimiter =
-		memchr(bytes, sort->keys->delimiter, (size_t)(end - bytes));
-
-	return (struct line_view){ bytes, (size_t)((delimiter ? delimiter : end) - bytes) };
-}
-
-/* The bytes that are compared: of a plain line its own. */
-static struct line_view view_key(const struct line_sort *sort, struct line_view line,
-				 struct line_key_buffer *buffer)
-{
-	if (line_keys_are_plain(sort->keys))
-		return line;
-	line_keys_normalise(sort->keys, line.bytes, line.nbytes, buffer);
-	return (struct line_view){ buffer->bytes, buffer->n };
-}
-
-static void make_prefix(const struct line_sort *sort, struct line_view key, size_t depth,
-			unsigned char prefix[static PREFIX_NBYTES])
-{
-	const size_t rest = key.nbytes > depth ? key.nbytes - depth : 0;
-	const size_t n = rest < PREFIX_TEXT_NBYTES ? rest : PREFIX_TEXT_NBYTES;
-
-	memset(prefix, 0, PREFIX_NBYTES);
-	if (n)
-		memcpy(prefix, key.bytes + depth, n);
-	prefix[PREFIX_TEXT_NBYTES] = (unsigned char)(rest > n ? PREFIX_CONTINUES : n);
-	if (line_keys_are_plain(sort->keys) && line_keys_are_reversed(sort->keys))
-		for (unsigned i = 0; i < PREFIX_NBYTES; i++)
-			prefix[i] = (unsigned char)~prefix[i];
-}
-
-/* Can lines with this prefix differ in their keys? */
-static bool prefix_continues(const struct line_sort *sort, const unsigned char *prefix)
-{
-	const unsigned char last = prefix[PREFIX_TEXT_NBYTES];
-	const bool is_reversed = line_keys_are_plain(sort->keys) &&
-				 line_keys_are_reversed(sort->keys);
-
-	return (unsigned char)(is_reversed ? ~last : last) == PREFIX_CONTINUES;
-}
-
-static int compare_views(struct line_view a, struct line_view b)
-{
-	const size_t n = a.nbytes < b.nbytes ? a.nbytes : b.nbytes;
-	const int order = n ? memcmp(a.bytes, b.bytes, n) : 0;
-
-	return order ? order : (a.nbytes > b.nbytes) - (a.nbytes < b.nbytes);
-}
-
-/* Compare two lines by their keys, as memcmp() does. */
-static int compare_lines(struct line_sort *sort, struct line_view a, struct line_view b)
-{
-	const int order =
-		compare_views(view_key(sort, a, &sort->key), view_key(sort, b, &sort->other_key));
-
-	return line_keys_are_plain(sort->keys) && line_keys_are_reversed(sort->keys) ? -order :
-										       order;
-}
-
-static int check_memory(const struct line_sort *sort)
-{
-	bool has_failed = sort->key.has_failed || sort->other_key.has_failed;
-
-	for (unsigned i = 0; i < N_TASKS; i++)
-		has_failed |= sort->task_keys[i].has_failed;
-	return has_failed ? fail(-ENOMEM, "no memory for the key of a line") : 0;
-}
 
 /* --- Output --- */
 
-/* The share of task i in n lines. */
-static uint32_t task_start(uint32_t i, uint32_t n)
-{
-	return (uint32_t)((uint64_t)n * i / N_TASKS);
-}
-
-static void prefetch_line(const struct line_sort *sort, uint64_t offset)
-{
-	const unsigned char *end;
-
-	__builtin_prefetch(line_text_at(&sort->text, offset, &end));
-}
-
-/* Measure the lines of a task, with their delimiters. */
-static int measure_lines(void *context, uint32_t task)
+static int write_to_output(void *context, uint32_t bucket, uint64_t offset, const void *bytes,
+			   size_t nbytes)
 {
 	struct line_sort *sort = context;
-	struct line_writer *writer = &sort->writer;
-	const uint32_t end = task_start(task + 1, writer->n_pending);
 
-	for (uint32_t i = task_start(task, writer->n_pending); i < end; i++) {
-		if (i + PREFETCH_N < end)
-			prefetch_line(sort, writer->lines[i + PREFETCH_N]);
-		writer->starts[i] = view_line(sort, writer->lines[i]).nbytes + 1;
-	}
-	return 0;
+	(void)bucket;
+	return output_write_at(sort->output, sort->offset + offset, bytes, nbytes);
 }
 
-/* Write the lines of a task, which are measured. */
-static int write_task_lines(void *context, uint32_t task)
+static int write_header(struct line_sort *sort)
 {
-	struct line_sort *sort = context;
-	struct line_writer *writer = &sort->writer;
-	const uint32_t end = task_start(task + 1, writer->n_pending);
-	uint32_t i = task_start(task, writer->n_pending);
-	uint64_t position = writer->starts[i];
-	unsigned char *buffer = malloc(OUTPUT_NBYTES);
-	size_t n = 0;
-	int r = buffer ? 0 : fail(-ENOMEM, "no memory to write lines");
+	size_t nbytes;
+	const unsigned char *header = line_input_header(sort->input, &nbytes);
 
-	for (; i < end && r == 0; i++) {
-		const unsigned char *text_end;
-		const unsigned char *line = line_text_at(&sort->text, writer->lines[i], &text_end);
-		const size_t nbytes = (size_t)(writer->starts[i + 1] - writer->starts[i]) - 1;
+	return nbytes == 0 ? 0 : output_write_at(sort->output, 0, header, nbytes);
+}
 
-		if (nbytes + 1 > OUTPUT_NBYTES - n) {
-			r = output_write_at(writer->output, position, buffer, n);
-			position += n;
-			n = 0;
-		}
-		if (nbytes + 1 > OUTPUT_NBYTES) { /* too long for the buffer */
-			if (r == 0)
-				r = output_write_at(writer->output, position, line, nbytes);
-			position += nbytes;
-		} else {
-			memcpy(buffer + n, line, nbytes);
-			n += nbytes;
-		}
-		buffer[n++] = sort->keys->delimiter;
-	}
-	if (r == 0 && n)
-		r = output_write_at(writer->output, position, buffer, n);
+/* Open the output for at most nbytes of lines. */
+static int open_output(struct line_sort *sort, uint64_t nbytes)
+{
+	size_t header_nbytes;
+	int r = 0;
+
+	line_input_header(sort->input, &header_nbytes);
+	if (sort->params->zstd_level)
+		r = output_compress(sort->output, sort->params->zstd_level,
+				    sort->params->n_threads);
+	else
+		r = output_set_expected_size(sort->output, header_nbytes + nbytes);
 	if (r < 0)
-		output_cancel(writer->output);
-	free(buffer);
+		return r;
+	if (sort->maps_output)
+		output_set_n_writers(sort->output, sort->params->n_threads);
+	sort->offset = header_nbytes;
+	return write_header(sort);
+}
+
+static void add_digest(struct digest *sum, struct digest digest)
+{
+	sum->n_records += digest.n_records;
+	sum->sum += digest.sum;
+}
+
+/* Drop equal lines of the sorted block and what is beyond the limit. */
+static int reduce_block(struct line_sort *sort, struct line_view last)
+{
+	int r = sort->params->keys->unique ? line_block_drop_equal(sort->block, last) : 0;
+
+	add_digest(&sort->dropped, line_block_dropped_digest(sort->block));
+	line_block_truncate(sort->block, sort->n_lines_left);
 	return r;
 }
 
-/* Write the pending lines with all threads. */
-static int flush_lines(struct line_sort *sort)
+/* --- Runs --- */
+
+/* Where the next lines of a run go. */
+struct run_writer {
+	struct run_file *file;
+	uint64_t nbytes; /* written before this block */
+};
+
+static int write_to_run(void *context, uint32_t bucket, uint64_t offset, const void *bytes,
+			size_t nbytes)
 {
-	struct line_writer *writer = &sort->writer;
-	int r = thread_pool_run(sort->threads, measure_lines, sort, N_TASKS);
+	/* A run of bytes has no keys in its index. */
+	static const encoded_key_t no_keys[MAX_BUFFER_NBYTES / MIN_BLOCK_NBYTES + 1];
+	const struct run_writer *writer = context;
 
-	for (uint32_t i = 0; i < writer->n_pending; i++) {
-		const uint64_t nbytes = writer->starts[i];
-
-		writer->starts[i] = writer->offset;
-		writer->offset += nbytes;
-	}
-	writer->starts[writer->n_pending] = writer->offset;
-	if (r == 0)
-		r = thread_pool_run(sort->threads, write_task_lines, sort, N_TASKS);
-	writer->n_pending = 0;
-	return r;
+	(void)bucket;
+	return run_file_write(writer->file, writer->nbytes + offset, bytes, nbytes, no_keys);
 }
 
-static int queue_line(struct line_sort *sort, uint64_t offset)
-{
-	struct line_writer *writer = &sort->writer;
-
-	writer->lines[writer->n_pending++] = offset;
-	return writer->n_pending == PENDING_N ? flush_lines(sort) : 0;
-}
-
-/* Write a line. Returns 1, 0 if the limit is reached, or a negative errno after a message. */
-static int write_line(struct line_sort *sort, uint64_t offset)
-{
-	int r;
-
-	if (sort->writer.n_lines == sort->writer.limit)
-		return 0;
-	if (sort->keys->unique) {
-		if (sort->has_last && compare_lines(sort, view_line(sort, sort->last_offset),
-						    view_line(sort, offset)) == 0)
-			return 1;
-		sort->last_offset = offset;
-		sort->has_last = true;
-	}
-	r = queue_line(sort, offset);
-	sort->writer.n_lines++;
-	return r < 0 ? r : 1;
-}
-
-/* --- The engine --- */
-
-static void print_engine_message(void *context, enum gsort_severity severity, const char *text)
-{
-	(void)context;
-	if (severity == GSORT_WARNING)
-		warn("%s", text);
-	else if (severity == GSORT_NOTICE)
-		notice("%s", text);
-}
-
-static int fail_engine(const struct gsort *engine, int r)
-{
-	return fail(r, "%s", gsort_message(engine));
-}
-
-/* Open a sort of line records within `memory`, as of -S; NULL: that of ties. */
-static int open_engine(const struct line_sort *sort, const char *memory, struct gsort **ret_engine)
+static int open_spill(struct line_sort *sort)
 {
 	const struct line_sort_params *params = sort->params;
-	struct gsort *engine;
-	char key[16];
-	int r = gsort_open(&engine);
-
-	if (!memory)
-		memory = TIES_MEMORY;
-	if (r < 0)
-		return fail(r, "no memory for a sort");
-	snprintf(key, sizeof key, "0:b%u", (unsigned)PREFIX_NBYTES);
-	r = gsort_set_message_callback(engine, print_engine_message, NULL);
-	if (r == 0 && params->process)
-		r = gsort_set_process(engine, params->process);
-	if (r == 0)
-		r = gsort_set_record_size(engine, sizeof(struct line_record));
-	if (r == 0)
-		r = gsort_add_key(engine, key);
-	if (r == 0 && memory[0])
-		r = gsort_set(engine, "buffer-size", memory);
-	for (size_t i = 0; i < params->n_options && r == 0; i++)
-		r = gsort_set(engine, params->options[i].name, params->options[i].value);
-	if (r < 0) {
-		fail_engine(engine, r);
-		gsort_close(engine);
-		return r;
-	}
-	*ret_engine = engine;
-	return 0;
-}
-
-/* Pass n records. */
-static int put_records(struct gsort *engine, const struct line_record *records, size_t n)
-{
-	const int r = gsort_put(engine, records, n * sizeof *records);
-
-	return r < 0 ? fail_engine(engine, r) : 0;
-}
-
-/* A batch of lines that become records. */
-struct line_batch {
-	struct line_sort *sort;
-	struct line_view lines[BATCH_N];
-	struct line_record records[BATCH_N]; /* with their offsets */
-	uint32_t n;
-};
-
-static int make_task_prefixes(void *context, uint32_t task)
-{
-	struct line_batch *batch = context;
-	const struct line_sort *sort = batch->sort;
-	const uint32_t end = task_start(task + 1, batch->n);
-
-	for (uint32_t i = task_start(task, batch->n); i < end; i++)
-		make_prefix(sort, view_key(sort, batch->lines[i], &batch->sort->task_keys[task]), 0,
-			    batch->records[i].prefix);
-	return 0;
-}
-
-/* Pass a batch to the engine. */
-static int put_batch(struct gsort *engine, struct line_batch *batch)
-{
-	int r = thread_pool_run(batch->sort->threads, make_task_prefixes, batch, N_TASKS);
-
-	if (r == 0)
-		r = put_records(engine, batch->records, batch->n);
-	batch->n = 0;
-	return r;
-}
-
-/* Pass the lines of a segment. */
-static int put_segment(struct line_sort *sort, struct gsort *engine,
-		       const struct line_segment *segment, struct line_batch *batch)
-{
-	const unsigned char *line = segment->bytes, *end = line + segment->nbytes;
-	uint64_t n_skipped = sort->params->n_header_lines;
-	int r = 0;
-
-	while (line < end && r == 0) {
-		const unsigned char *delimiter =
-			memchr(line, sort->keys->delimiter, (size_t)(end - line));
-		const unsigned char *line_end = delimiter ? delimiter : end;
-
-		if (n_skipped > 0) {
-			n_skipped--;
-		} else {
-			batch->lines[batch->n] =
-				(struct line_view){ line, (size_t)(line_end - line) };
-			batch->records[batch->n++].offset =
-				segment->base + (uint64_t)(line - segment->bytes);
-		}
-		line = delimiter ? delimiter + 1 : end;
-		if (batch->n == BATCH_N)
-			r = put_batch(engine, batch);
-	}
-	return r;
-}
-
-static int put_text(struct line_sort *sort, struct gsort *engine)
-{
-	struct line_batch *batch = malloc(sizeof *batch);
-	int r = batch ? 0 : fail(-ENOMEM, "no memory for %d lines", BATCH_N);
-
-	if (batch) {
-		batch->sort = sort;
-		batch->n = 0;
-	}
-	for (size_t i = 0; i < sort->text.n_segments && r == 0; i++)
-		r = put_segment(sort, engine, &sort->text.segments[i], batch);
-	if (r == 0)
-		r = put_batch(engine, batch);
-	free(batch);
-	if (r == 0)
-		r = check_memory(sort);
-	return r < 0 ? r : line_text_check(&sort->text);
-}
-
-/* Return the next record without taking it; NULL in *ret_record at the end. */
-static int peek_record(struct record_stream *stream, const struct line_record **ret_record)
-{
-	if (stream->next == stream->n) {
-		size_t nbytes;
-		const int r = gsort_get(stream->sort, stream->records,
-					BATCH_N * sizeof *stream->records, &nbytes);
-
-		if (r < 0)
-			return fail_engine(stream->sort, r);
-		stream->n = nbytes / sizeof *stream->records;
-		stream->next = 0;
-	}
-	*ret_record = stream->next < stream->n ? &stream->records[stream->next] : NULL;
-	return 0;
-}
-
-/* --- Ties --- */
-
-/* Merge the sorted halves [0, middle) and [middle, n) of a group. */
-static void merge_halves(struct line_sort *sort, uint64_t *group, size_t middle, size_t n)
-{
-	size_t a = 0, b = middle, out = 0;
-
-	while (a < middle && b < n)
-		sort->merged[out++] = compare_lines(sort, view_line(sort, group[a]),
-						    view_line(sort, group[b])) <= 0 ?
-					      group[a++] :
-					      group[b++];
-	memcpy(sort->merged + out, group + a, (middle - a) * sizeof *group);
-	memcpy(group, sort->merged, (out + middle - a) * sizeof *group);
-}
-
-/* Merge sort, stable. */
-static void sort_group(struct line_sort *sort, uint64_t *group, size_t n)
-{
-	const size_t middle = n / 2;
-
-	if (n < 2)
-		return;
-	sort_group(sort, group, middle);
-	sort_group(sort, group + middle, n - middle);
-	if (compare_lines(sort, view_line(sort, group[middle - 1]),
-			  view_line(sort, group[middle])) > 0)
-		merge_halves(sort, group, middle, n);
-}
-
-/* Write n lines that tie. Returns as write_line(). */
-static int write_group(struct line_sort *sort, size_t n, bool continues)
-{
-	int r = 1;
-
-	if (continues)
-		sort_group(sort, sort->group, n);
-	for (size_t i = 0; i < n && r > 0; i++)
-		r = write_line(sort, sort->group[i]);
-	return r;
-}
-
-static int write_sorted(struct line_sort *sort, struct gsort *engine);
-
-/* Lines that tie, too many for memory: their offsets in a temporary file. */
-struct tied_lines {
-	struct file file;
-	uint64_t n, n_written;
-	size_t n_buffered; /* in sort->group */
-	uint64_t first;    /* the offset of the first line */
-	size_t n_shared;   /* bytes that all of their keys begin with */
-	bool all_equal;
-};
-
-static int flush_tied_lines(struct line_sort *sort, struct tied_lines *lines)
-{
-	int r = file_write_at(&lines->file, lines->n_written * sizeof *sort->group, sort->group,
-			      lines->n_buffered * sizeof *sort->group);
-
-	lines->n_written += lines->n_buffered;
-	lines->n_buffered = 0;
-	return r < 0 ? fail(r, "temporary file: cannot write: %m") : 0;
-}
-
-/* Shorten what all keys share by what a line shares with the first one. */
-static void share_with_first(struct line_sort *sort, struct tied_lines *lines, uint64_t offset)
-{
-	const struct line_view first = view_key(sort, view_line(sort, lines->first), &sort->key);
-	const struct line_view key = view_key(sort, view_line(sort, offset), &sort->other_key);
-	const size_t n = first.nbytes < key.nbytes ? first.nbytes : key.nbytes;
-	size_t i = 0;
-
-	if (lines->n_shared > n)
-		lines->n_shared = n;
-	while (i < lines->n_shared && first.bytes[i] == key.bytes[i])
-		i++;
-	lines->n_shared = i;
-	lines->all_equal &= first.nbytes == key.nbytes && i == n;
-}
-
-/* Take the lines in sort->group, and those that follow in the stream with the same prefix. */
-static int collect_tied_lines(struct line_sort *sort, struct record_stream *stream,
-			      const unsigned char *prefix, struct tied_lines *lines)
-{
-	const struct line_record *record = NULL;
-	int r = 0;
-
-	for (size_t i = 0; i < lines->n_buffered; i++)
-		share_with_first(sort, lines, sort->group[i]);
-	while (r == 0) {
-		if (lines->n_buffered == MAX_GROUP_N)
-			r = flush_tied_lines(sort, lines);
-		if (r == 0)
-			r = peek_record(stream, &record);
-		if (r < 0 || !record || memcmp(record->prefix, prefix, PREFIX_NBYTES) != 0)
-			break;
-		share_with_first(sort, lines, record->offset);
-		sort->group[lines->n_buffered++] = record->offset;
-		lines->n++;
-		stream->next++;
-	}
-	return r < 0 ? r : flush_tied_lines(sort, lines);
-}
-
-/* Read the offsets back and pass them to `take`, until it returns <= 0. */
-static int replay_tied_lines(struct line_sort *sort, struct tied_lines *lines,
-			     int (*take)(struct line_sort *sort, uint64_t offset, void *context),
-			     void *context)
-{
-	uint64_t *offsets = malloc(MAX_GROUP_N * sizeof *offsets);
-	int r = offsets ? 1 : fail(-ENOMEM, "no memory for %d lines", MAX_GROUP_N);
-
-	for (uint64_t begin = 0; begin < lines->n && r > 0; begin += MAX_GROUP_N) {
-		const uint64_t rest = lines->n - begin;
-		const size_t n = rest < MAX_GROUP_N ? (size_t)rest : MAX_GROUP_N;
-
-		r = file_read_at(&lines->file, begin * sizeof *offsets, offsets,
-				 n * sizeof *offsets);
-		r = r < 0 ? fail(r, "temporary file: cannot read: %m") : 1;
-		for (size_t i = 0; i < n && r > 0; i++)
-			r = take(sort, offsets[i], context);
-	}
-	free(offsets);
-	return r;
-}
-
-static int write_tied_line(struct line_sort *sort, uint64_t offset, void *context)
-{
-	(void)context;
-	return write_line(sort, offset);
-}
-
-struct subsort {
-	struct gsort *engine;
-	size_t depth;
-};
-
-static int put_tied_line(struct line_sort *sort, uint64_t offset, void *context)
-{
-	const struct subsort *subsort = context;
-	struct line_record record = { .offset = offset };
 	int r;
 
-	make_prefix(sort, view_key(sort, view_line(sort, offset), &sort->key), subsort->depth,
-		    record.prefix);
-	r = put_records(subsort->engine, &record, 1);
-	return r < 0 ? r : 1;
+	if (sort->spill)
+		return 0;
+	r = spill_open(sort->calls, params->temp_directories, params->n_temp_directories,
+		       params->temp_limit_nbytes, 0, &sort->spill);
+	if (r == 0)
+		r = compression_open(&params->compression, false, &sort->compression);
+	return r;
 }
 
-/* Sort the lines by their keys behind what all of these share, and write them. */
-static int sort_tied_lines(struct line_sort *sort, struct tied_lines *lines)
+static int open_run(struct line_sort *sort, struct run_writer *ret_writer)
 {
-	struct subsort subsort = { .depth = lines->n_shared };
-	int r = open_engine(sort, NULL, &subsort.engine);
+	int r = open_spill(sort);
 
+	*ret_writer = (struct run_writer){ 0 };
+	if (r == 0)
+		r = run_file_open(sort->spill, sort->compression, 1, (uint32_t)sort->block_nbytes,
+				  &ret_writer->file);
+	return r;
+}
+
+/* Finish a run, which the sort then owns. */
+static int finish_run(const struct run_writer *writer, struct line_run *ret_run)
+{
+	const int r = run_file_finish(writer->file);
+
+	*ret_run = (struct line_run){ .file = writer->file,
+				      .nbytes = writer->nbytes,
+				      .n_blocks = run_file_n_blocks(writer->file) };
+	return r;
+}
+
+/* Write the sorted block to a run. */
+static int write_block_to_run(struct line_sort *sort, struct run_writer *writer)
+{
+	const struct line_sink sink = { .write = write_to_run, .context = writer };
+	struct digest digest;
+	uint64_t nbytes;
+	int r = line_block_measure(sort->block, &nbytes);
+
+	if (r == 0)
+		r = line_block_write(sort->block, sort->buffer_nbytes, &sink, &digest);
+	writer->nbytes += nbytes;
+	return r;
+}
+
+/* Write the sorted block to the output. */
+static int write_block_to_output(struct line_sort *sort)
+{
+	const struct line_sink sink = { .write = write_to_output, .context = sort };
+	struct digest digest;
+	uint64_t nbytes;
+	int r = line_block_measure(sort->block, &nbytes);
+
+	if (r == 0)
+		r = line_block_write(sort->block, sort->buffer_nbytes, &sink, &digest);
 	if (r < 0)
 		return r;
-	r = replay_tied_lines(sort, lines, put_tied_line, &subsort);
-	if (r > 0) {
-		r = gsort_finish(subsort.engine);
-		if (r < 0)
-			fail_engine(subsort.engine, r);
-		else
-			r = write_sorted(sort, subsort.engine);
+	add_digest(&sort->written, digest);
+	sort->offset += nbytes;
+	sort->n_lines_left -= line_block_n_lines(sort->block);
+	return 0;
+}
+
+/* Store the sorted block as a new run. */
+static int spill_block(struct line_sort *sort)
+{
+	struct line_run *grown = reallocarray(sort->runs, sort->n_runs + 1, sizeof *grown);
+	struct run_writer writer;
+	int r;
+
+	if (!grown)
+		return fail(-ENOMEM, "no memory for %zu runs", sort->n_runs + 1);
+	sort->runs = grown;
+	r = open_run(sort, &writer);
+	if (r < 0)
+		return r;
+	r = write_block_to_run(sort, &writer);
+	if (r == 0)
+		r = finish_run(&writer, &grown[sort->n_runs]);
+	if (r < 0) {
+		run_file_close(writer.file);
+		return r;
 	}
-	gsort_close(subsort.engine);
-	return r;
+	sort->n_runs++;
+	return 0;
+}
+
+/* --- Chunks --- */
+
+static int fail_long_line(const struct line_sort *sort, size_t nbytes)
+{
+	uint64_t number;
+	const char *path = line_input_position(sort->input, &number);
+
+	return fail(-E2BIG,
+		    "%s: line %llu has more than %zu bytes, too many for the memory; use a larger "
+		    "-S",
+		    path, (unsigned long long)number, nbytes);
+}
+
+/* Return the end of the last whole line of a text; the text's beginning if there is none. */
+static unsigned char *last_line_end(const struct line_sort *sort, unsigned char *begin,
+				    const unsigned char *end)
+{
+	unsigned char *found =
+		end > begin ? memrchr(begin, sort->params->keys->delimiter, (size_t)(end - begin)) :
+			      NULL;
+
+	return found ? found + 1 : begin;
 }
 
 /*
- * Sort the n lines in sort->group, and those that follow in the stream with the same prefix, by the
- * rest of their keys, and write them. Returns as write_line().
+ * Read text to the block's memory, in which the first *n bytes are. Returns 0 and the end of the
+ * last whole line. *ret_at_end: nothing is left to read.
  */
-static int write_large_group(struct line_sort *sort, struct record_stream *stream,
-			     const unsigned char *prefix, size_t n)
+static int read_chunk(struct line_sort *sort, size_t *n, unsigned char **ret_end, bool *ret_at_end)
 {
-	struct tied_lines lines = { .n = n,
-				    .n_buffered = n,
-				    .first = sort->group[0],
-				    .n_shared = SIZE_MAX,
-				    .all_equal = true };
-	int r = line_text_open_temporary(sort->calls, sort->params->temp_directory, &lines.file);
+	unsigned char *text = line_block_text(sort->block);
+	const size_t max_nbytes = sort->memory_nbytes / 4 * 3;
+	const size_t max_line_nbytes = sort->memory_nbytes / 4;
+	size_t target = *n + SAMPLE_NBYTES, n_read = 0;
 
-	if (r < 0)
-		return r;
-	r = collect_tied_lines(sort, stream, prefix, &lines);
-	if (r == 0)
-		r = lines.all_equal ? replay_tied_lines(sort, &lines, write_tied_line, NULL) :
-				      sort_tied_lines(sort, &lines);
-	file_close(&lines.file);
+	*ret_at_end = false;
+	for (;;) {
+		int r = 0;
+
+		if (target > *n) {
+			r = line_input_read(sort->input, text + *n, target - *n, &n_read);
+			if (r < 0)
+				return r;
+			*ret_at_end = n_read < target - *n;
+			*n += n_read;
+		}
+		*ret_end = last_line_end(sort, text, text + *n);
+		if (*ret_at_end)
+			return 0;
+		if (*ret_end == text) { /* a long line: read on */
+			if (*n > max_line_nbytes)
+				return fail_long_line(sort, max_line_nbytes);
+			target += target / 2;
+			continue;
+		}
+		n_read = line_block_text_nbytes(sort->block, (struct line_range){ text, *ret_end });
+		if (n_read > max_nbytes)
+			n_read = max_nbytes;
+		if (n_read <= target)
+			return 0;
+		target = n_read;
+	}
+}
+
+/* Sort chunk after chunk. A single one is left in the block; others become runs. */
+static int sort_chunks(struct line_sort *sort)
+{
+	unsigned char *text = line_block_text(sort->block), *end;
+	bool is_at_end = false;
+	size_t n = 0;
+
+	while (!is_at_end || n > 0) {
+		uint64_t n_sorted;
+		int r = is_at_end ? 0 : read_chunk(sort, &n, &end, &is_at_end);
+
+		if (is_at_end)
+			end = text + n;
+		if (r == 0)
+			r = line_block_sort(sort->block, &(struct line_range){ text, end }, 1,
+					    text + n, &n_sorted);
+		if (r < 0 || (n == 0 && sort->n_runs > 0))
+			return r;
+		add_digest(&sort->read, line_block_digest(sort->block));
+		if (line_block_longest(sort->block) > sort->longest_nbytes)
+			sort->longest_nbytes = line_block_longest(sort->block);
+		r = reduce_block(sort, (struct line_view){ 0 });
+		if (r < 0 || (is_at_end && n_sorted == n && sort->n_runs == 0))
+			return r;
+		r = spill_block(sort);
+		if (r < 0)
+			return r;
+		n -= n_sorted;
+		memmove(text, text + n_sorted, n);
+	}
+	return 0;
+}
+
+/* --- Merging --- */
+
+/* A merge of some runs. */
+struct line_merge {
+	struct line_sort *sort;
+	struct line_run *runs; /* n_runs */
+	size_t n_runs, share_nbytes;
+	unsigned char **cuts;      /* n_runs: the end of each run's part of the window */
+	struct line_range *ranges; /* scratch: n_runs */
+	struct read_task *tasks;
+	/* The line that was written last, for -u. */
+	unsigned char *last;
+	size_t last_nbytes, last_capacity;
+	bool has_last;
+};
+
+static int read_blocks(void *context, uint32_t task)
+{
+	const struct read_task *read = (const struct read_task *)context + task;
+
+	return run_file_read(read->file, read->first, read->n, read->to);
+}
+
+/* Plan to read the next blocks of a run behind what is left of it. Returns the number of tasks. */
+static size_t plan_reads(const struct line_merge *merge, struct line_run *run,
+			 struct read_task *tasks)
+{
+	const struct run_block *blocks = run_file_blocks(run->file);
+	const size_t share = merge->share_nbytes, n_left = (size_t)(run->end - run->begin);
+	size_t n_tasks = 0;
+
+	/* Otherwise a whole line is in memory, and little would be read. */
+	if (run->next_block == run->n_blocks ||
+	    (n_left > share / 2 && n_left >= merge->sort->longest_nbytes))
+		return 0;
+	memmove(run->region, run->begin, n_left);
+	run->begin = run->region;
+	run->end = run->region + n_left;
+	while (run->next_block < run->n_blocks && n_tasks < MAX_READ_TASKS_PER_RUN) {
+		struct read_task *task = &tasks[n_tasks];
+
+		*task = (struct read_task){ .file = run->file,
+					    .first = run->next_block,
+					    .to = run->end };
+		while (run->next_block < run->n_blocks && task->n < READ_BLOCKS &&
+		       run->end + blocks[run->next_block].n_items <= run->region + share) {
+			run->end += blocks[run->next_block++].n_items;
+			task->n++;
+		}
+		if (task->n == 0)
+			break;
+		n_tasks++;
+	}
+	return n_tasks;
+}
+
+static int fill_runs(struct line_merge *merge)
+{
+	size_t n_tasks = 0;
+	int r;
+
+	for (size_t i = 0; i < merge->n_runs; i++)
+		n_tasks += plan_reads(merge, &merge->runs[i], merge->tasks + n_tasks);
+	if (n_tasks == 0)
+		return 0;
+	r = thread_pool_run(merge->sort->threads, read_blocks, merge->tasks, (uint32_t)n_tasks);
+	for (size_t i = 0; i < n_tasks && r == 0; i++)
+		run_file_discard(merge->tasks[i].file, merge->tasks[i].first, merge->tasks[i].n);
 	return r;
 }
 
-/* Write the lines of one prefix. Returns as write_line(). */
-static int write_next_group(struct line_sort *sort, struct record_stream *stream)
+static int compare_lines(struct line_sort *sort, struct line_view a, struct line_view b)
 {
-	const struct line_record *record = &stream->records[stream->next];
-	unsigned char prefix[PREFIX_NBYTES];
-	const bool continues = prefix_continues(sort, record->prefix);
-	size_t n = 0;
-	int r = 0;
+	return line_keys_compare(sort->params->keys, a, b, sort->scratch);
+}
 
-	memcpy(prefix, record->prefix, sizeof prefix);
-	while (record && memcmp(record->prefix, prefix, sizeof prefix) == 0) {
-		if (n == MAX_GROUP_N && continues)
-			return write_large_group(sort, stream, prefix, n);
-		if (n == MAX_GROUP_N) { /* equal keys need no order */
-			r = write_group(sort, n, false);
-			if (r <= 0)
-				return r;
-			n = 0;
+static struct line_view view_line(const struct line_sort *sort, const unsigned char *line)
+{
+	return (struct line_view){
+		line,
+		(size_t)((unsigned char *)rawmemchr(line, sort->params->keys->delimiter) - line)
+	};
+}
+
+/* Return the beginning of the line that holds the byte, in a text that begins with a line. */
+static unsigned char *line_begin(const struct line_sort *sort, unsigned char *begin,
+				 const unsigned char *byte)
+{
+	return last_line_end(sort, begin, byte);
+}
+
+/*
+ * Return the end of the lines of [begin, end) that belong in front of or at the bound, the line of
+ * run `bound_run`.
+ */
+static unsigned char *find_cut(struct line_sort *sort, size_t run, unsigned char *begin,
+			       unsigned char *end, struct line_view bound, size_t bound_run)
+{
+	unsigned char *lo = begin, *hi = end; /* beginnings of lines, or the end */
+
+	while (lo < hi) {
+		unsigned char *middle = line_begin(sort, lo, lo + (hi - lo) / 2);
+		const struct line_view line = view_line(sort, middle);
+		const int order = compare_lines(sort, line, bound);
+
+		/* Of equal lines, those of earlier runs come first. */
+		if (order < 0 || (order == 0 && run <= bound_run))
+			lo = middle + line.nbytes + 1;
+		else
+			hi = middle;
+	}
+	return lo;
+}
+
+/* Cut all runs behind the bound. The bound lies in run `bound_run`, which is cut at its end. */
+static void cut_runs(struct line_merge *merge, struct line_view bound, size_t bound_run)
+{
+	for (size_t i = 0; i < merge->n_runs; i++)
+		merge->cuts[i] = i == bound_run ? (unsigned char *)bound.bytes + bound.nbytes + 1 :
+						  find_cut(merge->sort, i, merge->runs[i].begin,
+							   merge->cuts[i], bound, bound_run);
+}
+
+/* Find the window: the first of the last lines in memory of runs that go on. */
+static int find_window(struct line_merge *merge)
+{
+	struct line_sort *sort = merge->sort;
+	struct line_view bound = { 0 };
+	size_t bound_run = 0;
+
+	for (size_t i = 0; i < merge->n_runs; i++) {
+		const struct line_run *run = &merge->runs[i];
+		struct line_view last;
+
+		merge->cuts[i] = last_line_end(sort, run->begin, run->end);
+		if (run->next_block == run->n_blocks)
+			continue;
+		if (merge->cuts[i] == run->begin)
+			return fail(-E2BIG, "internal error: a line does not fit in a window");
+		last = view_line(sort, line_begin(sort, run->begin, merge->cuts[i] - 1));
+		if (!bound.bytes || compare_lines(sort, last, bound) < 0) {
+			bound = last;
+			bound_run = i;
 		}
-		sort->group[n++] = record->offset;
-		stream->next++;
-		r = peek_record(stream, &record);
+	}
+	if (bound.bytes)
+		cut_runs(merge, bound, bound_run);
+	return 0;
+}
+
+/* Halve the longest part of the window, and cut the others where that one ends. */
+static int halve_window(struct line_merge *merge)
+{
+	unsigned char *middle;
+	size_t longest = 0;
+
+	for (size_t i = 1; i < merge->n_runs; i++)
+		if (merge->cuts[i] - merge->runs[i].begin >
+		    merge->cuts[longest] - merge->runs[longest].begin)
+			longest = i;
+	middle = line_begin(merge->sort, merge->runs[longest].begin,
+			    merge->runs[longest].begin +
+				    (merge->cuts[longest] - merge->runs[longest].begin) / 2);
+	if (middle > merge->runs[longest].begin)
+		middle = line_begin(merge->sort, merge->runs[longest].begin, middle - 1);
+	else if (view_line(merge->sort, middle).nbytes + 1 ==
+		 (size_t)(merge->cuts[longest] - middle))
+		return fail(-E2BIG, "lines do not fit in memory with their keys; use a larger -S");
+	cut_runs(merge, view_line(merge->sort, middle), longest);
+	return 0;
+}
+
+/* Sort the lines of the window, or of a smaller one if memory is too small. */
+static int sort_window(struct line_merge *merge)
+{
+	struct line_sort *sort = merge->sort;
+	const unsigned char *text_end = merge->runs[0].region + merge->n_runs * merge->share_nbytes;
+
+	for (;;) {
+		uint64_t nbytes = 0, n_sorted;
+		size_t n = 0;
+		int r;
+
+		for (size_t i = 0; i < merge->n_runs; i++) {
+			const struct line_range range = { merge->runs[i].begin, merge->cuts[i] };
+
+			if (range.begin == range.end)
+				continue;
+			merge->ranges[n++] = range;
+			nbytes += (uint64_t)(range.end - range.begin);
+		}
+		r = line_block_sort(sort->block, merge->ranges, n, text_end, &n_sorted);
+		if (r < 0 || n_sorted == nbytes)
+			return r;
+		r = halve_window(merge);
 		if (r < 0)
 			return r;
 	}
-	return write_group(sort, n, continues);
 }
 
-/* Write the lines that the engine returns. Returns as write_line(). */
-static int write_sorted(struct line_sort *sort, struct gsort *engine)
+/* Remember the last line of the block. */
+static int keep_last(struct line_merge *merge)
 {
-	struct record_stream stream = { .sort = engine };
-	const struct line_record *record;
-	int r = 1;
+	const struct line_view last = line_block_last(merge->sort->block);
 
-	stream.records = malloc(BATCH_N * sizeof *stream.records);
-	if (!stream.records)
-		return fail(-ENOMEM, "no memory for %d lines", BATCH_N);
-	while (r > 0) {
-		r = peek_record(&stream, &record);
+	if (!last.bytes || !merge->sort->params->keys->unique)
+		return 0;
+	if (last.nbytes + 1 > merge->last_capacity) {
+		unsigned char *grown = realloc(merge->last, 2 * last.nbytes + 64);
+
+		if (!grown)
+			return fail(-ENOMEM, "no memory for a line of %zu bytes", last.nbytes);
+		merge->last = grown;
+		merge->last_capacity = 2 * last.nbytes + 64;
+	}
+	memcpy(merge->last, last.bytes, last.nbytes);
+	merge->last_nbytes = last.nbytes;
+	merge->has_last = true;
+	return 0;
+}
+
+/* Merge the next window to the run, or to the output if there is none. */
+static int merge_window(struct line_merge *merge, struct run_writer *writer)
+{
+	struct line_sort *sort = merge->sort;
+	int r = find_window(merge);
+
+	if (r == 0)
+		r = sort_window(merge);
+	if (r == 0)
+		r = reduce_block(sort, merge->has_last ? (struct line_view){ merge->last,
+									     merge->last_nbytes } :
+							 (struct line_view){ 0 });
+	if (r == 0)
+		r = keep_last(merge);
+	if (r == 0)
+		r = writer ? write_block_to_run(sort, writer) : write_block_to_output(sort);
+	for (size_t i = 0; i < merge->n_runs; i++)
+		merge->runs[i].begin = merge->cuts[i];
+	return r;
+}
+
+static bool has_lines(const struct line_merge *merge)
+{
+	for (size_t i = 0; i < merge->n_runs; i++)
+		if (merge->runs[i].begin < merge->runs[i].end)
+			return true;
+	return false;
+}
+
+/* Merge n runs to another run, or to the output if there is none. */
+static int merge_runs(struct line_sort *sort, struct line_run *runs, size_t n,
+		      struct run_writer *writer)
+{
+	struct line_merge merge = { .sort = sort, .runs = runs, .n_runs = n };
+	unsigned char *text = line_block_text(sort->block);
+	int r;
+
+	merge.share_nbytes =
+		line_block_text_nbytes(sort->block, (struct line_range){ 0 }) / n / 64 * 64;
+	merge.cuts = calloc(n, sizeof(unsigned char *));
+	merge.ranges = calloc(n, sizeof *merge.ranges);
+	merge.tasks = calloc(n * MAX_READ_TASKS_PER_RUN, sizeof *merge.tasks);
+	r = merge.cuts && merge.ranges && merge.tasks ?
+		    0 :
+		    fail(-ENOMEM, "no memory to merge %zu runs", n);
+	for (size_t i = 0; i < n; i++)
+		runs[i].region = runs[i].begin = runs[i].end = text + i * merge.share_nbytes;
+	while (r == 0 && sort->n_lines_left > 0) {
+		r = fill_runs(&merge);
+		if (r < 0 || !has_lines(&merge))
+			break;
+		r = merge_window(&merge, writer);
+	}
+	free(merge.cuts);
+	free(merge.ranges);
+	free(merge.tasks);
+	free(merge.last);
+	return r;
+}
+
+/* Return how many runs can be merged at once. */
+static size_t max_runs(const struct line_sort *sort)
+{
+	const uint64_t text_nbytes = line_block_text_nbytes(sort->block, (struct line_range){ 0 });
+	uint64_t n = text_nbytes / (4 * sort->block_nbytes + sort->longest_nbytes);
+
+	if (sort->params->max_runs && n > sort->params->max_runs)
+		n = sort->params->max_runs;
+	return n < 2 ? 2 : (size_t)n;
+}
+
+/* Merge groups of adjacent runs, until n of them are left at most. */
+static int merge_pass(struct line_sort *sort, size_t n)
+{
+	size_t n_merged = 0;
+	int r = 0;
+
+	for (size_t begin = 0; begin < sort->n_runs && r == 0; begin += n) {
+		const size_t rest = sort->n_runs - begin;
+		const size_t n_group = rest < n ? rest : n;
+		struct run_writer writer;
+		struct line_run merged = { 0 };
+
+		r = open_run(sort, &writer);
 		if (r < 0)
 			break;
-		r = 1;
-		if (!record)
+		r = merge_runs(sort, sort->runs + begin, n_group, &writer);
+		if (r == 0)
+			r = finish_run(&writer, &merged);
+		if (r < 0) {
+			run_file_close(writer.file);
 			break;
-		r = write_next_group(sort, &stream);
+		}
+		for (size_t i = 0; i < n_group; i++) {
+			run_file_close(sort->runs[begin + i].file);
+			sort->runs[begin + i].file = NULL;
+		}
+		sort->runs[n_merged++] = merged;
 	}
-	free(stream.records);
+	if (r == 0)
+		sort->n_runs = n_merged;
 	return r;
+}
+
+static int merge_all(struct line_sort *sort)
+{
+	uint64_t nbytes = 0;
+	int r = 0;
+
+	while (sort->n_runs > max_runs(sort) && r == 0)
+		r = merge_pass(sort, max_runs(sort));
+	for (size_t i = 0; i < sort->n_runs; i++)
+		nbytes += sort->runs[i].nbytes;
+	if (r == 0)
+		r = open_output(sort, nbytes);
+	return r < 0 ? r : merge_runs(sort, sort->runs, sort->n_runs, NULL);
 }
 
 /* --- A whole sort --- */
 
-static int write_header(struct line_sort *sort)
+/* Has everything that was read been written, or dropped on purpose? */
+static int check_digests(const struct line_sort *sort)
 {
-	const struct line_segment *first = sort->text.segments;
-	uint64_t offset = first->base;
-	int r = 0;
-
-	for (uint64_t i = 0; i < sort->params->n_header_lines && r == 0; i++) {
-		struct line_view line;
-
-		if (sort->text.n_segments == 0 || offset - first->base >= first->nbytes)
-			break;
-		line = view_line(sort, offset);
-		r = queue_line(sort, offset);
-		offset += line.nbytes + 1;
-	}
-	return r;
+	if (sort->params->limit != UINT64_MAX ||
+	    (sort->read.n_records == sort->written.n_records + sort->dropped.n_records &&
+	     sort->read.sum == sort->written.sum + sort->dropped.sum))
+		return 0;
+	return fail(-EIO, "internal error: the output does not hold the lines of the input");
 }
 
-static int sort_text(struct line_sort *sort)
+static int sort_to_output(struct line_sort *sort)
 {
-	struct gsort *engine;
-	int r = open_engine(sort, sort->params->memory ? sort->params->memory : "", &engine);
+	uint64_t nbytes = 0;
+	int r = sort_chunks(sort);
+
+	if (r == 0 && sort->n_runs > 0) {
+		r = merge_all(sort);
+	} else if (r == 0) {
+		r = line_block_measure(sort->block, &nbytes);
+		if (r == 0)
+			r = open_output(sort, nbytes);
+		if (r == 0)
+			r = write_block_to_output(sort);
+	}
+	if (r == 0 && (sort->scratch[0].has_failed || sort->scratch[1].has_failed))
+		r = fail(-ENOMEM, "no memory for the key of a line");
+	return r < 0 ? r : check_digests(sort);
+}
+
+static int write_output(struct line_sort *sort)
+{
+	int r = output_open(sort->calls, sort->params->output, OUTPUT_SIZE_UNKNOWN, &sort->output);
 
 	if (r < 0)
 		return r;
-	r = put_text(sort, engine);
-	if (r == 0) {
-		r = gsort_finish(engine);
-		if (r < 0)
-			fail_engine(engine, r);
-	}
+	r = sort_to_output(sort);
 	if (r == 0)
-		r = write_header(sort);
-	if (r == 0)
-		r = write_sorted(sort, engine);
-	gsort_close(engine);
-	if (r >= 0)
-		r = flush_lines(sort);
-	if (r == 0)
-		r = check_memory(sort);
-	return r < 0 ? r : line_text_check(&sort->text);
-}
-
-static int write_output(const struct syscalls *calls, struct line_sort *sort)
-{
-	struct line_writer *writer = &sort->writer;
-	int r = output_open(calls, sort->params->output, OUTPUT_SIZE_UNKNOWN, &writer->output);
-
-	if (r < 0)
-		return r;
-	r = sort_text(sort);
-	if (r == 0)
-		return output_commit(writer->output, OUTPUT_UNSYNCED);
-	output_abort(writer->output);
+		return output_commit(sort->output, OUTPUT_UNSYNCED);
+	output_abort(sort->output);
 	return r;
 }
 
-static int open_line_sort(const struct syscalls *calls, const struct line_sort_params *params,
-			  struct line_sort *ret_sort)
+static size_t clamp(size_t n, size_t min, size_t max)
 {
-	*ret_sort = (struct line_sort){
-		.params = params,
-		.keys = params->keys,
-		.calls = calls,
-		.writer = { .limit = params->limit,
-			    .lines = malloc(PENDING_N * sizeof(uint64_t)),
-			    .starts = malloc((PENDING_N + 1) * sizeof(uint64_t)) },
-		.group = malloc(MAX_GROUP_N * sizeof(uint64_t)),
-		.merged = malloc(MAX_GROUP_N * sizeof(uint64_t)),
-	};
-	if (!ret_sort->writer.lines || !ret_sort->writer.starts || !ret_sort->group ||
-	    !ret_sort->merged || thread_pool_open(params->n_threads, &ret_sort->threads) < 0)
+	return n < min ? min : n > max ? max : n;
+}
+
+/* Divide the memory between the block and the buffers of the threads. */
+static void plan_memory(struct line_sort *sort)
+{
+	const struct line_sort_params *params = sort->params;
+	const size_t memory = params->memory_nbytes > MIN_MEMORY_NBYTES ?
+				      (size_t)params->memory_nbytes :
+				      MIN_MEMORY_NBYTES;
+	size_t thread_nbytes;
+
+	sort->block_nbytes = clamp(memory / BLOCKS_PER_MEMORY, MIN_BLOCK_NBYTES, MAX_BLOCK_NBYTES);
+	sort->buffer_nbytes = clamp(memory / BUFFERS_SHARE / 2 / params->n_threads,
+				    MIN_BUFFER_NBYTES, MAX_BUFFER_NBYTES);
+	thread_nbytes = sort->buffer_nbytes +
+			run_file_thread_nbytes(&params->compression, false, sort->block_nbytes);
+	sort->memory_nbytes = memory - memory / BUFFERS_SHARE;
+	if (params->n_threads * thread_nbytes < memory / BUFFERS_SHARE)
+		sort->memory_nbytes = memory - params->n_threads * thread_nbytes;
+	sort->maps_output = params->n_threads > 1 && memory > MAPPINGS_SHARE * MAX_MAPPINGS_NBYTES;
+	if (sort->maps_output)
+		sort->memory_nbytes -= MAX_MAPPINGS_NBYTES;
+}
+
+/* The memory that is enough for inputs of known size. */
+static size_t enough_memory(const struct line_sort *sort)
+{
+	const uint64_t total_nbytes = line_input_total_nbytes(sort->input);
+	/* A line of one byte needs an element; its key has some more. */
+	const uint64_t per_byte = line_keys_are_plain(sort->params->keys) ? 40 : 100;
+
+	if (total_nbytes >= sort->memory_nbytes / per_byte)
+		return sort->memory_nbytes;
+	return clamp((size_t)(total_nbytes * per_byte), MIN_MEMORY_NBYTES, sort->memory_nbytes);
+}
+
+static int open_sort(const struct syscalls *calls, const struct line_sort_params *params,
+		     struct line_sort *ret_sort)
+{
+	struct line_sort *sort = ret_sort;
+	struct line_input_params input = { .calls = calls,
+					   .paths = params->inputs,
+					   .n_paths = params->n_inputs,
+					   .delimiter = params->keys->delimiter,
+					   .n_header_lines = params->n_header_lines,
+					   .memory_nbytes = params->memory_nbytes };
+	int r;
+
+	*sort = (struct line_sort){ .params = params,
+				    .calls = calls,
+				    .n_lines_left = params->limit };
+	plan_memory(sort);
+	if (thread_pool_open(params->n_threads, &sort->threads) < 0)
 		return fail(-ENOMEM, "no memory for a sort of lines");
-	return line_text_open(calls, params->inputs, params->n_inputs, params->temp_directory,
-			      &ret_sort->text);
+	input.threads = sort->threads;
+	r = line_input_open(&input, &sort->input);
+	if (r < 0)
+		return r;
+	sort->memory_nbytes = enough_memory(sort);
+	return line_block_open(&(struct line_block_params){ .keys = params->keys,
+							    .threads = sort->threads,
+							    .n_threads = params->n_threads,
+							    .memory_nbytes = sort->memory_nbytes },
+			       &sort->block);
 }
 
-static void close_line_sort(struct line_sort *sort)
+static void close_sort(struct line_sort *sort)
 {
-	line_text_close(&sort->text);
-	line_key_buffer_free(&sort->key);
-	line_key_buffer_free(&sort->other_key);
-	for (unsigned i = 0; i < N_TASKS; i++)
-		line_key_buffer_free(&sort->task_keys[i]);
+	for (size_t i = 0; i < sort->n_runs; i++)
+		run_file_close(sort->runs[i].file);
+	free(sort->runs);
+	compression_close(sort->compression);
+	spill_close(sort->spill);
+	line_block_close(sort->block);
+	line_input_close(sort->input);
 	thread_pool_close(sort->threads);
-	free(sort->writer.lines);
-	free(sort->writer.starts);
-	free(sort->group);
-	free(sort->merged);
+	line_key_buffer_free(&sort->scratch[0]);
+	line_key_buffer_free(&sort->scratch[1]);
 }
 
 int line_sort_run(const struct syscalls *calls, const struct line_sort_params *params)
 {
 	struct line_sort sort;
-	int r = open_line_sort(calls, params, &sort);
+	int r = open_sort(calls, params, &sort);
 
 	if (r == 0)
-		r = write_output(calls, &sort);
-	close_line_sort(&sort);
+		r = write_output(&sort);
+	close_sort(&sort);
 	return r;
 }
 
 /* --- Checking the order --- */
 
-static int report_disorder(const struct line_segment *segment, uint64_t number,
-			   struct line_view line, struct line_disorder *ret_disorder)
+static int report_disorder(uint64_t number, struct line_view line,
+			   struct line_disorder *ret_disorder)
 {
-	*ret_disorder = (struct line_disorder){ .path = segment->name,
-						.number = number,
+	*ret_disorder = (struct line_disorder){ .number = number,
 						.line = malloc(line.nbytes + 1),
 						.nbytes = line.nbytes };
 	if (!ret_disorder->line)
@@ -778,42 +824,59 @@ static int report_disorder(const struct line_segment *segment, uint64_t number,
 	return 0;
 }
 
-static int check_segment(struct line_sort *sort, const struct line_segment *segment,
-			 struct line_disorder *ret_disorder)
+/* Compare the lines of a chunk. *number: of the first one. Returns the last line. */
+static int check_chunk(struct line_sort *sort, const unsigned char *end, uint64_t *number,
+		       unsigned char **ret_last, struct line_disorder *ret_disorder)
 {
-	uint64_t position = 0, number = 0;
-	struct line_view last = { 0 };
+	unsigned char *line = line_block_text(sort->block);
+	struct line_view last = view_line(sort, line);
 
-	for (; position < segment->nbytes; number++) {
-		const struct line_view line = view_line(sort, segment->base + position);
+	while (last.bytes + last.nbytes + 1 < end) {
+		const struct line_view next = view_line(sort, last.bytes + last.nbytes + 1);
+		const int order = compare_lines(sort, last, next);
 
-		position += line.nbytes + 1;
-		if (number < sort->params->n_header_lines)
-			continue;
-		if (number > sort->params->n_header_lines) {
-			const int order = compare_lines(sort, last, line);
-
-			if (order > 0 || (order == 0 && sort->keys->unique))
-				return report_disorder(segment, number + 1, line, ret_disorder);
-		}
-		last = line;
+		(*number)++;
+		if (order > 0 || (order == 0 && sort->params->keys->unique))
+			return report_disorder(*number, next, ret_disorder);
+		last = next;
 	}
+	*ret_last = (unsigned char *)last.bytes;
 	return 0;
+}
+
+static int check_order(struct line_sort *sort, struct line_disorder *ret_disorder)
+{
+	unsigned char *text = line_block_text(sort->block), *end, *last = text;
+	uint64_t number = sort->params->n_header_lines + 1;
+	bool is_at_end = false;
+	size_t n = 0;
+	int r = 0;
+
+	while (!is_at_end && r == 0) {
+		r = read_chunk(sort, &n, &end, &is_at_end);
+		if (r < 0 || n == 0)
+			return r;
+		r = check_chunk(sort, end, &number, &last, ret_disorder);
+		if (r < 0 || ret_disorder->number)
+			return r;
+		/* The next chunk begins with the last line of this one. */
+		n -= (size_t)(last - text);
+		memmove(text, last, n);
+	}
+	return r;
 }
 
 int line_sort_check(const struct syscalls *calls, const struct line_sort_params *params,
 		    struct line_disorder *ret_disorder)
 {
 	struct line_sort sort;
-	int r = open_line_sort(calls, params, &sort);
+	int r = open_sort(calls, params, &sort);
 
 	*ret_disorder = (struct line_disorder){ 0 };
-	if (r == 0 && sort.text.n_segments > 0)
-		r = check_segment(&sort, &sort.text.segments[0], ret_disorder);
 	if (r == 0)
-		r = check_memory(&sort);
-	if (r == 0)
-		r = line_text_check(&sort.text);
-	close_line_sort(&sort);
+		r = check_order(&sort, ret_disorder);
+	if (r == 0 && (sort.scratch[0].has_failed || sort.scratch[1].has_failed))
+		r = fail(-ENOMEM, "no memory for the key of a line");
+	close_sort(&sort);
 	return r;
 }

@@ -9,7 +9,9 @@
 
 #include "config.h"
 #include "include/gsort.h"
+#include "io/spill/spill.h"
 #include "src/base/diagnostics.h"
+#include "src/base/size.h"
 #include "src/base/system_limits.h"
 #include "src/cli/cli_main.h"
 #include "src/cli/exit_status.h"
@@ -31,15 +33,13 @@ enum long_option {
 	OPTION_DEBUG,
 	OPTION_HEADER,
 	OPTION_LIMIT,
+	OPTION_BACKEND,
+	OPTION_TEMP_COMPRESS,
+	OPTION_TEMP_LIMIT,
+	OPTION_ZSTD,
 	OPTION_HELP,
 	OPTION_VERSION,
-	OPTION_ENGINE, /* and all above: an option of the engine */
 };
-
-/* Options of the engine that lines have, too. */
-static const char *const engine_options[] = { "temp-compress", "temp-limit", "partitions",
-					      "backend",       "gpus",       "device-memory" };
-enum { N_ENGINE_OPTIONS = sizeof engine_options / sizeof engine_options[0] };
 
 static const struct option long_options[] = {
 	{ "lines", no_argument, NULL, OPTION_LINES },
@@ -75,12 +75,10 @@ static const struct option long_options[] = {
 	{ "zero-terminated", no_argument, NULL, 'z' },
 	{ "help", no_argument, NULL, OPTION_HELP },
 	{ "version", no_argument, NULL, OPTION_VERSION },
-	{ "temp-compress", required_argument, NULL, OPTION_ENGINE },
-	{ "temp-limit", required_argument, NULL, OPTION_ENGINE + 1 },
-	{ "partitions", required_argument, NULL, OPTION_ENGINE + 2 },
-	{ "backend", required_argument, NULL, OPTION_ENGINE + 3 },
-	{ "gpus", required_argument, NULL, OPTION_ENGINE + 4 },
-	{ "device-memory", required_argument, NULL, OPTION_ENGINE + 5 },
+	{ "backend", required_argument, NULL, OPTION_BACKEND },
+	{ "temp-compress", required_argument, NULL, OPTION_TEMP_COMPRESS },
+	{ "temp-limit", required_argument, NULL, OPTION_TEMP_LIMIT },
+	{ "zstd", required_argument, NULL, OPTION_ZSTD },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -112,6 +110,7 @@ static const char help_text[] =
 	"  -m, --merge                    merge sorted files\n"
 	"  -o, --output=FILE              write to FILE, which may be an input\n"
 	"  -z, --zero-terminated          end lines with NUL instead of newline\n"
+	"      --zstd=LEVEL               compress the output (3 if it is named *.zst)\n"
 	"      --files0-from=FILE         read NUL-terminated input names from FILE\n"
 	"      --header[=N]               keep the first N lines (1) of the input in front\n"
 	"      --limit=N                  write only the first N lines of the result\n"
@@ -120,22 +119,21 @@ static const char help_text[] =
 	"  -S, --buffer-size=SIZE         limit host memory\n"
 	"  -T, --temporary-directory=DIR  store temporary files in DIR\n"
 	"      --temp-limit=SIZE          limit temporary space of spilled runs\n"
-	"      --temp-compress=MODE       compress spilled runs: auto, none, delta, zstd\n"
+	"      --temp-compress=MODE       compress spilled runs: auto, none, zstd, zstd:LEVEL\n"
+	"      --compress-program=PROG    compress spilled runs with Zstandard, whatever PROG is\n"
 	"      --parallel=N               use N CPU threads\n"
 	"      --batch-size=N             merge at most N runs at once\n"
-	"      --partitions=N             merge N partitions in parallel\n"
-	"      --backend=auto|cuda|cpu, --gpus=LIST, --device-memory=SIZE\n"
-	"                                 use these devices\n"
+	"      --backend=auto|cpu         sort lines on the CPU\n"
 	"\n"
 	"Exit status: 0 success; 1 -c or -C found disorder; 2 error, with a message.\n";
 
-enum { MAX_ENGINE_OPTIONS = 64, MAX_THREADS = 64 };
+enum { MAX_THREADS = 64, MAX_TEMP_DIRECTORIES = 64 };
 
 /* What the command line asks for. */
 struct lines_command {
 	struct line_keys keys;
 	struct line_sort_params params;
-	struct line_engine_option options[MAX_ENGINE_OPTIONS];
+	const char *temp_directories[MAX_TEMP_DIRECTORIES];
 	const char **inputs; /* room for the words of the command line */
 	const char *files0_from;
 	char **words; /* the command line without obsolete keys */
@@ -159,11 +157,27 @@ static bool lines_is_requested(int argc, char **argv)
 	return false;
 }
 
-static int add_engine_option(struct lines_command *command, const char *name, const char *value)
+static int add_temp_directory(struct lines_command *command, const char *path)
 {
-	if (command->params.n_options == MAX_ENGINE_OPTIONS)
-		return fail(-EINVAL, "--%s: too many options", name);
-	command->options[command->params.n_options++] = (struct line_engine_option){ name, value };
+	if (command->params.n_temp_directories == MAX_TEMP_DIRECTORIES)
+		return fail(-EINVAL, "-T %s: more than %d directories", path, MAX_TEMP_DIRECTORIES);
+	command->temp_directories[command->params.n_temp_directories++] = path;
+	return 0;
+}
+
+static int take_backend(const char *word)
+{
+	if (strcmp(word, "auto") == 0 || strcmp(word, "cpu") == 0)
+		return 0;
+	return fail(-EINVAL, "--backend=%s: lines are sorted on the CPU", word);
+}
+
+static int take_compression(struct lines_command *command, const char *mode)
+{
+	if (compression_parse(mode, &command->params.compression) < 0)
+		return fail(-EINVAL,
+			    "--temp-compress: '%s' is not auto, none, delta, zstd or zstd:LEVEL",
+			    mode);
 	return 0;
 }
 
@@ -229,13 +243,12 @@ static int take_output(struct lines_command *command, const char *path)
 static int take_option(struct lines_command *command, int option, const char *value)
 {
 	struct line_sort_params *params = &command->params;
-	uint64_t n_threads;
+	uint64_t number = 0;
 	int r;
 
 	switch (option) {
 	case OPTION_LINES:
 	case OPTION_DEBUG:
-	case OPTION_COMPRESS_PROGRAM:
 	case OPTION_RANDOM_SOURCE:
 	case 'm':
 	case 'y':
@@ -257,13 +270,11 @@ static int take_option(struct lines_command *command, int option, const char *va
 		command->keys.stable = true;
 		return 0;
 	case 'S':
-		params->memory = value;
-		return 0;
+		return size_parse_option("-S", value, SIZE_OF_SPACE, &params->memory_nbytes);
 	case 't':
 		return line_keys_set_separator(&command->keys, value);
 	case 'T':
-		params->temp_directory = value;
-		return add_engine_option(command, "temporary-directory", value);
+		return add_temp_directory(command, value);
 	case 'u':
 		command->keys.unique = true;
 		return 0;
@@ -274,19 +285,36 @@ static int take_option(struct lines_command *command, int option, const char *va
 		command->files0_from = value;
 		return 0;
 	case OPTION_PARALLEL:
-		r = take_number("--parallel", value, &n_threads);
-		params->n_threads = n_threads < MAX_THREADS ? (unsigned)n_threads : MAX_THREADS;
-		return r < 0 ? r : add_engine_option(command, "parallel", value);
+		r = take_number("--parallel", value, &number);
+		if (r == 0 && number == 0)
+			r = fail(-EINVAL, "--parallel: must be at least 1");
+		params->n_threads = number < MAX_THREADS ? (uint32_t)number : MAX_THREADS;
+		return r;
 	case OPTION_BATCH_SIZE:
-		return add_engine_option(command, "batch-size", value);
+		r = take_number("--batch-size", value, &number);
+		if (r == 0 && number < 2)
+			r = fail(-EINVAL, "--batch-size: must be at least 2");
+		params->max_runs = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+		return r;
+	case OPTION_BACKEND:
+		return take_backend(value);
+	case OPTION_COMPRESS_PROGRAM:
+		return take_compression(command, "zstd");
+	case OPTION_TEMP_COMPRESS:
+		return take_compression(command, value);
+	case OPTION_TEMP_LIMIT:
+		return size_parse_option("--temp-limit", value, SIZE_OF_SPACE,
+					 &params->temp_limit_nbytes);
+	case OPTION_ZSTD:
+		return compression_parse_level(value, &params->zstd_level) < 0 ?
+			       fail(-EINVAL, "--zstd: '%s' is not a level from 1 to %d", value,
+				    compression_max_level()) :
+			       0;
 	case OPTION_LIMIT:
 		return take_number("--limit", value, &params->limit);
 	case OPTION_HEADER:
 		return take_number("--header", value ? value : "1", &params->n_header_lines);
 	default:
-		if (option >= OPTION_ENGINE && option < OPTION_ENGINE + N_ENGINE_OPTIONS)
-			return add_engine_option(command, engine_options[option - OPTION_ENGINE],
-						 value);
 		return line_keys_add_letter(&command->keys, (char)option) ? 0 : -EINVAL;
 	}
 }
@@ -456,13 +484,39 @@ static int check_order(const struct lines_command *command)
 	if (disorder.number == 0)
 		return EXIT_SORTED;
 	if (command->check == 'c') {
-		fprintf(stderr, "%s: %s:%llu: disorder: ", GSORT_PROGRAM, disorder.path,
+		fprintf(stderr, "%s: %s:%llu: disorder: ", GSORT_PROGRAM, command->inputs[0],
 			(unsigned long long)disorder.number);
 		fwrite(disorder.line, 1, disorder.nbytes, stderr);
 		fputc(command->keys.delimiter, stderr);
 	}
 	free(disorder.line);
 	return EXIT_DISORDER;
+}
+
+/* Set what the command line leaves open. */
+static int complete_params(struct lines_command *command)
+{
+	struct line_sort_params *params = &command->params;
+	const char *directory = getenv("TMPDIR");
+	const size_t n = params->output ? strlen(params->output) : 0;
+
+	params->keys = &command->keys;
+	params->inputs = command->inputs;
+	params->temp_directories = command->temp_directories;
+	if (params->n_threads == 0) {
+		params->n_threads = cpus_available("");
+		if (params->n_threads > MAX_THREADS)
+			params->n_threads = MAX_THREADS;
+	}
+	if (params->memory_nbytes == 0)
+		params->memory_nbytes = memory_available_nbytes("") / 2;
+	if (params->memory_nbytes > memory_physical_nbytes())
+		params->memory_nbytes = memory_physical_nbytes();
+	if (!params->zstd_level && n > 4 && strcmp(params->output + n - 4, ".zst") == 0)
+		params->zstd_level = DEFAULT_ZSTD_LEVEL;
+	if (params->n_temp_directories > 0)
+		return 0;
+	return add_temp_directory(command, directory && *directory ? directory : "/tmp");
 }
 
 static int run_command(struct lines_command *command, int argc, char **argv)
@@ -489,25 +543,12 @@ static int run_command(struct lines_command *command, int argc, char **argv)
 		r = line_keys_finish(&command->keys);
 	if (r < 0)
 		return EXIT_TROUBLE;
-	params->keys = &command->keys;
-	params->inputs = command->inputs;
-	params->options = command->options;
-	params->process = process_get();
-	if (params->n_threads == 0) {
-		params->n_threads = cpus_available("");
-		if (params->n_threads > MAX_THREADS)
-			params->n_threads = MAX_THREADS;
-	}
-	if (!params->temp_directory) {
-		params->temp_directory = getenv("TMPDIR");
-		if (!params->temp_directory)
-			params->temp_directory = "/tmp";
-		r = add_engine_option(command, "temporary-directory", params->temp_directory);
-	}
+	r = complete_params(command);
+	if (r < 0)
+		return EXIT_TROUBLE;
 	if (command->check)
 		return check_order(command);
-	if (r == 0)
-		r = line_sort_run(process_syscalls(params->process), params);
+	r = line_sort_run(process_syscalls(process_get()), params);
 	return r < 0 ? EXIT_TROUBLE : EXIT_SORTED;
 }
 
@@ -523,7 +564,11 @@ static void print_diagnostic(void *context, const struct message *message)
 /* Sort or check lines. Returns the exit status. */
 static int lines_main(int argc, char **argv)
 {
-	struct lines_command command = { .params = { .limit = UINT64_MAX } };
+	struct lines_command command = {
+		.params = { .limit = UINT64_MAX,
+			    .temp_limit_nbytes = SPILL_UNLIMITED,
+			    .compression = { .zstd_level = DEFAULT_ZSTD_LEVEL } },
+	};
 	struct diagnostics diagnostics;
 	int status;
 

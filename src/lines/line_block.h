@@ -1,0 +1,125 @@
+/*
+ * line_block.h - sort the lines of a text in memory
+ *
+ *	text      lines, each with its delimiter       piece 0 | piece 1 | ...
+ *	elements  [ prefix | line ] of each line       in the order of the text
+ *	buckets   the same, divided by their prefixes  bucket 0 | bucket 1 | ... , each sorted
+ *
+ * A line is represented by an element of 16 bytes: eight bytes of its key, and where it is. Threads
+ * share the pieces of the text to make elements, then the buckets to sort them, and finally write
+ * the lines of a bucket each. This is a sample sort (Blelloch et al., 1991) whose buckets fit the
+ * cache.
+ *
+ * All lines of a sample begin with the same bytes: the shared prefix, which may be empty. The
+ * prefix of an element holds the bytes behind it. Lines that do not begin with it go to the first
+ * or the last bucket. Elements of a bucket are sorted as 128-bit numbers (cpu_sort.h): by prefix,
+ * then by position. Those with the same prefix are then sorted by the bytes behind, as in an MSD
+ * radix sort of strings with cached characters (Ng and Kakehi, 2007).
+ *
+ * Lines with other keys than their bytes have a normalised key in memory (line_keys.h).
+ */
+#pragma once
+
+#include "src/base/thread_pool.h"
+#include "src/lines/line_keys.h"
+#include "src/record/digest.h"
+
+/* Lines and keys may be read so far behind their end. */
+enum { LINE_SLACK_NBYTES = 64 };
+
+/* Also limits what an element can address: a block has less than 1 TiB of text or keys. */
+enum { LINE_POSITION_BITS = 40 };
+
+/* Compared as one number of 128 bits, whose upper half is the prefix. */
+struct line_element {
+	/* Plain keys: line_reference() of the line; others: the offset of a struct line_key_entry */
+	uint64_t reference;
+	uint64_t prefix;
+};
+
+/* Lines that follow each other in the text. */
+struct line_range {
+	const unsigned char *begin, *end;
+};
+
+/* What a block writes its lines to. */
+struct line_sink {
+	/*
+	 * Write nbytes at `offset` from the beginning of the block's output. Called by several
+	 * threads, in the order of `bucket`; the ranges of a bucket in order. Returns 0 or a
+	 * negative errno after a message.
+	 */
+	int (*write)(void *context, uint32_t bucket, uint64_t offset, const void *bytes,
+		     size_t nbytes);
+	void *context;
+};
+
+/* Return the number of delimiters in a text. */
+uint64_t line_count(const unsigned char *text, size_t nbytes, unsigned char delimiter);
+
+struct line_block;
+
+struct line_block_params {
+	const struct line_keys *keys;
+	struct thread_pool *threads;
+	uint32_t n_threads;
+	size_t memory_nbytes; /* for text, elements and keys */
+};
+
+/* Returns 0 or -ENOMEM after a message. */
+int line_block_open(const struct line_block_params *params, struct line_block **ret_block);
+/* NULL is ignored. */
+void line_block_close(struct line_block *block);
+
+/* The memory for text, which is at the beginning of the block's memory. */
+unsigned char *line_block_text(struct line_block *block);
+
+/*
+ * How much text to read, so that elements and keys probably fit as well. Adapts to the lines that
+ * have been seen; `sample`: lines of the text, before the first call of line_block_sort().
+ */
+size_t line_block_text_nbytes(struct line_block *block, struct line_range sample);
+
+/*
+ * Sort the lines of n ranges of the text, which follow each other in memory and in the order of
+ * equal lines. text_end: nothing that is needed lies behind it. Returns 0 or a negative errno after
+ * a message. *ret_n_sorted: of the ranges' bytes, so many from the beginning were sorted, whole
+ * lines; fewer than all if elements or keys do not fit in memory, at least one line.
+ */
+int line_block_sort(struct line_block *block, const struct line_range *ranges, size_t n,
+		    const unsigned char *text_end, uint64_t *ret_n_sorted);
+
+/* --- of a sorted block --- */
+
+/*
+ * Drop all but the first of lines with equal keys, and all with the key of `last`, unless its bytes
+ * are NULL.
+ */
+int line_block_drop_equal(struct line_block *block, struct line_view last);
+
+/* Drop all but the first n lines. */
+void line_block_truncate(struct line_block *block, uint64_t n);
+
+uint64_t line_block_n_lines(const struct line_block *block);
+
+/* The bytes of the longest line that was sorted, with its delimiter. */
+size_t line_block_longest(const struct line_block *block);
+
+/* The digests of the lines that were sorted, and of those that were dropped since. */
+struct digest line_block_digest(const struct line_block *block);
+struct digest line_block_dropped_digest(const struct line_block *block);
+
+/* The first and the last line; bytes NULL: there is none. */
+struct line_view line_block_first(const struct line_block *block);
+struct line_view line_block_last(const struct line_block *block);
+
+/* Add up the bytes of the lines with their delimiters, before line_block_write(). */
+int line_block_measure(struct line_block *block, uint64_t *ret_nbytes);
+
+/*
+ * Write the lines, each with its delimiter, through buffers of buffer_nbytes for each thread.
+ * *ret_digest: of what was written. Returns 0; -EIO after a message if lines are out of order, which
+ * is an internal error; or the error of the sink.
+ */
+int line_block_write(struct line_block *block, size_t buffer_nbytes, const struct line_sink *sink,
+		     struct digest *ret_digest);

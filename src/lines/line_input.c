@@ -1,0 +1,294 @@
+/*
+ * line_input.c - the lines of several inputs, one after the other (see line_input.h)
+ */
+#include "src/lines/line_input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io/input/input.h"
+#include "src/base/diagnostics.h"
+#include "src/lines/line_block.h"
+
+enum {
+	SLICE_NBYTES = 2 << 20,        /* read by one task */
+	HEADER_READ_NBYTES = 64 << 10, /* while header lines are left out */
+};
+
+struct line_input {
+	struct line_input_params params;
+	uint64_t total_nbytes;
+
+	/* The current input: params.paths[next_path - 1]. */
+	struct input *input; /* NULL: the next one is not open yet */
+	size_t next_path;
+	uint64_t position, nbytes; /* INPUT_SIZE_UNKNOWN: a stream */
+	uint64_t n_header_left;
+	atomic_uint_least64_t n_lines; /* that were read */
+	bool ends_line;                /* nothing was read, or a delimiter last */
+	bool keeps_header;             /* its header lines are those to keep */
+
+	unsigned char *header; /* n_header bytes */
+	size_t n_header;
+
+	/* Of the current read. */
+	unsigned char *slices;
+	uint64_t slices_position;
+	size_t slices_nbytes;
+};
+
+/* Messages as those of GNU sort. */
+static int check_access(const char *path)
+{
+	int r = 0;
+
+	if (strcmp(path, "-") == 0)
+		/* Otherwise the next file that is opened would be read as standard input. */
+		r = fcntl(STDIN_FILENO, F_GETFD) < 0 ? -errno : 0;
+	else if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) < 0)
+		r = -errno;
+	return r < 0 ? fail(r, "cannot read: %s: %m", path) : 0;
+}
+
+/* Add up the sizes of the inputs. */
+static uint64_t add_sizes(const struct line_input_params *params)
+{
+	uint64_t nbytes = 0;
+
+	for (size_t i = 0; i < params->n_paths; i++) {
+		const char *path = params->paths[i];
+		struct stat status;
+
+		if ((strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &status) : stat(path, &status)) <
+			    0 ||
+		    !S_ISREG(status.st_mode) || status.st_size == 0)
+			return UINT64_MAX;
+		nbytes += (uint64_t)status.st_size + 1;
+	}
+	return nbytes;
+}
+
+int line_input_open(const struct line_input_params *params, struct line_input **ret_input)
+{
+	struct line_input *input;
+
+	for (size_t i = 0; i < params->n_paths; i++) {
+		const int r = check_access(params->paths[i]);
+
+		if (r < 0)
+			return r;
+	}
+	input = calloc(1, sizeof *input);
+	if (!input)
+		return fail(-ENOMEM, "no memory for %zu inputs", params->n_paths);
+	input->params = *params;
+	input->total_nbytes = add_sizes(params);
+	*ret_input = input;
+	return 0;
+}
+
+void line_input_close(struct line_input *input)
+{
+	if (!input)
+		return;
+	input_close(input->input);
+	free(input->header);
+	free(input);
+}
+
+static int open_next(struct line_input *input)
+{
+	const struct framing framing = { .record_nbytes = 1, .format = FORMAT_COMPRESSED };
+	int r = input_open_endpoints(input->params.calls, &input->params.paths[input->next_path],
+				     NULL, 1, &framing, &input->input);
+
+	if (r < 0)
+		return r;
+	input->next_path++;
+	r = input_probe_pipe(input->input, true);
+	if (r < 0)
+		return r;
+	input_limit_windows(input->input, input->params.memory_nbytes);
+	input->position = 0;
+	input->nbytes = input_total_nbytes(input->input);
+	input->n_header_left = input->params.n_header_lines;
+	input->keeps_header = input->n_header_left > 0 && input->n_header == 0;
+	atomic_store(&input->n_lines, 0);
+	input->ends_line = true;
+	if (input->nbytes != INPUT_SIZE_UNKNOWN && input_is_compressed(input->input))
+		input->total_nbytes = UINT64_MAX;
+	return 0;
+}
+
+static int close_current(struct line_input *input)
+{
+	const int r = input_check_state(input->input);
+
+	input_seek_end(input->input);
+	input_close(input->input);
+	input->input = NULL;
+	return r;
+}
+
+static int read_slice(void *context, uint32_t task)
+{
+	struct line_input *input = context;
+	const size_t begin = (size_t)task * SLICE_NBYTES;
+	const size_t rest = input->slices_nbytes - begin;
+	const size_t nbytes = rest < SLICE_NBYTES ? rest : SLICE_NBYTES;
+	const int r = input_read_at(input->input, input->slices_position + begin,
+				    input->slices + begin, nbytes);
+
+	if (r == 0)
+		atomic_fetch_add(&input->n_lines, line_count(input->slices + begin, nbytes,
+							     input->params.delimiter));
+	return r;
+}
+
+/* Read nbytes of a file by several threads. */
+static int read_slices(struct line_input *input, unsigned char *buffer, size_t nbytes)
+{
+	input->slices = buffer;
+	input->slices_position = input->position;
+	input->slices_nbytes = nbytes;
+	input->position += nbytes;
+	return thread_pool_run(input->params.threads, read_slice, input,
+			       (uint32_t)((nbytes + SLICE_NBYTES - 1) / SLICE_NBYTES));
+}
+
+/* Read up to nbytes of the current input; fewer only at its end. */
+static int read_current(struct line_input *input, unsigned char *buffer, size_t nbytes,
+			size_t *ret_nbytes)
+{
+	uint64_t position;
+
+	if (input->nbytes == INPUT_SIZE_UNKNOWN) {
+		const int r = input_read(input->input, buffer, nbytes, &position, ret_nbytes);
+
+		if (r == 0)
+			atomic_fetch_add(&input->n_lines,
+					 line_count(buffer, *ret_nbytes, input->params.delimiter));
+		return r;
+	}
+	if (nbytes > input->nbytes - input->position)
+		nbytes = (size_t)(input->nbytes - input->position);
+	*ret_nbytes = nbytes;
+	return nbytes == 0 ? 0 : read_slices(input, buffer, nbytes);
+}
+
+/* Keep bytes of the header. */
+static int add_header(struct line_input *input, const unsigned char *bytes, size_t n)
+{
+	unsigned char *grown;
+
+	if (!input->keeps_header || n == 0)
+		return 0;
+	grown = realloc(input->header, input->n_header + n + 1);
+	if (!grown)
+		return fail(-ENOMEM, "no memory for a header");
+	memcpy(grown + input->n_header, bytes, n);
+	input->header = grown;
+	input->n_header += n;
+	return 0;
+}
+
+/* Leave out header lines at the beginning of n bytes. */
+static int remove_header(struct line_input *input, unsigned char *buffer, size_t *n)
+{
+	const unsigned char *p = buffer, *end = buffer + *n;
+	int r;
+
+	while (p < end && input->n_header_left > 0) {
+		const unsigned char *found = memchr(p, input->params.delimiter, (size_t)(end - p));
+
+		p = found ? found + 1 : end;
+		input->n_header_left -= found != NULL;
+	}
+	r = add_header(input, buffer, (size_t)(p - buffer));
+	*n = (size_t)(end - p);
+	memmove(buffer, p, *n);
+	return r;
+}
+
+/* At the end of an input: return whether its last line needs a delimiter. */
+static bool is_unterminated(const struct line_input *input)
+{
+	return !input->ends_line && input->n_header_left == 0;
+}
+
+/* A header that is the whole input and does not end. */
+static void terminate_header(struct line_input *input)
+{
+	if (input->keeps_header && input->n_header > 0 &&
+	    input->header[input->n_header - 1] != input->params.delimiter)
+		input->header[input->n_header++] = input->params.delimiter;
+}
+
+/* Read a part of the current input, or go to the next. */
+static int read_some(struct line_input *input, unsigned char *buffer, size_t nbytes,
+		     size_t *ret_nbytes)
+{
+	size_t n = nbytes, n_read;
+	int r = input->input ? 0 : open_next(input);
+
+	*ret_nbytes = 0;
+	if (r < 0)
+		return r;
+	if (input->n_header_left > 0 && n > HEADER_READ_NBYTES)
+		n = HEADER_READ_NBYTES;
+	r = read_current(input, buffer, n, &n_read);
+	if (r < 0)
+		return r;
+	*ret_nbytes = n_read;
+	if (n_read > 0)
+		input->ends_line = buffer[n_read - 1] == input->params.delimiter;
+	if (input->n_header_left > 0)
+		r = remove_header(input, buffer, ret_nbytes);
+	if (n_read == n || r < 0)
+		return r;
+	/* The end of the input. */
+	if (is_unterminated(input)) {
+		buffer[(*ret_nbytes)++] = input->params.delimiter;
+		input->ends_line = true;
+	}
+	terminate_header(input);
+	return close_current(input);
+}
+
+int line_input_read(struct line_input *input, unsigned char *buffer, size_t nbytes,
+		    size_t *ret_nbytes)
+{
+	int r = 0;
+
+	*ret_nbytes = 0;
+	while (r == 0 && *ret_nbytes < nbytes &&
+	       (input->input || input->next_path < input->params.n_paths)) {
+		size_t n;
+
+		r = read_some(input, buffer + *ret_nbytes, nbytes - *ret_nbytes, &n);
+		*ret_nbytes += n;
+	}
+	return r;
+}
+
+uint64_t line_input_total_nbytes(const struct line_input *input)
+{
+	return input->total_nbytes;
+}
+
+const unsigned char *line_input_header(const struct line_input *input, size_t *ret_nbytes)
+{
+	*ret_nbytes = input->n_header;
+	return input->header;
+}
+
+const char *line_input_position(const struct line_input *input, uint64_t *ret_line)
+{
+	*ret_line = input->n_lines + 1;
+	return input->params.paths[input->next_path - 1];
+}

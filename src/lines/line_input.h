@@ -1,0 +1,54 @@
+/*
+ * line_input.h - the lines of several inputs, one after the other
+ *
+ * Files, pipes and compressed files are read by the same module as records (io/input/input.h), one
+ * input at a time: regular files by several threads, others by one. A last line without a delimiter
+ * gets one. The first lines of each input may be headers, which are left out.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "io/file/file.h"
+#include "src/base/thread_pool.h"
+
+struct line_input;
+
+struct line_input_params {
+	const struct syscalls *calls;
+	const char *const *paths; /* n_paths; "-" is standard input */
+	size_t n_paths;
+	struct thread_pool *threads;
+	unsigned char delimiter;
+	uint64_t n_header_lines; /* of each input */
+	uint64_t memory_nbytes;  /* limits the windows of compressed inputs */
+};
+
+/*
+ * Check that all files may be read; they are opened one by one later. The paths must outlive the
+ * input. Returns 0 or a negative errno after a message.
+ */
+int line_input_open(const struct line_input_params *params, struct line_input **ret_input);
+/* NULL is ignored. */
+void line_input_close(struct line_input *input);
+
+/*
+ * Read the next nbytes of text; *ret_nbytes is smaller only at the end. The text need not end with
+ * a whole line before that. Returns 0 or a negative errno after a message.
+ */
+int line_input_read(struct line_input *input, unsigned char *buffer, size_t nbytes,
+		    size_t *ret_nbytes);
+
+/* The bytes of all inputs, if they are regular and not compressed; else UINT64_MAX. */
+uint64_t line_input_total_nbytes(const struct line_input *input);
+
+/* The header of the first input that is not empty, each line with its delimiter. */
+const unsigned char *line_input_header(const struct line_input *input, size_t *ret_nbytes);
+
+/*
+ * The name of the input that was read last, and the number of the line, from 1, that goes on behind
+ * what was read: for messages.
+ */
+const char *line_input_position(const struct line_input *input, uint64_t *ret_line);
