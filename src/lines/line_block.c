@@ -7,17 +7,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 #include "src/base/diagnostics.h"
-#include "src/device/cpu/cpu_sort.h"
 #include "src/device/cpu/page_alloc.h"
+#include "src/lines/line_scan.h"
 #include "src/record/record_hash.h"
 
 enum {
-	LENGTH_BITS = 64 - LINE_POSITION_BITS,
 	MAX_BUCKETS = 256, /* with the first and the last one */
 	BUCKET_N = 4096,   /* lines for which a bucket is worth while */
 	SAMPLES_PER_BUCKET = 16,
@@ -25,23 +21,12 @@ enum {
 	PIECES_PER_THREAD = 8,
 	MIN_PIECES = 64,
 	MIN_PIECE_NBYTES = 16 << 10,
-	SMALL_GROUP_N = 16, /* lines that insertion sort puts in order */
-	PREFETCH_N = 12,    /* lines fetched ahead of their turn */
+	PREFETCH_N = 12, /* lines fetched ahead of their turn */
 	ELEMENT_ALIGNMENT = 64,
 };
 
 /* The length of a line in line_block.length_of if it has as many bytes or more. */
 enum { LENGTH_OF_MAX = UINT8_MAX };
-
-/* The length of a line in a reference if it has more bytes. */
-#define LENGTH_UNKNOWN ((UINT64_C(1) << LENGTH_BITS) - 1)
-
-/* The normalised key of a line. */
-struct line_key_entry {
-	uint64_t line; /* line_reference() */
-	uint64_t nbytes;
-	unsigned char bytes[];
-};
 
 /* What a task makes elements of. */
 struct piece {
@@ -60,16 +45,11 @@ struct bucket {
 	struct digest dropped, written;
 };
 
-/* The strings that elements are compared by: first keys, then whole lines as a last resort. */
-enum string_kind { STRING_KEY, STRING_LINE };
-
 struct line_block {
 	const struct line_keys *keys;
 	struct thread_pool *threads;
 	uint32_t n_threads;
-	bool is_plain, is_reversed; /* of plain keys, and of lines as a last resort */
 	struct page_alloc allocator;
-	bool needs_scratch;    /* cpu_sort() */
 	unsigned char *memory; /* memory_nbytes: text, elements and what belongs to them, keys */
 	size_t memory_nbytes;
 
@@ -79,10 +59,9 @@ struct line_block {
 	/* The current text. */
 	struct piece *pieces; /* n_pieces */
 	uint32_t n_pieces, max_pieces;
-	struct line_element *elements; /* by buckets */
-	struct line_element *scratch;  /* for cpu_sort(), if it needs any */
-	unsigned char *bucket_of;      /* of each line, in the order of the text */
-	unsigned char *length_of;      /* of plain lines: at most LENGTH_OF_MAX */
+	struct line_elements in;  /* elements by buckets, text and keys */
+	unsigned char *bucket_of; /* of each line, in the order of the text */
+	unsigned char *length_of; /* of plain lines: at most LENGTH_OF_MAX */
 	unsigned char *key_memory;
 	uint64_t key_memory_nbytes;
 	uint64_t n_elements;
@@ -103,282 +82,24 @@ struct line_block {
 	size_t buffer_nbytes;
 };
 
-/* --- Lines and keys --- */
-
-static uint64_t line_reference(const struct line_block *block, const unsigned char *line,
-			       size_t nbytes)
-{
-	return (uint64_t)(line - block->memory) << LENGTH_BITS |
-	       (nbytes < LENGTH_UNKNOWN ? nbytes : LENGTH_UNKNOWN);
-}
-
-static struct line_view view_reference(const struct line_block *block, uint64_t reference)
-{
-	const unsigned char *line = block->memory + (reference >> LENGTH_BITS);
-	const uint64_t nbytes = reference & LENGTH_UNKNOWN;
-
-	if (nbytes < LENGTH_UNKNOWN)
-		return (struct line_view){ line, nbytes };
-	return (struct line_view){
-		line, (size_t)((unsigned char *)rawmemchr(line, block->keys->delimiter) - line)
-	};
-}
-
-static const struct line_key_entry *key_entry(const struct line_block *block,
-					      const struct line_element *element)
-{
-	return (const struct line_key_entry *)(const void *)(block->key_memory +
-							     element->reference);
-}
-
-static struct line_view view_line(const struct line_block *block,
-				  const struct line_element *element)
-{
-	return view_reference(block, block->is_plain ? element->reference :
-						       key_entry(block, element)->line);
-}
-
-/* Return the string that a kind compares. */
-static struct line_view view_string(const struct line_block *block,
-				    const struct line_element *element, enum string_kind kind)
-{
-	const struct line_key_entry *entry;
-
-	if (block->is_plain)
-		return view_reference(block, element->reference);
-	entry = key_entry(block, element);
-	if (kind == STRING_LINE)
-		return view_reference(block, entry->line);
-	return (struct line_view){ entry->bytes, entry->nbytes };
-}
-
-static void prefetch_element(const struct line_block *block, const struct line_element *element)
-{
-	__builtin_prefetch(block->is_plain ? block->memory + (element->reference >> LENGTH_BITS) :
-					     block->key_memory + element->reference);
-}
-
-/* Fetch the end of a line; if it has a key, whose entry was fetched before, also its beginning. */
-static void prefetch_line_end(const struct line_block *block, const struct line_element *element)
-{
-	const uint64_t reference = block->is_plain ? element->reference :
-						     key_entry(block, element)->line;
-	const unsigned char *line = block->memory + (reference >> LENGTH_BITS);
-
-	if (!block->is_plain)
-		__builtin_prefetch(line);
-	__builtin_prefetch(line + (reference & LENGTH_UNKNOWN));
-}
-
-/* Does the kind order strings in descending order? Normalised keys are complemented themselves. */
-static bool is_descending(const struct line_block *block, enum string_kind kind)
-{
-	return block->is_reversed && (block->is_plain || kind == STRING_LINE);
-}
-
-/* Return eight bytes of a string from `depth` on, as a number that has their order. */
-static uint64_t load_prefix(struct line_view string, size_t depth, bool descending)
-{
-	const size_t rest = string.nbytes > depth ? string.nbytes - depth : 0;
-	uint64_t word = 0;
-
-	if (rest > 0) {
-		memcpy(&word, string.bytes + depth, sizeof word);
-		word = __builtin_bswap64(word);
-		if (rest < sizeof word)
-			word &= ~(UINT64_MAX >> (8 * rest));
-	}
-	return descending ? ~word : word;
-}
-
-/* Compare strings whose first `depth` bytes are equal. */
-static int compare_strings(const struct line_block *block, const struct line_element *a,
-			   const struct line_element *b, enum string_kind kind, size_t depth)
-{
-	struct line_view a_string = view_string(block, a, kind);
-	struct line_view b_string = view_string(block, b, kind);
-	const size_t n = a_string.nbytes < b_string.nbytes ? a_string.nbytes : b_string.nbytes;
-	const size_t n_skipped = n < depth ? n : depth;
-	int order;
-
-	a_string.bytes += n_skipped;
-	a_string.nbytes -= n_skipped;
-	b_string.bytes += n_skipped;
-	b_string.nbytes -= n_skipped;
-	order = line_view_compare(a_string, b_string);
-	return is_descending(block, kind) ? -order : order;
-}
-
-/* Compare by key, last resort and position. `kind`, `depth`: what is known to be equal. */
-static int compare_elements(const struct line_block *block, const struct line_element *a,
-			    const struct line_element *b, enum string_kind kind, size_t depth)
-{
-	int order = compare_strings(block, a, b, kind, depth);
-
-	if (order == 0 && kind == STRING_KEY && line_keys_have_last_resort(block->keys))
-		order = compare_strings(block, a, b, STRING_LINE, 0);
-	return order ? order : a->reference < b->reference ? -1 : 1;
-}
-
-/* --- Elements that share a prefix --- */
-
-static void insertion_sort(const struct line_block *block, struct line_element *elements, size_t n,
-			   enum string_kind kind, size_t depth)
-{
-	for (size_t i = 1; i < n; i++) {
-		const struct line_element element = elements[i];
-		size_t j = i;
-
-		for (;
-		     j > 0 && compare_elements(block, &elements[j - 1], &element, kind, depth) > 0;
-		     j--)
-			elements[j] = elements[j - 1];
-		elements[j] = element;
-	}
-}
-
-/* Shorten what the strings share from `depth` on. Returns its length in all. */
-static size_t shared_length(const struct line_block *block, const struct line_element *elements,
-			    size_t n, enum string_kind kind, size_t depth, bool *ret_are_equal)
-{
-	const struct line_view first = view_string(block, &elements[0], kind);
-	size_t shared = first.nbytes;
-
-	*ret_are_equal = true;
-	for (size_t i = 1; i < n; i++) {
-		struct line_view string;
-		size_t at = depth;
-
-		if (i + PREFETCH_N < n)
-			prefetch_element(block, &elements[i + PREFETCH_N]);
-		string = view_string(block, &elements[i], kind);
-		*ret_are_equal &= string.nbytes == first.nbytes;
-		if (shared > string.nbytes)
-			shared = string.nbytes;
-		if (at < shared && memcmp(first.bytes + at, string.bytes + at, shared - at) == 0)
-			continue;
-		while (at < shared && first.bytes[at] == string.bytes[at])
-			at++;
-		*ret_are_equal &= at == first.nbytes;
-		shared = at;
-	}
-	return shared;
-}
-
-static void sort_by_prefix(const struct line_block *block, struct line_element *elements, size_t n,
-			   enum string_kind kind, size_t depth);
-
-/* Sort by prefix, then by position. */
-static void sort_elements(const struct line_block *block, struct line_element *elements, size_t n)
-{
-	cpu_sort(&(struct sort_elements_op){ .elements = elements,
-					     .n = n,
-					     .scratch =
-						     block->scratch + (elements - block->elements),
-					     .element_nbytes = sizeof *elements });
-}
-
-/*
- * Sort elements whose strings share `depth` bytes, where some end: these come first, or last in
- * descending order.
- */
-static void sort_behind(const struct line_block *block, struct line_element *elements, size_t n,
-			enum string_kind kind, size_t depth)
-{
-	const bool descending = is_descending(block, kind);
-	size_t n_ended = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		const bool ends = view_string(block, &elements[i], kind).nbytes == depth;
-
-		elements[i].prefix = ends == descending;
-		n_ended += ends;
-	}
-	if (n_ended > 0)
-		sort_elements(block, elements, n);
-	sort_by_prefix(block, descending ? elements : elements + n_ended, n - n_ended, kind, depth);
-}
-
-/* Sort elements whose strings are equal in the first `depth` bytes, or up to their ends. */
-static void sort_group(const struct line_block *block, struct line_element *elements, size_t n,
-		       enum string_kind kind, size_t depth)
-{
-	bool are_equal;
-	size_t shared;
-
-	if (n <= SMALL_GROUP_N) {
-		insertion_sort(block, elements, n, kind, depth);
-		return;
-	}
-	shared = shared_length(block, elements, n, kind, depth, &are_equal);
-	if (are_equal && kind == STRING_KEY && line_keys_have_last_resort(block->keys)) {
-		kind = STRING_LINE;
-		shared = shared_length(block, elements, n, kind, 0, &are_equal);
-	}
-	if (!are_equal)
-		sort_behind(block, elements, n, kind, shared);
-}
-
-/*
- * Sort groups of elements with the same prefix. The prefix holds eight bytes of the strings from
- * `depth` on; zeros behind the end of a string.
- */
-static void sort_groups(const struct line_block *block, struct line_element *elements, size_t n,
-			enum string_kind kind, size_t depth)
-{
-	size_t begin = 0;
-
-	for (size_t i = 1; i <= n; i++) {
-		if (i + PREFETCH_N < n &&
-		    elements[i + PREFETCH_N].prefix == elements[i + PREFETCH_N - 1].prefix)
-			prefetch_element(block, &elements[i + PREFETCH_N]);
-		if (i < n && elements[i].prefix == elements[begin].prefix)
-			continue;
-		if (i - begin > 1)
-			sort_group(block, elements + begin, i - begin, kind, depth);
-		begin = i;
-	}
-}
-
-/* Sort elements whose strings share `depth` bytes and go on. */
-static void sort_by_prefix(const struct line_block *block, struct line_element *elements, size_t n,
-			   enum string_kind kind, size_t depth)
-{
-	const bool descending = is_descending(block, kind);
-
-	for (size_t i = 0; i < n; i++) {
-		if (i + PREFETCH_N < n)
-			prefetch_element(block, &elements[i + PREFETCH_N]);
-		elements[i].prefix =
-			load_prefix(view_string(block, &elements[i], kind), depth, descending);
-	}
-	sort_elements(block, elements, n);
-	sort_groups(block, elements, n, kind, depth);
-}
-
 /* --- The sample --- */
 
-static const unsigned char *line_end(const struct line_block *block, const unsigned char *line)
-{
-	return rawmemchr(line, block->keys->delimiter);
-}
-
 /* Return a line near `position` of a range. */
-static struct line_view line_near(const struct line_block *block, struct line_range range,
-				  size_t position)
+static struct line_view sample_line(const struct line_block *block, struct line_range range,
+				    size_t position)
 {
-	const unsigned char *line = line_end(block, range.begin + position) + 1;
+	const unsigned char *line = line_end(range.begin + position, block->keys->delimiter) + 1;
 
 	if (line == range.end)
 		line = range.begin;
-	return (struct line_view){ line, (size_t)(line_end(block, line) - line) };
+	return (struct line_view){ line, (size_t)(line_end(line, block->keys->delimiter) - line) };
 }
 
 /* The string of a line that buckets are divided by, in memory of its own if it is a key. */
 static struct line_view make_string(const struct line_block *block, struct line_view line,
 				    struct line_key_buffer *buffer)
 {
-	if (block->is_plain)
+	if (block->in.is_plain)
 		return line;
 	line_keys_normalise(block->keys, line.bytes, line.nbytes, buffer);
 	return (struct line_view){ buffer->bytes, buffer->n };
@@ -397,7 +118,7 @@ static void for_each_sample(const struct line_block *block, uint32_t n,
 
 		for (uint32_t j = 0; j < n_per_piece; j++)
 			take(context,
-			     make_string(block, line_near(block, range, j * step), &buffer));
+			     make_string(block, sample_line(block, range, j * step), &buffer));
 	}
 	line_key_buffer_free(&buffer);
 }
@@ -428,8 +149,9 @@ static void take_prefix(void *context, struct line_view string)
 {
 	struct sample *sample = context;
 
-	sample->prefixes[sample->n++] = load_prefix(string, sample->block->n_shared,
-						    is_descending(sample->block, STRING_KEY));
+	sample->prefixes[sample->n++] =
+		line_load_prefix(string, sample->block->n_shared,
+				 line_string_is_descending(&sample->block->in, STRING_KEY));
 }
 
 static int compare_prefixes(const void *a, const void *b)
@@ -477,34 +199,16 @@ static uint32_t choose_bucket(const struct line_block *block, struct line_view s
 	uint32_t found = 0;
 
 	if (order != 0 || n < block->n_shared) {
-		*ret_prefix = load_prefix(string, 0, descending);
+		*ret_prefix = line_load_prefix(string, 0, descending);
 		return (order > 0) != descending ? block->n_buckets - 1 : 0;
 	}
-	*ret_prefix = load_prefix(string, block->n_shared, descending);
+	*ret_prefix = line_load_prefix(string, block->n_shared, descending);
 	for (uint32_t step = block->n_splitter_slots / 2; step > 0; step /= 2)
 		found += block->splitters[found + step - 1] < *ret_prefix ? step : 0;
 	return 1 + found;
 }
 
 /* --- Pieces --- */
-
-uint64_t line_count(const unsigned char *text, size_t nbytes, unsigned char delimiter)
-{
-	uint64_t n = 0;
-
-	/* Blocks whose counts fit in a byte are counted with vectors. */
-	while (nbytes > 0) {
-		const size_t n_block = nbytes < 255 ? nbytes : 255;
-		unsigned char n_in_block = 0;
-
-		for (size_t i = 0; i < n_block; i++)
-			n_in_block = (unsigned char)(n_in_block + (text[i] == delimiter));
-		n += n_in_block;
-		text += n_block;
-		nbytes -= n_block;
-	}
-	return n;
-}
 
 static int count_lines(void *context, uint32_t task)
 {
@@ -539,57 +243,6 @@ static bool add_key(struct line_block *block, struct piece *piece, uint64_t refe
 	return true;
 }
 
-/*
- * Finds delimiters one after the other. Lines are short, so a call of memchr() for each would take
- * longer than to look at their bytes.
- */
-struct line_scan {
-	const unsigned char *bytes; /* 64 of them are being looked at */
-	uint64_t matches;           /* bit i: byte i is a delimiter that was not returned */
-	unsigned char delimiter;
-};
-
-static uint64_t match_64(const unsigned char *bytes, unsigned char delimiter)
-{
-	uint64_t matches = 0;
-
-#ifdef __SSE2__
-	const __m128i wanted = _mm_set1_epi8((char)delimiter);
-
-	for (unsigned i = 0; i < 4; i++) {
-		const __m128i found = _mm_cmpeq_epi8(
-			_mm_loadu_si128((const __m128i *)(const void *)(bytes + 16 * i)), wanted);
-
-		matches |= (uint64_t)(uint32_t)_mm_movemask_epi8(found) << 16 * i;
-	}
-#else
-	for (unsigned i = 0; i < 64; i++)
-		matches |= (uint64_t)(bytes[i] == delimiter) << i;
-#endif
-	return matches;
-}
-
-static struct line_scan start_scan(const struct line_block *block, const unsigned char *text)
-{
-	return (struct line_scan){ .bytes = text,
-				   .matches = match_64(text, block->keys->delimiter),
-				   .delimiter = block->keys->delimiter };
-}
-
-/* Return the next delimiter; there must be one. May read up to 63 bytes behind it. */
-static const unsigned char *next_delimiter(struct line_scan *scan)
-{
-	const unsigned char *found;
-
-	while (scan->matches == 0) {
-		scan->bytes += 64;
-		scan->matches = match_64(scan->bytes, scan->delimiter);
-	}
-	found = scan->bytes + __builtin_ctzll(scan->matches);
-	scan->matches &= scan->matches - 1;
-	return found;
-}
-
 /* Find the lines of a piece, make their keys, and choose their buckets. */
 static int scan_piece(void *context, uint32_t task)
 {
@@ -597,26 +250,26 @@ static int scan_piece(void *context, uint32_t task)
 	struct piece *piece = &block->pieces[task];
 	unsigned char *bucket_of = block->bucket_of + piece->first_line;
 	unsigned char *length_of = block->length_of + piece->first_line;
-	struct line_scan scan = start_scan(block, piece->range.begin);
+	struct line_scan scan = line_scan_start(piece->range.begin, block->keys->delimiter);
 	struct line_key_buffer key = { 0 };
-	const bool descending = is_descending(block, STRING_KEY);
+	const bool descending = line_string_is_descending(&block->in, STRING_KEY);
 	uint64_t prefix;
 
 	for (const unsigned char *line = piece->range.begin; line < piece->range.end;) {
-		const unsigned char *end = next_delimiter(&scan);
+		const unsigned char *end = line_scan_next(&scan);
 		struct line_view string = { line, (size_t)(end - line) };
 
 		piece->digest.sum += hash_bytes(line, string.nbytes);
 		if (string.nbytes >= piece->longest_nbytes)
 			piece->longest_nbytes = string.nbytes + 1;
-		if (block->is_plain) {
+		if (block->in.is_plain) {
 			*length_of++ = (unsigned char)(string.nbytes < LENGTH_OF_MAX ?
 							       string.nbytes :
 							       LENGTH_OF_MAX);
 		} else {
 			line_keys_normalise(block->keys, line, string.nbytes, &key);
 			if (key.has_failed ||
-			    !add_key(block, piece, line_reference(block, line, string.nbytes),
+			    !add_key(block, piece, line_reference(&block->in, line, string.nbytes),
 				     &key))
 				break;
 			string = (struct line_view){ key.bytes, key.n };
@@ -643,7 +296,7 @@ static int make_elements(void *context, uint32_t task)
 	struct line_block *block = context;
 	const struct piece *piece = &block->pieces[task];
 	const unsigned char *line = piece->range.begin;
-	const bool descending = is_descending(block, STRING_KEY);
+	const bool descending = line_string_is_descending(&block->in, STRING_KEY);
 	uint64_t next[MAX_BUCKETS], key = piece->key_begin;
 
 	for (uint32_t i = 0; i < block->n_buckets; i++) {
@@ -653,23 +306,23 @@ static int make_elements(void *context, uint32_t task)
 	}
 	for (uint64_t i = piece->first_line; i < piece->first_line + piece->n_lines; i++) {
 		const uint32_t bucket = block->bucket_of[i];
-		struct line_element *element = &block->elements[next[bucket]++];
+		struct line_element *element = &block->in.elements[next[bucket]++];
 		struct line_view string;
 
-		if (block->is_plain) {
+		if (block->in.is_plain) {
 			size_t nbytes = block->length_of[i];
 
 			if (nbytes == LENGTH_OF_MAX)
-				nbytes = (size_t)(line_end(block, line) - line);
+				nbytes = (size_t)(line_end(line, block->keys->delimiter) - line);
 			string = (struct line_view){ line, nbytes };
-			element->reference = line_reference(block, line, nbytes);
+			element->reference = line_reference(&block->in, line, nbytes);
 			line += nbytes + 1;
 		} else {
 			element->reference = key;
-			string = view_string(block, element, STRING_KEY);
+			string = line_element_string(&block->in, element, STRING_KEY);
 			key += key_entry_nbytes(string.nbytes);
 		}
-		element->prefix = load_prefix(string, bucket_depth(block, bucket), descending);
+		element->prefix = line_load_prefix(string, bucket_depth(block, bucket), descending);
 	}
 	return 0;
 }
@@ -703,7 +356,8 @@ static int divide_text(struct line_block *block, const struct line_range *ranges
 			const unsigned char *end = ranges[i].end;
 
 			if ((uint64_t)(end - begin) > piece_nbytes)
-				end = line_end(block, begin + piece_nbytes - 1) + 1;
+				end = line_end(begin + piece_nbytes - 1, block->keys->delimiter) +
+				      1;
 			block->pieces[block->n_pieces++] =
 				(struct piece){ .range = { begin, end } };
 			begin = end;
@@ -720,9 +374,9 @@ static uint64_t align_element(uint64_t nbytes)
 }
 
 /* The memory of n elements with their buckets, lengths and scratch. */
-static uint64_t elements_nbytes(const struct line_block *block, uint64_t n)
+static uint64_t elements_nbytes(uint64_t n)
 {
-	const uint64_t n_elements = block->needs_scratch ? 2 * n : n;
+	const uint64_t n_elements = line_elements_need_scratch() ? 2 * n : n;
 
 	return align_element(n_elements * sizeof(struct line_element) + 2 * n);
 }
@@ -737,14 +391,14 @@ static bool place_elements(struct line_block *block, const unsigned char *text_e
 		align_element((uint64_t)(text_end - block->memory) + LINE_SLACK_NBYTES);
 	const uint64_t available = block->memory_nbytes > begin ? block->memory_nbytes - begin : 0;
 	/* Keys take what is left: at least this for each line. */
-	const uint64_t min_key_nbytes = block->is_plain ? 0 : sizeof(struct line_key_entry) + 8;
+	const uint64_t min_key_nbytes = block->in.is_plain ? 0 : sizeof(struct line_key_entry) + 8;
 	uint64_t n = 0, text_nbytes = 0, key_begin = 0, key_nbytes;
 	uint32_t i = 0;
 
 	for (; i < block->n_pieces; i++) {
 		const uint64_t n_lines = n + block->pieces[i].n_lines;
 
-		if (elements_nbytes(block, n_lines) + n_lines * min_key_nbytes > available)
+		if (elements_nbytes(n_lines) + n_lines * min_key_nbytes > available)
 			break;
 		block->pieces[i].first_line = n;
 		n += block->pieces[i].n_lines;
@@ -753,14 +407,14 @@ static bool place_elements(struct line_block *block, const unsigned char *text_e
 	}
 	block->n_pieces = i;
 	block->n_elements = n;
-	block->elements = (struct line_element *)(void *)(block->memory + begin);
-	block->scratch = block->elements + (block->needs_scratch ? n : 0);
-	block->bucket_of = (unsigned char *)(block->scratch + n);
+	block->in.elements = (struct line_element *)(void *)(block->memory + begin);
+	block->in.scratch = block->in.elements + (line_elements_need_scratch() ? n : 0);
+	block->bucket_of = (unsigned char *)(block->in.scratch + n);
 	block->length_of = block->bucket_of + n;
-	block->key_memory = block->memory + begin + elements_nbytes(block, n);
-	if (block->is_plain || i == 0)
+	block->in.key_memory = block->key_memory = block->memory + begin + elements_nbytes(n);
+	if (block->in.is_plain || i == 0)
 		return i > 0;
-	key_nbytes = available - elements_nbytes(block, n);
+	key_nbytes = available - elements_nbytes(n);
 	key_nbytes = key_nbytes > LINE_SLACK_NBYTES ? key_nbytes - LINE_SLACK_NBYTES : 0;
 	for (i = 0; i < block->n_pieces; i++) {
 		struct piece *piece = &block->pieces[i];
@@ -784,9 +438,9 @@ size_t line_block_text_nbytes(struct line_block *block, struct line_range sample
 		struct line_key_buffer key = { 0 };
 
 		for (const unsigned char *line = sample.begin; line < sample.end; n++) {
-			const unsigned char *end = line_end(block, line);
+			const unsigned char *end = line_end(line, block->keys->delimiter);
 
-			if (!block->is_plain) {
+			if (!block->in.is_plain) {
 				line_keys_normalise(block->keys, line, (size_t)(end - line), &key);
 				key_nbytes += sizeof(struct line_key_entry) + key.n + 8;
 			}
@@ -798,8 +452,8 @@ size_t line_block_text_nbytes(struct line_block *block, struct line_range sample
 	if (n == 0)
 		return block->memory_nbytes / 2;
 	/* What a byte of text needs besides itself, and a margin. */
-	per_byte = 1.05 * ((double)elements_nbytes(block, n) + (double)key_nbytes) / (double)nbytes;
-	if (!block->is_plain && per_byte < 0.1)
+	per_byte = 1.05 * ((double)elements_nbytes(n) + (double)key_nbytes) / (double)nbytes;
+	if (!block->in.is_plain && per_byte < 0.1)
 		per_byte = 0.1;
 	return (size_t)((double)(block->memory_nbytes - 4096) / (1 + per_byte));
 }
@@ -810,11 +464,10 @@ static int sort_bucket(void *context, uint32_t task)
 {
 	const struct line_block *block = context;
 	const struct bucket *bucket = &block->buckets[task];
-	struct line_element *elements = block->elements + bucket->first_element;
+	struct line_element *elements = block->in.elements + bucket->first_element;
 	if (bucket->n < 2)
 		return 0;
-	sort_elements(block, elements, bucket->n);
-	sort_groups(block, elements, bucket->n, STRING_KEY, bucket_depth(block, task));
+	line_elements_sort(&block->in, elements, bucket->n, bucket_depth(block, task));
 	return 0;
 }
 
@@ -902,10 +555,11 @@ int line_block_sort(struct line_block *block, const struct line_range *ranges, s
 	/* Not even the keys of the first piece fit. */
 	while (r == 0 && block->n_pieces == 0) {
 		const size_t nbytes = (size_t)(first.end - first.begin);
-		const unsigned char *end = line_end(block, first.begin + (nbytes - 1) / 2) + 1;
+		const unsigned char *end =
+			line_end(first.begin + (nbytes - 1) / 2, block->keys->delimiter) + 1;
 
 		if (end == first.end)
-			end = line_end(block, first.begin) + 1;
+			end = line_end(first.begin, block->keys->delimiter) + 1;
 		if (end == first.end)
 			return fail(-E2BIG,
 				    "a line of %zu bytes does not fit in memory with its key; use "
@@ -928,17 +582,17 @@ static int drop_equal(void *context, uint32_t task)
 {
 	const struct line_block *block = context;
 	struct bucket *bucket = &((struct line_block *)context)->buckets[task];
-	struct line_element *elements = block->elements + bucket->first_element;
+	struct line_element *elements = block->in.elements + bucket->first_element;
 	uint64_t n_kept = bucket->n > 0;
 
 	for (uint64_t i = 1; i < bucket->n; i++) {
 		if (i + PREFETCH_N < bucket->n)
-			prefetch_element(block, &elements[i + PREFETCH_N]);
-		if (compare_strings(block, &elements[n_kept - 1], &elements[i], STRING_KEY, 0) !=
+			line_element_prefetch(&block->in, &elements[i + PREFETCH_N]);
+		if (line_elements_compare_keys(&block->in, &elements[n_kept - 1], &elements[i]) !=
 		    0) {
 			elements[n_kept++] = elements[i];
 		} else {
-			const struct line_view line = view_line(block, &elements[i]);
+			const struct line_view line = line_element_view(&block->in, &elements[i]);
 
 			bucket->dropped.n_records++;
 			bucket->dropped.sum += hash_bytes(line.bytes, line.nbytes);
@@ -1024,7 +678,7 @@ struct line_view line_block_first(const struct line_block *block)
 {
 	const struct bucket *bucket = first_bucket(block);
 
-	return bucket ? view_line(block, block->elements + bucket->first_element) :
+	return bucket ? line_element_view(&block->in, block->in.elements + bucket->first_element) :
 			(struct line_view){ 0 };
 }
 
@@ -1034,8 +688,9 @@ struct line_view line_block_last(const struct line_block *block)
 		const struct bucket *bucket = &block->buckets[i];
 
 		if (bucket->n > 0)
-			return view_line(block,
-					 block->elements + bucket->first_element + bucket->n - 1);
+			return line_element_view(&block->in, block->in.elements +
+								     bucket->first_element +
+								     bucket->n - 1);
 	}
 	return (struct line_view){ 0 };
 }
@@ -1046,25 +701,25 @@ static int measure_bucket(void *context, uint32_t task)
 {
 	const struct line_block *block = context;
 	struct bucket *bucket = &((struct line_block *)context)->buckets[task];
-	const struct line_element *elements = block->elements + bucket->first_element;
+	const struct line_element *elements = block->in.elements + bucket->first_element;
 
 	bucket->nbytes = 0;
 	for (uint64_t i = 0; i < bucket->n; i++) {
-		if (!block->is_plain && i + PREFETCH_N < bucket->n)
-			prefetch_element(block, &elements[i + PREFETCH_N]);
-		bucket->nbytes += view_line(block, &elements[i]).nbytes + 1;
+		if (!block->in.is_plain && i + PREFETCH_N < bucket->n)
+			line_element_prefetch(&block->in, &elements[i + PREFETCH_N]);
+		bucket->nbytes += line_element_view(&block->in, &elements[i]).nbytes + 1;
 	}
 	return 0;
 }
 
 /* Lines on their way to the sink. */
-struct line_buffer {
+struct write_buffer {
 	unsigned char *bytes;
 	size_t n;
 	uint64_t offset; /* of the first byte in the output */
 };
 
-static int flush_buffer(const struct line_block *block, uint32_t task, struct line_buffer *buffer)
+static int flush_buffer(const struct line_block *block, uint32_t task, struct write_buffer *buffer)
 {
 	const int r = buffer->n == 0 ? 0 :
 				       block->sink->write(block->sink->context, task,
@@ -1076,7 +731,7 @@ static int flush_buffer(const struct line_block *block, uint32_t task, struct li
 }
 
 /* Add bytes to the buffer, of any number. */
-static int put_bytes(const struct line_block *block, uint32_t task, struct line_buffer *buffer,
+static int put_bytes(const struct line_block *block, uint32_t task, struct write_buffer *buffer,
 		     const unsigned char *bytes, size_t nbytes)
 {
 	int r = 0;
@@ -1101,8 +756,8 @@ static int write_bucket(void *context, uint32_t task)
 {
 	const struct line_block *block = context;
 	struct bucket *bucket = &((struct line_block *)context)->buckets[task];
-	const struct line_element *elements = block->elements + bucket->first_element;
-	struct line_buffer buffer = { .offset = bucket->offset };
+	const struct line_element *elements = block->in.elements + bucket->first_element;
+	struct write_buffer buffer = { .offset = bucket->offset };
 	int r = 0;
 
 	if (bucket->n == 0)
@@ -1114,12 +769,12 @@ static int write_bucket(void *context, uint32_t task)
 		struct line_view line;
 
 		if (i + 2 * PREFETCH_N < bucket->n)
-			prefetch_element(block, &elements[i + 2 * PREFETCH_N]);
+			line_element_prefetch(&block->in, &elements[i + 2 * PREFETCH_N]);
 		if (i + PREFETCH_N < bucket->n)
-			prefetch_line_end(block, &elements[i + PREFETCH_N]);
-		line = view_line(block, &elements[i]);
+			line_element_prefetch_line(&block->in, &elements[i + PREFETCH_N]);
+		line = line_element_view(&block->in, &elements[i]);
 		if (i > 0 &&
-		    compare_strings(block, &elements[i - 1], &elements[i], STRING_KEY, 0) > 0)
+		    line_elements_compare_keys(&block->in, &elements[i - 1], &elements[i]) > 0)
 			r = fail(-EIO, "internal error: lines are out of order");
 		bucket->written.sum += hash_bytes(line.bytes, line.nbytes);
 		/* The delimiter follows the line in the text. */
@@ -1172,16 +827,17 @@ int line_block_open(const struct line_block_params *params, struct line_block **
 	block->keys = params->keys;
 	block->threads = params->threads;
 	block->n_threads = params->n_threads;
-	block->is_plain = line_keys_are_plain(params->keys);
-	block->is_reversed = line_keys_are_reversed(params->keys);
+	block->in.keys = params->keys;
+	block->in.is_plain = line_keys_are_plain(params->keys);
+	block->in.is_reversed = line_keys_are_reversed(params->keys);
 	block->memory_nbytes = params->memory_nbytes;
-	block->needs_scratch = cpu_sort_scratch_nbytes(1, sizeof(struct line_element)) > 0;
 	page_alloc_init(&block->allocator);
 	block->memory = page_alloc_map(&block->allocator, block->memory_nbytes);
 	if (!block->memory) {
 		line_block_close(block);
 		return fail(-ENOMEM, "no memory for lines: %zu bytes", params->memory_nbytes);
 	}
+	block->in.text = block->memory;
 	*ret_block = block;
 	return 0;
 }

@@ -5,37 +5,19 @@
  *	elements  [ prefix | line ] of each line       in the order of the text
  *	buckets   the same, divided by their prefixes  bucket 0 | bucket 1 | ... , each sorted
  *
- * A line is represented by an element of 16 bytes: eight bytes of its key, and where it is. Threads
- * share the pieces of the text to make elements, then the buckets to sort them, and finally write
- * the lines of a bucket each. This is a sample sort (Blelloch et al., 1991) whose buckets fit the
- * cache.
+ * A line is represented by an element (line_elements.h). Threads share the pieces of the text to
+ * make elements, then the buckets to sort them, and finally each writes the lines of a bucket. This
+ * is a sample sort (Blelloch et al., 1991) whose buckets fit the cache.
  *
- * All lines of a sample begin with the same bytes: the shared prefix, which may be empty. The
- * prefix of an element holds the bytes behind it. Lines that do not begin with it go to the first
- * or the last bucket. Elements of a bucket are sorted as 128-bit numbers (cpu_sort.h): by prefix,
- * then by position. Those with the same prefix are then sorted by the bytes behind, as in an MSD
- * radix sort of strings with cached characters (Ng and Kakehi, 2007).
- *
- * Lines with other keys than their bytes have a normalised key in memory (line_keys.h).
+ * All keys of a sample begin with the same bytes: the shared prefix, which may be empty. The prefix
+ * of an element holds the bytes after it. Lines whose keys do not begin with it go to the first or
+ * the last bucket.
  */
 #pragma once
 
 #include "src/base/thread_pool.h"
-#include "src/lines/line_keys.h"
+#include "src/lines/line_elements.h"
 #include "src/record/digest.h"
-
-/* Lines and keys may be read so far behind their end. */
-enum { LINE_SLACK_NBYTES = 64 };
-
-/* Also limits what an element can address: a block has less than 1 TiB of text or keys. */
-enum { LINE_POSITION_BITS = 40 };
-
-/* Compared as one number of 128 bits, whose upper half is the prefix. */
-struct line_element {
-	/* Plain keys: line_reference() of the line; others: the offset of a struct line_key_entry */
-	uint64_t reference;
-	uint64_t prefix;
-};
 
 /* Lines that follow each other in the text. */
 struct line_range {
@@ -53,9 +35,6 @@ struct line_sink {
 		     size_t nbytes);
 	void *context;
 };
-
-/* Return the number of delimiters in a text. */
-uint64_t line_count(const unsigned char *text, size_t nbytes, unsigned char delimiter);
 
 struct line_block;
 
@@ -118,8 +97,8 @@ int line_block_measure(struct line_block *block, uint64_t *ret_nbytes);
 
 /*
  * Write the lines, each with its delimiter, through buffers of buffer_nbytes for each thread.
- * *ret_digest: of what was written. Returns 0; -EIO after a message if lines are out of order, which
- * is an internal error; or the error of the sink.
+ * *ret_digest: of what was written. Returns 0; -EIO after a message if lines are out of order, an
+ * internal error; or the error of the sink.
  */
 int line_block_write(struct line_block *block, size_t buffer_nbytes, const struct line_sink *sink,
 		     struct digest *ret_digest);

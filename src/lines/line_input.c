@@ -13,7 +13,7 @@
 
 #include "io/input/input.h"
 #include "src/base/diagnostics.h"
-#include "src/lines/line_block.h"
+#include "src/lines/line_scan.h"
 
 enum {
 	SLICE_NBYTES = 2 << 20,        /* read by one task */

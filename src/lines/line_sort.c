@@ -14,6 +14,7 @@
 #include "src/base/thread_pool.h"
 #include "src/lines/line_block.h"
 #include "src/lines/line_input.h"
+#include "src/lines/line_scan.h"
 
 enum {
 	MIN_MEMORY_NBYTES = 4 << 20, /* less would not save anything noticeable */
@@ -268,7 +269,8 @@ static int read_chunk(struct line_sort *sort, size_t *n, unsigned char **ret_end
 	unsigned char *text = line_block_text(sort->block);
 	const size_t max_nbytes = sort->memory_nbytes / 4 * 3;
 	const size_t max_line_nbytes = sort->memory_nbytes / 4;
-	size_t target = *n + SAMPLE_NBYTES, n_read = 0;
+	size_t target = *n + SAMPLE_NBYTES < max_nbytes ? *n + SAMPLE_NBYTES : max_nbytes;
+	size_t n_read = 0;
 
 	*ret_at_end = false;
 	for (;;) {
@@ -410,10 +412,8 @@ static int compare_lines(struct line_sort *sort, struct line_view a, struct line
 
 static struct line_view view_line(const struct line_sort *sort, const unsigned char *line)
 {
-	return (struct line_view){
-		line,
-		(size_t)((unsigned char *)rawmemchr(line, sort->params->keys->delimiter) - line)
-	};
+	return (struct line_view){ line,
+				   (size_t)(line_end(line, sort->params->keys->delimiter) - line) };
 }
 
 /* Return the beginning of the line that holds the byte, in a text that begins with a line. */
@@ -582,6 +582,23 @@ static bool has_lines(const struct line_merge *merge)
 	return false;
 }
 
+/* The memory of a run in a merge: a line that goes on in it, and some blocks to follow. */
+static size_t min_share_nbytes(const struct line_sort *sort)
+{
+	return sort->longest_nbytes + 4 * sort->block_nbytes;
+}
+
+/* Return how many runs can be merged at once. */
+static size_t max_runs(const struct line_sort *sort)
+{
+	const uint64_t text_nbytes = line_block_text_nbytes(sort->block, (struct line_range){ 0 });
+	uint64_t n = text_nbytes / min_share_nbytes(sort);
+
+	if (sort->params->max_runs && n > sort->params->max_runs)
+		n = sort->params->max_runs;
+	return n < 2 ? 2 : (size_t)n;
+}
+
 /* Merge n runs to another run, or to the output if there is none. */
 static int merge_runs(struct line_sort *sort, struct line_run *runs, size_t n,
 		      struct run_writer *writer)
@@ -590,8 +607,10 @@ static int merge_runs(struct line_sort *sort, struct line_run *runs, size_t n,
 	unsigned char *text = line_block_text(sort->block);
 	int r;
 
-	merge.share_nbytes =
-		line_block_text_nbytes(sort->block, (struct line_range){ 0 }) / n / 64 * 64;
+	merge.share_nbytes = line_block_text_nbytes(sort->block, (struct line_range){ 0 }) / n;
+	/* What was estimated when the number of runs was chosen may have changed. */
+	if (merge.share_nbytes < min_share_nbytes(sort))
+		merge.share_nbytes = min_share_nbytes(sort);
 	merge.cuts = calloc(n, sizeof(unsigned char *));
 	merge.ranges = calloc(n, sizeof *merge.ranges);
 	merge.tasks = calloc(n * MAX_READ_TASKS_PER_RUN, sizeof *merge.tasks);
@@ -611,17 +630,6 @@ static int merge_runs(struct line_sort *sort, struct line_run *runs, size_t n,
 	free(merge.tasks);
 	free(merge.last);
 	return r;
-}
-
-/* Return how many runs can be merged at once. */
-static size_t max_runs(const struct line_sort *sort)
-{
-	const uint64_t text_nbytes = line_block_text_nbytes(sort->block, (struct line_range){ 0 });
-	uint64_t n = text_nbytes / (4 * sort->block_nbytes + sort->longest_nbytes);
-
-	if (sort->params->max_runs && n > sort->params->max_runs)
-		n = sort->params->max_runs;
-	return n < 2 ? 2 : (size_t)n;
 }
 
 /* Merge groups of adjacent runs, until n of them are left at most. */

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """lines_random - gsort --lines against GNU sort: random files and options
 
-usage: lines_random.py [--seed=N] [--count=N] [--first=N]
+usage: lines_random.py [--seed=N] [--count=N] [--first=N] [--large=N]
 
 GSORT is the program. Each case sorts, merges or checks a few random files with random options, by
-both programs in the C locale. Output and exit status must be the same. There are no NaN, which GNU
+both programs in the C locale. Then it sorts --large files that do not fit in the memory of gsort, which spills and
+merges runs, some of them in several passes. Output and exit status must be the same. There are no NaN, which GNU
 sort orders arbitrarily, and no byte 80, which coreutils 9.1 takes for a separator of digits. A
 failure prints the case and how to repeat it.
 """
@@ -132,11 +133,49 @@ def check_case(seed, number, directory):
     return True
 
 
+def large_file(rng, delimiter):
+    """A file of 8 to 16 MB: lines of one style, repeated with numbers behind some of them."""
+    style = rng.choice(['words', 'csv', 'numbers', 'long', 'versions', 'bytes', 'short'])
+    lines = [random_line(rng, style, delimiter) for _ in range(2000)]
+    if rng.random() < 0.3:
+        lines += [line * rng.randrange(100, 2000) for line in lines[:5]]
+    suffix = rng.choice([b'', b' %d', b'%d', b',%d'])
+    size = rng.randrange(8 << 20, 16 << 20)
+    text = bytearray()
+    while len(text) < size:
+        line = rng.choice(lines)
+        if suffix:
+            line += suffix % rng.randrange(10 ** rng.randrange(1, 10))
+        # Few bytes to a line, or none: many lines then.
+        text += (line + delimiter) * rng.choice([1, 1, 1, 3, 50])
+    return bytes(text)
+
+
+def check_large_case(seed, number, directory):
+    rng = random.Random(f'large {seed} {number}')
+    options = random_options(rng)
+    text = large_file(rng, b'\0' if '-z' in options else b'\n')
+    path = os.path.join(directory, 'large')
+    with open(path, 'wb') as file:
+        file.write(text)
+    own = ['--lines', '-S', '1M', '--parallel=%d' % rng.randrange(1, 5)]
+    if rng.random() < 0.5:
+        own.append('--batch-size=%d' % rng.randrange(2, 4))
+    expected = run(['sort'], options, [path], b'')
+    found = run([GSORT], own + options, [path], b'')
+    if expected[:2] != found[:2]:
+        print(f'large case {number} of seed {seed}: sort {" ".join(own + options)} {path}')
+        print(f'status {found[0]}, expected {expected[0]}; {len(found[1])} bytes, expected {len(expected[1])}', found[2])
+        return False
+    return True
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--count', type=int, default=1500)
     parser.add_argument('--first', type=int, default=0)
+    parser.add_argument('--large', type=int, default=15)
     arguments = parser.parse_args()
     failures = 0
     with tempfile.TemporaryDirectory() as directory:
@@ -144,9 +183,11 @@ def main():
             failures += not check_case(arguments.seed, number, directory)
             if failures >= 3:
                 break
+        for number in range(arguments.large):
+            failures += not check_large_case(arguments.seed, number, directory)
     if failures:
         sys.exit(1)
-    print(f'{arguments.count} cases as GNU sort does')
+    print(f'{arguments.count} and {arguments.large} large cases as GNU sort does')
 
 
 if __name__ == '__main__':
