@@ -591,8 +591,8 @@ static size_t min_share_nbytes(const struct line_sort *sort)
 /* Return how many runs can be merged at once. */
 static size_t max_runs(const struct line_sort *sort)
 {
-	const uint64_t text_nbytes = line_block_text_nbytes(sort->block, (struct line_range){ 0 });
-	uint64_t n = text_nbytes / min_share_nbytes(sort);
+	/* At least half of the memory stays for elements and keys. */
+	uint64_t n = sort->memory_nbytes / 2 / min_share_nbytes(sort);
 
 	if (sort->params->max_runs && n > sort->params->max_runs)
 		n = sort->params->max_runs;

@@ -175,7 +175,7 @@ def main():
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--count', type=int, default=1500)
     parser.add_argument('--first', type=int, default=0)
-    parser.add_argument('--large', type=int, default=15)
+    parser.add_argument('--large', type=int, default=6)
     arguments = parser.parse_args()
     failures = 0
     with tempfile.TemporaryDirectory() as directory:
