@@ -1,10 +1,10 @@
 /*
- * flip_byte - exchange a byte of a file for its complement, and back, again and again
+ * flip_byte - replace a byte of a file by its complement, and back, repeatedly
  *
  * usage: flip_byte FILE OFFSET < PIPE
  *
- * Through a mapping, some ten million times a second, until standard input ends. The byte is then
- * what it was.
+ * Writes through a mapping, some ten million times a second, until standard input ends. Then
+ * restores the byte.
  */
 #include <fcntl.h>
 #include <poll.h>

@@ -1,9 +1,8 @@
 /*
- * gsort_two_devices - gsort on two devices that are imitated: the CPU's, with memories that must
- * not mix
+ * gsort_two_devices - gsort on two simulated devices: the CPU's, with separate memories
  *
- * GSORT_TEST_PEER_ACCESS in the environment: one may read what the other has. --backend=cpu is the
- * CPU itself.
+ * With GSORT_TEST_PEER_ACCESS in the environment, a device may read the other's memory.
+ * --backend=cpu is the real CPU back end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 enum { N_DEVICES = 2 };
 
 static struct backend apart;
-/* Without references: what refers to memory of the host is for processors. */
+/* Without indirect layouts, because these refer to host memory. */
 static const struct backend_layout_ops *kinds[N_LAYOUT_KINDS];
 
 static void describe_device(const struct device *device, struct device_info *ret_info)

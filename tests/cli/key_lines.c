@@ -4,15 +4,15 @@
  *	key_lines TYPE < records | LC_ALL=C sort -s -k1,1 | cut -d' ' -f2 | xxd -r -p
  *	key_lines BYTES OFFSET:TYPE[:n|:t][:r]... < records | ...
  *
- * are the oracles for gsort -t TYPE, and for gsort -R BYTES -k ... . A line is the keys in
- * hexadecimal, in a form that sorts as text does; the record; the keys as they stand in the record;
- * and the record's position, from 0, as a little-endian number of 8 bytes.
+ * are the oracles for gsort -t TYPE, and for gsort -R BYTES -k ... . A line has four columns in
+ * hexadecimal: the keys in a form that sorts as text; the record; the keys as in the record; and
+ * the record's position, from 0, as a little-endian number of 8 bytes.
  *
- * The first is derived from the definition of the types, and shares neither code nor method with
- * gsort's own encoding: the most significant byte is written first; a number with a sign gets a
- * digit in front, 0 if negative and 1 if not; of a negative float, whose order is that of its
- * magnitude turned round, every digit d is written as 15 - d, and so is every digit of a descending
- * key. In the numeric order (:n) there is one zero, and what is no number gets the digit 2.
+ * The first column follows the definition of the types, and shares neither code nor method with
+ * gsort's encoding. The most significant byte comes first. A signed number begins with a digit, 0
+ * if it is negative and 1 if not. Each digit d of a negative float is written as 15 - d, because
+ * its order is the reverse of its magnitude; so is each digit of a descending key. In the numeric
+ * order (:n) there is one zero, and NaN begin with the digit 2.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -132,7 +132,10 @@ static bool is_zero(const struct printed_key *key, const unsigned char *bytes, s
 	return true;
 }
 
-/* What is no number in the numeric order is behind all that is, and all of it is equal. */
+/*
+ * Print a NaN in numeric order. All NaN are equal, and come after all numbers. Returns false for
+ * other values.
+ */
 static bool print_nan(const struct printed_key *key, const unsigned char *bytes, size_t nbytes)
 {
 	const bool is_float = key->kind == 'f' || key->kind == 'c';

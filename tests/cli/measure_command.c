@@ -1,5 +1,5 @@
 /*
- * measure_command - run a command and say what it really took, as the kernel saw it from outside
+ * measure_command - run a command and write its CPU time and memory, as measured by the kernel
  *
  *	measure_command FILE COMMAND [ARGUMENT]...
  *

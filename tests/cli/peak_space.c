@@ -1,14 +1,13 @@
 /*
- * peak_space - run a command and hold the disk space that it takes against a limit
+ * peak_space - run a command and compare the disk space that it uses with a limit
  *
  *	peak_space LIMIT_KIB COMMAND [ARGUMENT]...
  *
- * What counts is the space of all regular files that the process has open, with a name or without,
- * each once: its input, its temporary files and its output. It is looked at from inside, whenever
- * some of it is about to be given back (peak_space_hooks.c), so the figure is the peak itself,
- * however busy the machine is.
+ * The space is that of all regular files that the process has open, with or without names: its
+ * input, its temporary files and its output, each once. It is measured inside the process before
+ * space is released (peak_space_hooks.c), so the result is the exact peak on a busy machine, too.
  *
- * Exit status: the command's if that is not 0; else 0 if it kept the limit, 1 if not.
+ * Exit status: the command's if that is not 0; otherwise 0 within the limit, and 1 above it.
  */
 #include <libgen.h>
 #include <stdio.h>

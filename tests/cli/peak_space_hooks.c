@@ -1,10 +1,11 @@
 /*
- * peak_space_hooks - inside of the command that peak_space runs: what space its files take at most
+ * peak_space_hooks - measure the peak space of the files of a command, from inside (see
+ * peak_space.c)
  *
- * Space is taken by many calls, and given back by few: fallocate() (holes), ftruncate() and
- * close(). Between two of these it only grows, so it is looked at in front of each, while no other
- * thread can give any back: no peak is missed, and what is added up over several files has never
- * been more than there was at the end. Preloaded; PEAK_SPACE_FD is where the peak goes, in KiB.
+ * Many calls take space, but few release it: fallocate() (holes), ftruncate() and close(). Between
+ * two of these the space only grows, so it is measured before each, while no other thread can
+ * release any. So no peak is missed, and a sum over several files is never too large. The library
+ * is preloaded; it writes the peak in KiB to the descriptor PEAK_SPACE_FD.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -20,7 +21,7 @@ enum { MAX_FILES = 256 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long long peak_kib; /* under the lock */
 
-/* Has the file been counted in this sample? If not, it has now. */
+/* Return whether the file was counted in this sample. If not, count it. */
 static int is_counted(const struct stat *file, struct stat *counted, size_t *n_counted)
 {
 	for (size_t i = 0; i < *n_counted; i++)

@@ -3,7 +3,7 @@
  *
  *	run_in_pty FILE COMMAND [ARGUMENT]...
  *
- * What FILE holds is typed, and then the end of input. What the terminal shows goes to standard
+ * Types the contents of FILE, then the end of input. The output of the terminal goes to standard
  * error; the exit status is the command's.
  */
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 enum { GIVE_UP_S = 60 };
 
-/* What is typed is not shown. */
+/* Turn off the echo of the terminal. */
 static int be_quiet(int terminal)
 {
 	struct termios settings;
@@ -59,7 +59,7 @@ static void show_all(int terminal)
 	char data[512];
 	ssize_t n;
 
-	/* Linux: EIO when nobody has it open any more. */
+	/* On Linux, read() fails with EIO after the other side was closed. */
 	while ((n = read(terminal, data, sizeof data)) > 0 || (n < 0 && errno == EINTR))
 		if (n > 0 && write(STDERR_FILENO, data, (size_t)n) != n)
 			exit(127);
@@ -82,7 +82,7 @@ int main(int argc, char **argv)
 		open_controlling_terminal(name);
 		close(terminal);
 		close(keeper);
-		alarm(GIVE_UP_S); /* of what waits for more, instead of the whole test */
+		alarm(GIVE_UP_S); /* end a command that waits for more input */
 		execvp(argv[2], argv + 2);
 		_exit(127);
 	}

@@ -1,10 +1,10 @@
 /*
- * bench_put_get - how long records that are put and got take, and those of files
+ * bench_put_get - the speed of gsort_put() and gsort_get(), compared with files
  *
  * usage: put_and_get DIRECTORY MIB LIMIT
  *
- * MIB of random numbers of 64 bits are sorted within LIMIT (256M, say) five times in turn: from a
- * file to a file, and put and got. Prints the seconds of each.
+ * Sorts MIB of random numbers of 64 bits within LIMIT, for example 256M, five times in turn: from a
+ * file to a file, and with gsort_put() and gsort_get(). Prints the seconds of each.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static void fill(void)
 	}
 }
 
-/* Others, which take no time to speak of to make. */
+/* Change the numbers, in negligible time. */
 static void change_block(void)
 {
 	for (size_t i = 0; i < BLOCK_N_NUMBERS; i++)

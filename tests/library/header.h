@@ -1,5 +1,5 @@
 /*
- * header - what a program writes that uses the library, whatever its language
+ * header - a program that uses the library, in C and C++
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
- * memory_limit - what is put and got takes no more memory than the limit, and 32 MiB
+ * memory_limit - gsort_put() and gsort_get() use at most the memory limit and 32 MiB
  *
- * 128 MiB are sorted in 24 MiB. A program of its own, as the system counts the memory of processes.
+ * Sorts 128 MiB in 24 MiB. This is a separate program, because the system counts memory by process.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -83,7 +83,7 @@ static void refused(struct gsort *sort, int r, int why, const char *part)
 		fail_msg("'%s' has no '%s'", gsort_message(sort), part);
 }
 
-/* Of u64, in so little memory that 2 MiB of them are spilled. */
+/* Open a sort of u64, with so little memory that 2 MiB of them are spilled. */
 static struct gsort *open_sort(void)
 {
 	struct gsort *sort;
@@ -373,7 +373,7 @@ static void cancel_wakes_put(void **state)
 	good(sort, gsort_set_output_path(sort, out_path));
 	good(sort, gsort_put(sort, numbers, sizeof numbers));
 	pthread_create(&canceller, NULL, cancel_it, sort);
-	while (r == 0) /* for ever, if nobody ends it */
+	while (r == 0) /* until the sort is cancelled */
 		r = gsort_put(sort, numbers, sizeof numbers);
 	pthread_join(canceller, NULL);
 	refused(sort, r, -ECANCELED, "cancelled");
@@ -454,7 +454,7 @@ static void closed_in_the_middle_it_leaves_nothing(void **state)
 	gsort_close(NULL);
 }
 
-/* --- what is wrong --- */
+/* --- errors --- */
 
 static void equivalent_values_are_no_duplicates(void **state)
 {
@@ -544,7 +544,7 @@ static void refuse_together(const char *option, const char *value, const char *p
 	gsort_close(sort);
 }
 
-/* Of pairs of records and counts. */
+/* A sort of records with their counts. */
 static void refused_options_can_be_corrected(void **state)
 {
 	const uint64_t put[] = { 5, 3, 5 };
@@ -570,7 +570,7 @@ static void refused_options_can_be_corrected(void **state)
 	gsort_close(sort);
 }
 
-/* Nothing else is read, so nothing will ever say what a record is. */
+/* No file is read, so the record size stays unknown. */
 static void keys_without_record_size_are_refused_early(void **state)
 {
 	const uint64_t put[] = { 5, 3 };
@@ -762,7 +762,8 @@ static void failure_says_why_and_what_helps(void **state)
 	if (!strstr(gsort_message(sort), "--temp-limit"))
 		fail_msg("'%s' says nothing that helps", gsort_message(sort));
 	refused(sort, gsort_set_limit(sort, 1), -EBUSY, "the sort has begun");
-	refused(sort, gsort_finish(sort), -ENOSPC, "--temp-limit"); /* and says so again */
+	refused(sort, gsort_finish(sort), -ENOSPC,
+		"--temp-limit"); /* the error is returned again */
 	gsort_close(sort);
 }
 
@@ -794,7 +795,7 @@ static void pipe_without_a_reader_is_an_error_and_no_signal(void **state)
 	close(fds[1]);
 }
 
-/* --- what is told --- */
+/* --- messages --- */
 
 /* It ends the sort, which waits for a pipe else. */
 static void progress_callback_may_cancel(void **state)
@@ -977,7 +978,7 @@ static void reports_are_written_on_request(void **state)
 	unlink(path);
 	sort = open_sort();
 	sort_with_report(sort, path);
-	gsort_close(sort); /* who does not ask has none */
+	gsort_close(sort); /* without gsort_write_reports() there is no report */
 	assert_int_equal(access(path, F_OK), -1);
 	sort = open_sort();
 	refused(sort, gsort_write_reports(sort), -EINVAL, "has not succeeded");
@@ -989,7 +990,7 @@ static void reports_are_written_on_request(void **state)
 	gsort_close(sort);
 }
 
-/* The last line about a record; of the device another is told later. */
+/* Store the message about a record. A later one is about the device. */
 static void record_first_disorder(void *context, enum gsort_severity kind, const char *text)
 {
 	if (strncmp(text, "record ", 7) == 0)

@@ -13,7 +13,7 @@
 
 enum { N_RANKS = 4 };
 
-/* Which option ranks take, each one bit of them, and with which value (NULL: none). */
+/* An option, its values (NULL: none), and the ranks that are given it, as a bit mask. */
 struct option_case {
 	const char *option;
 	const char *value, *other_value; /* of the first rank, and all others */
@@ -48,8 +48,9 @@ static int compare_on_rank(struct comm *ranks, void *argument)
 }
 
 /*
- * What this one says, alone: others only miss whoever has gone, which MPI does not leave them the
- * time for. "": nobody says anything, and all go on.
+ * Compare the options on all ranks, and store the message of one rank. The others only find that
+ * this rank has gone, for which MPI leaves them no time. "": no rank reports an error, and all
+ * continue.
  */
 static void compare_on_all_ranks(const struct option_case *option_case, unsigned reporting_rank,
 				 char text[static 512])
@@ -81,7 +82,7 @@ static void assert_reported(const struct option_case *option_case, unsigned repo
 		fail_msg("'%s' does not say '%s'", text, expected);
 }
 
-/* All that only the first rank would do, or nobody. */
+/* Options that only the first rank implements, or no rank. */
 static void reporting_options_must_match(void **state)
 {
 	static const struct option_case options[] = {
@@ -126,7 +127,7 @@ static void different_arguments_are_refused(void **state)
 	assert_reported(&option_case, 1, "--stats-json is 'b' here, but 'a' on the first rank");
 }
 
-/* Machines differ, and so may what ranks take of them. */
+/* Machines differ, so resource options may differ. */
 static void resource_options_may_differ(void **state)
 {
 	const struct option_case option_case = { "buffer-size", "1G", "2G", 1 << 0 | 1 << 2 };

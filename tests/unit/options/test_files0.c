@@ -62,7 +62,7 @@ static void long_lists_of_file_names_are_read(void **state)
 	options_free(&options);
 }
 
-/* What of a packet is not read at once is gone: no name must be a part of one, or missing. */
+/* Bytes of a packet that are not read at once are lost. No name may be incomplete or missing. */
 static void list_that_comes_in_packets_is_whole(void **state)
 {
 	enum { N = 100, LENGTH = 1000 };

@@ -428,7 +428,7 @@ static uint64_t next_random(uint64_t *random)
 	return *random;
 }
 
-/* What may be relied on after a command line was accepted. */
+/* Check the invariants of accepted options. */
 static void assert_consistent(const struct options *options)
 {
 	const bool is_check = options->mode == MODE_CHECK || options->mode == MODE_CHECK_QUIET;

@@ -1,5 +1,5 @@
 /*
- * test_record_options - what the command line says of records, keys and shapes of the output
+ * test_record_options - options for records, keys and layouts of the output
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static void keys_keep_their_order(void **state)
 	options_free(&options);
 }
 
-/* As it stands in reports, which have no more room. */
+/* Reports have room for a limited text. */
 static void long_key_lists_are_abbreviated(void **state)
 {
 	char text[KEYS_TEXT_NBYTES + 1];
@@ -156,7 +156,10 @@ static void wrong_keys_are_refused(void **state)
 		ASSERT_REFUSED("-k, --key", keys[i], "-R", "32", "-k", keys[i], "-o", "out");
 }
 
-/* A file may call its fields what it likes, so they are refused where there is no such file. */
+/*
+ * Keys without an offset are names of fields, which may be any text. They are refused later, if the
+ * input has no such field.
+ */
 static void keys_without_offset_are_names(void **state)
 {
 	static const char *const keys[] = { "u32",   "0",      "0:r",  ":u32",   "-1:u32",
@@ -174,7 +177,7 @@ static void keys_without_offset_are_names(void **state)
 	}
 }
 
-/* So does a place without the size of a record: a file may say that. */
+/* Keys by offset also wait for the input if the record size is unknown. */
 static void keys_without_record_size_wait_for_input(void **state)
 {
 	struct options options = PARSE_VALID("-k", "8:u32", "-o", "out");
@@ -208,7 +211,7 @@ static void wrong_record_sizes_are_refused(void **state)
 	ASSERT_REFUSED("-R, --record-size=9", "-t, --type=u64le", "-R9", "-tu64", "-o", "out");
 }
 
-/* Not for what happens to be where it would have been parsed to. */
+/* The value must be refused before it is stored. */
 static void invalid_record_size_is_named_in_refusal(void **state)
 {
 	const struct option_spec spec = { .name = "record-size", .letter = 'R', .argument = "N" };

@@ -1,5 +1,5 @@
 /*
- * test_cache_policy - what is written through the page cache, past it, or either way
+ * test_cache_policy - data that is written through the page cache, around it, or adaptively
  */
 #include "src/plan/job.h"
 
@@ -7,7 +7,7 @@
 
 static const uint64_t small = 1 << 20, large = UINT64_C(300) << 20, huge = UINT64_C(1) << 60;
 
-/* A job of so much memory that is planned for an input of so many bytes. */
+/* Make a job with a plan for this memory and input size. */
 static struct job make_planned_job(uint64_t memory_nbytes, uint64_t input_nbytes, bool unified)
 {
 	return (struct job){ .plan = { .memory_nbytes = memory_nbytes,

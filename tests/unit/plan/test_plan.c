@@ -50,7 +50,7 @@ static size_t elements_sort_scratch_nbytes(const struct layout *records, uint64_
 	return element_sort_scratch_nbytes(n, records->element_nbytes);
 }
 
-/* Of the scratch of records, replace the part that the sort of this processor needs. */
+/* Replace the part of the scratch that depends on the sort of this processor. */
 static size_t records_merge_scratch_nbytes(const struct layout *records, uint32_t k, uint64_t n)
 {
 	const struct backend_layout_ops *ops = backend_cpu.ops_by_layout[LAYOUT_RECORDS];
@@ -83,7 +83,7 @@ static void fix_scratch(void)
 	backend_fixed_scratch.ops_by_layout = ops_by_layout;
 }
 
-/* The same, but as if its memory were not the host's. */
+/* The CPU back end with memory that is separate from the host's. */
 static struct backend backend_separate_memory;
 static uint64_t separate_nbytes;
 
@@ -164,7 +164,7 @@ static void many_chunks_are_longer_if_they_fit(void **state)
 	assert_int_equal(many.chunk_nbytes, 2 * few.chunk_nbytes);
 	assert_int_equal(many.window_nbytes, 2 * few.window_nbytes);
 	assert_int_equal(make_plan("u64", 8 * GIB, 4 * GIB).chunk_nbytes, few.chunk_nbytes);
-	/* What fits with shorter ones only is not spilled for longer ones. */
+	/* An input that fits only in shorter chunks is not spilled to have longer ones. */
 	for (uint64_t nbytes = 8 * GIB; nbytes < 9 * GIB; nbytes += 4 * MIB) {
 		const struct plan plan = make_plan("u64", 8 * GIB, nbytes);
 
@@ -368,7 +368,7 @@ static void batch_size_limits_the_fan_in(void **state)
 	assert_true(plan.fan_in < 1000000);
 }
 
-/* A checkpoint's runs have the blocks that they were written with, whatever -S is now. */
+/* Runs of a checkpoint keep their block size, even with another -S. */
 static void existing_blocks_bound_the_fan_in(void **state)
 {
 	struct plan_request request = request_for("u64", 64 * GIB, 64 * MIB);
@@ -450,8 +450,8 @@ static void merge_of_inputs_has_all_memory_for_windows(void **state)
 }
 
 /*
- * Windows of a merge of so many runs in nbytes, with the plan's blocks. Only where the quota is the
- * least there is may they take more, and only for the scratch memory.
+ * Check the windows of a merge of n_resident and n_stored runs in nbytes. They may exceed nbytes
+ * only with the minimum quota, and only by the scratch memory.
  */
 static void check_windows(const struct plan_request *request, const struct plan *plan,
 			  uint64_t nbytes, uint32_t n_resident, uint32_t n_stored)
@@ -477,7 +477,7 @@ static void check_windows(const struct plan_request *request, const struct plan 
 			 (unsigned long)buffers_nbytes, (unsigned long)scratch_nbytes);
 }
 
-/* With up to plan.fan_in stored runs, in what is set aside for windows. */
+/* Merges of up to plan.fan_in stored runs fit in the memory for windows. */
 static void windows_of_all_merges_keep_within_their_memory(void **state)
 {
 	(void)state;
@@ -497,7 +497,7 @@ static void windows_of_all_merges_keep_within_their_memory(void **state)
 		}
 }
 
-/* Short windows would be written in short pieces, each of which ends with part of a page. */
+/* Short windows would be written in short pieces, and each piece would end within a page. */
 static void windows_of_little_memory_are_not_all_scratch(void **state)
 {
 	(void)state;
@@ -617,7 +617,7 @@ static void codec_memory_is_counted(void **state)
 	}
 }
 
-/* They wait for messages; but what they decode with is a small part of the memory. */
+/* Fetchers wait for messages. Their codecs take a small part of the memory. */
 static void remote_runs_get_more_fetchers(void **state)
 {
 	struct plan plan;
@@ -641,7 +641,7 @@ static void remote_runs_get_more_fetchers(void **state)
 	assert_int_equal(plan.n_fetchers, 8);
 }
 
-/* What a sort of that size holds of the blocks of its runs, at least. */
+/* Return the minimum size of the index of the stored blocks. */
 static uint64_t index_of_runs_nbytes(const struct plan *plan)
 {
 	const uint64_t stored_nbytes =
@@ -678,7 +678,7 @@ static void index_of_much_more_than_memory_has_longer_blocks(void **state)
 	assert_true(plan.fan_in >= 32);
 }
 
-/* As long as it has room with longer blocks it is enough, then it is said not to be. */
+/* A plan is sufficient as long as longer blocks make the index fit; then it is insufficient. */
 static void index_that_has_no_room_is_too_large_for_the_memory(void **state)
 {
 	const struct plan fitting = make_plan("u64", 2 * GIB, 16 * MIB);
@@ -762,7 +762,7 @@ static void records_have_room_in_any_memory(void **state)
 	}
 }
 
-/* What is little has room in any memory, whatever windows of more of it would take. */
+/* Small inputs fit in any memory, even if windows of more data would not. */
 static void small_inputs_fit_into_any_memory(void **state)
 {
 	const struct key key = { .kind = KEY_BYTES, .nbytes = 8 };
@@ -803,7 +803,7 @@ static void codecs_take_nothing_if_nothing_is_spilled(void **state)
 	assert_int_equal(plan.codec_nbytes, 0);
 }
 
-/* Of a pipe nobody knows that nothing will be spilled. */
+/* A pipe may be long enough to spill. */
 static void codecs_are_counted_for_inputs_of_unknown_size(void **state)
 {
 	struct plan_request request = request_for("u64", PLAN_SIZE_UNKNOWN, GIB);

@@ -5,7 +5,10 @@
 #include "tests/support/plan_requests.h"
 #include "tests/support/unit_test.h"
 
-/* What wraps around in a build without sanitizers is seen there, too; they get the first ones. */
+/*
+ * Builds without sanitizers detect wrapping, too. Builds with them are slower, and test fewer
+ * requests.
+ */
 #ifdef __SANITIZE_ADDRESS__
 enum { N_REQUESTS = 20000, N_USUAL_REQUESTS = 6000 };
 #else
@@ -13,7 +16,7 @@ enum { N_REQUESTS = 100000, N_USUAL_REQUESTS = 30000 };
 #endif
 enum { REQUEST_NBYTES = 96 };
 
-/* The same numbers everywhere (Marsaglia's xorshift). */
+/* Return the same numbers on all machines (Marsaglia's xorshift). */
 static uint64_t next_random(uint64_t *state)
 {
 	*state ^= *state << 13;
@@ -46,7 +49,7 @@ static void any_request_makes_a_plan_that_holds(void **state)
 	}
 }
 
-/* As people have them: some MiB of memory, and inputs from nothing to a TiB, or pipes. */
+/* Make a request with some MiB of memory, and an input of up to a TiB, or a pipe. */
 static void make_typical_request(struct plan_request *request, uint64_t *random)
 {
 	const uint64_t record_nbytes = request->layout->record_nbytes;

@@ -1,5 +1,5 @@
 /*
- * test_plan_passes - what a plan will spill, merge and store
+ * test_plan_passes - spilled data, merge passes and temporary space of a plan
  */
 #include "src/plan/plan_internal.h"
 
@@ -51,7 +51,7 @@ static size_t find_shortest(const uint64_t *lengths, size_t n_runs, size_t n, si
 	return first;
 }
 
-/* As merge_passes() does it: first as many as make the rest full. */
+/* Simulate merge_passes(): the first merge has as many runs as make all later merges full. */
 static struct pass_volumes simulate_passes(size_t n_runs, size_t fan_in, uint64_t length,
 					   uint64_t max)
 {
@@ -133,7 +133,7 @@ static void passes_over_any_number_of_runs_are_counted(void **state)
 	assert_int_equal(plan_count_passes(101, 10).n_passes, 3);
 }
 
-/* Of records of one byte, by two threads: `request` has the rest. */
+/* Plan for records of one byte and two threads. */
 static struct plan make_checkpoint_plan(struct plan_request request, bool index)
 {
 	const struct backend_config config = { .n_threads = 2 };
@@ -179,13 +179,13 @@ static struct plan plan_of_unique(uint64_t memory_nbytes, uint64_t input_nbytes,
 				    false);
 }
 
-/* What is expected of a sort of records of one byte in eight MiB, with --argsort or without. */
+/* Plan a sort of records of one byte in 8 MiB, with --argsort or without. */
 static struct plan plan_for_bytes(uint64_t input_nbytes, bool index, uint64_t assumed_nbytes)
 {
 	return make_plan_with_memory(8 * MIB, 0, input_nbytes, index, assumed_nbytes);
 }
 
-/* What has been merged waits to be given back, and may be of more than one pass. */
+/* Merged data is released with delay, and several passes may be waiting. */
 static void short_passes_may_leave_more_than_once_the_data(void **state)
 {
 	const struct plan plan = make_plan_with_memory(MIB, 2, 3 * MIB, false, 0);
@@ -245,7 +245,10 @@ static void pipes_that_are_merged_are_stored(void **state)
 	assert_int_equal(plan.temp_nbytes, 0);
 }
 
-/* What ranks compress waits for the others, and may not shrink: so much more space is taken. */
+/*
+ * Return the additional space for compressed frames, which ranks store until all have theirs, and
+ * which may not shrink.
+ */
 static uint64_t frames_take_nbytes(uint64_t limit)
 {
 	struct plan_request request = {
@@ -267,7 +270,7 @@ static void frames_of_ranks_take_temp_space(void **state)
 	assert_in_range(frames_take_nbytes(MIB), MIB, 2 * MIB);
 }
 
-/* In an order that is written, with -u, of a header that says how many there are. */
+/* An output with a record count in its header, written in order, with -u. */
 static void counting_first_is_a_pass_and_takes_space(void **state)
 {
 	const struct plan plain = plan_of_unique(8 * MIB, 54 * MIB, false, 0),
@@ -291,7 +294,7 @@ static void counting_first_is_a_pass_and_takes_space(void **state)
 	assert_int_equal(none.temp_nbytes, 0);
 }
 
-/* What is left in memory is a run of its own then. */
+/* The data that stays in memory is then stored as one more run. */
 static void checkpoint_of_unique_keeps_one_run_more(void **state)
 {
 	struct plan_request request = { .input_nbytes = 54 * MIB,
@@ -308,7 +311,7 @@ static void checkpoint_of_unique_keeps_one_run_more(void **state)
 	assert_int_equal(unique.n_stored_records, 54 * MIB);
 }
 
-/* Of as many runs as come together, no more than the limit. */
+/* A merge writes no more than the limit, however many runs it has. */
 static void limit_bounds_the_output_of_a_merge(void **state)
 {
 	const struct plan plan =
@@ -350,7 +353,9 @@ static void last_run_of_a_rank_is_stored_once(void **state)
 	assert_in_range(spilled.spilled_to_memory_nbytes, MIB, 512 * MIB);
 	assert_int_equal(spilled.merge_pass_nbytes, 0);
 	assert_int_equal(spilled.n_passes, 1);
-	/* What would leave windows too little memory goes to the disk, and comes back once. */
+	/*
+	 * Data that would leave too little memory for windows goes to the disk, and is read once.
+	 */
 	assert_false(short_of.keep_last_run_in_memory);
 	assert_int_equal(short_of.spilled_nbytes, 256 * MIB);
 	assert_int_equal(short_of.spilled_to_memory_nbytes, 0);

@@ -1,5 +1,5 @@
 /*
- * test_gen - generated data has the shape that it promises, and is the same for ever
+ * test_gen - generated data has the promised distribution, and never changes
  */
 #include "tools/gen/gen.h"
 
@@ -142,7 +142,7 @@ static void special_floats_are_all_there(void **state)
 	free(data.records);
 }
 
-/* 5 bits of exponent in f16, 8 in bf16: what of them is set in all NaNs, and no other bits. */
+/* Count NaN and infinities. infinity: the exponent bits, 5 in f16 and 8 in bf16. */
 static void count_special_halves(const char *type, uint16_t infinity)
 {
 	struct generated_data data = make(type, GEN_NAN, N_RECORDS, 1);

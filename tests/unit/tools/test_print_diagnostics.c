@@ -28,7 +28,7 @@ static int capture(void **state)
 	return dup2(fd, STDERR_FILENO) < 0 || close(fd) < 0;
 }
 
-/* What has been printed; from now on it is not captured any more. */
+/* Return the printed text, and stop capturing. */
 static const char *printed(void)
 {
 	fflush(stderr);
