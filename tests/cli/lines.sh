@@ -117,4 +117,40 @@ same -r alike
 awk 'BEGIN { for (i = 0; i < 20000; i++) print "all of these lines are the same line" }' > equal
 same equal
 same -u equal
+
+claim 'a sort that spills stays within its memory and leaves nothing behind'
+awk 'BEGIN { srand(9); for (i = 0; i < 800000; i++) print int(rand() * 1e9), i }' > large
+for keys in -r '-k2,2n' '-k1,1V'; do
+	"$PEAK_MEMORY" $((36 * 1024)) "$GSORT" --lines -S 4M $keys large -o found > peak 2>&1 ||
+		broken "$keys: $(cat peak)"
+	sort $keys large | cmp -s - found || broken "$keys: other lines"
+done
+
+claim 'a limit of temporary space is an error that leaves the output as it was'
+echo old > output
+"$GSORT" --lines -S 1M --temp-limit=1M --temp-compress=none large -o output 2> stderr
+[ $? -eq 2 ] || broken 'status is not 2'
+[ "$(cat output)" = old ] || broken 'the output has changed'
+[ "$(wc -l < stderr)" -eq 1 ] || broken "$(cat stderr)"
+[ -z "$(ls tmp)" ] || broken "temporary files are left: $(ls tmp)"
+
+claim 'a line of more than a quarter of the memory is named'
+{ echo short; head -c 3000000 /dev/zero | tr '\0' x; echo; } > long
+"$GSORT" --lines -S 4M long large > found 2> stderr
+[ $? -eq 2 ] || broken 'status is not 2'
+grep -q 'long: line 2 has more than [0-9]* bytes' stderr || broken "$(cat stderr)"
+same -S 32M long stdin
+
+claim 'compressed inputs are read, and an output is compressed'
+gzip -c stdin > stdin.gz
+"$GSORT" --lines stdin.gz other -o output.zst 2> stderr || broken "$(cat stderr)"
+"$GSORT" --lines -m output.zst > found 2> stderr || broken "$(cat stderr)"
+sort stdin other | cmp -s - found || broken "$(cat found)"
+
+claim 'the header is that of the first input that has one'
+"$GSORT" --lines --header empty stdin > found 2> stderr || broken "status $?"
+{ head -n 1 stdin; tail -n +2 stdin | sort; } | cmp -s - found || broken "$(cat found)"
+
+claim 'lines are not sorted on a GPU'
+fails 'lines are sorted on the CPU' --backend=cuda stdin
 finish
