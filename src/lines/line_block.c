@@ -538,10 +538,26 @@ static int sort_pieces(struct line_block *block, const unsigned char *text_end)
 	return r < 0 ? r : thread_pool_run(block->threads, sort_bucket, block, block->n_buckets);
 }
 
+/* Leave out the second half of the lines. Returns false if there is only one line. */
+static bool halve_range(const struct line_block *block, struct line_range *range)
+{
+	const unsigned char delimiter = block->keys->delimiter;
+	const unsigned char *middle = range->begin + (range->end - range->begin - 1) / 2;
+	const unsigned char *end = line_end(middle, delimiter) + 1;
+
+	if (end == range->end)
+		end = line_end(range->begin, delimiter) + 1;
+	if (end == range->end)
+		return false;
+	range->end = end;
+	return true;
+}
+
 int line_block_sort(struct line_block *block, const struct line_range *ranges, size_t n,
 		    const unsigned char *text_end, uint64_t *ret_n_sorted)
 {
 	struct line_range first;
+	bool is_alone;
 	int r = divide_text(block, ranges, n);
 
 	*ret_n_sorted = 0;
@@ -551,21 +567,16 @@ int line_block_sort(struct line_block *block, const struct line_range *ranges, s
 	if (r < 0 || block->n_pieces == 0)
 		return r;
 	first = block->pieces[0].range;
+	is_alone = block->n_pieces == 1;
 	r = sort_pieces(block, text_end);
-	/* Not even the keys of the first piece fit. */
+	/* The keys of the first piece do not fit: try without others, then with fewer lines. */
 	while (r == 0 && block->n_pieces == 0) {
-		const size_t nbytes = (size_t)(first.end - first.begin);
-		const unsigned char *end =
-			line_end(first.begin + (nbytes - 1) / 2, block->keys->delimiter) + 1;
-
-		if (end == first.end)
-			end = line_end(first.begin, block->keys->delimiter) + 1;
-		if (end == first.end)
+		if (is_alone && !halve_range(block, &first))
 			return fail(-E2BIG,
 				    "a line of %zu bytes does not fit in memory with its key; use "
 				    "a larger -S",
-				    nbytes);
-		first.end = end;
+				    (size_t)(first.end - first.begin));
+		is_alone = true;
 		block->pieces[0] = (struct piece){ .range = first };
 		block->n_pieces = 1;
 		r = sort_pieces(block, text_end);

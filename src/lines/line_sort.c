@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "io/file/mapping.h"
 #include "io/output/output.h"
@@ -607,8 +609,8 @@ static int merge_runs(struct line_sort *sort, struct line_run *runs, size_t n,
 	unsigned char *text = line_block_text(sort->block);
 	int r;
 
-	merge.share_nbytes = line_block_text_nbytes(sort->block, (struct line_range){ 0 }) / n;
-	/* What was estimated when the number of runs was chosen may have changed. */
+	/* As in max_runs(): the lines of a window can have larger keys than those before. */
+	merge.share_nbytes = sort->memory_nbytes / 2 / n;
 	if (merge.share_nbytes < min_share_nbytes(sort))
 		merge.share_nbytes = min_share_nbytes(sort);
 	merge.cuts = calloc(n, sizeof(unsigned char *));
@@ -710,6 +712,25 @@ static int sort_to_output(struct line_sort *sort)
 	return r < 0 ? r : check_digests(sort);
 }
 
+/* Does the output replace an input? Then it is the only copy of the lines. */
+static bool output_is_input(const struct line_sort *sort)
+{
+	struct file_id target;
+
+	if (!output_target_file_id(sort->output, &target))
+		return false;
+	for (size_t i = 0; i < sort->params->n_inputs; i++) {
+		const char *path = sort->params->inputs[i];
+		struct stat status;
+
+		if ((strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &status) : stat(path, &status)) ==
+			    0 &&
+		    file_id_equal(file_id_from_stat(&status), target))
+			return true;
+	}
+	return false;
+}
+
 static int write_output(struct line_sort *sort)
 {
 	int r = output_open(sort->calls, sort->params->output, OUTPUT_SIZE_UNKNOWN, &sort->output);
@@ -718,7 +739,8 @@ static int write_output(struct line_sort *sort)
 		return r;
 	r = sort_to_output(sort);
 	if (r == 0)
-		return output_commit(sort->output, OUTPUT_UNSYNCED);
+		return output_commit(sort->output,
+				     output_is_input(sort) ? OUTPUT_SYNC_DATA : OUTPUT_UNSYNCED);
 	output_abort(sort->output);
 	return r;
 }

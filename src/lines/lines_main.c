@@ -127,7 +127,7 @@ static const char help_text[] =
 	"\n"
 	"Exit status: 0 success; 1 -c or -C found disorder; 2 error, with a message.\n";
 
-enum { MAX_THREADS = 64, MAX_TEMP_DIRECTORIES = 64 };
+enum { MAX_THREADS = 1024, MAX_TEMP_DIRECTORIES = 64 };
 
 /* What the command line asks for. */
 struct lines_command {
