@@ -206,7 +206,7 @@ def argsort_array(array, *, keys=None, order=None, axis=-1, progress=None, **opt
 
 def _along(array, axis):
     """The array, flattened if axis is None, and the axis."""
-    array = np.asarray(array)
+    array = _arrays.as_array(array)
     if axis is None:
         return array.reshape(-1), 0
     if array.ndim == 0:
@@ -244,7 +244,7 @@ class Sorter:
 
     def put(self, array):
         """Add the records of an array, which must have the sorter's dtype."""
-        array = np.asarray(array)
+        array = _arrays.as_array(array)
         if array.dtype != self.dtype:
             raise TypeError(f'an array of {self.dtype} is expected, not {array.dtype}')
         if self._finished:

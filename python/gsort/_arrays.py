@@ -113,6 +113,13 @@ def open_sort(function, dtype, keys, order, progress, options, argsort=False):
     return _library.Sort(rows, progress)
 
 
+def as_array(array):
+    """The argument as an array; a mask is refused, because it would be lost."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError('masked arrays cannot be sorted; pass array.filled() or array.compressed()')
+    return np.asarray(array)
+
+
 def numpy_is_faster(rows, keys, options):
     """Whether the rows of an array are too short for a sort of their own, and numpy can sort them."""
     return rows.shape[-1] * rows.itemsize < _MIN_ROW_NBYTES and keys is None and not options

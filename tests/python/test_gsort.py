@@ -152,6 +152,8 @@ def test_what_cannot_be_sorted_is_refused():
         gsort.sort_array(np.array(3))
     with pytest.raises(TypeError, match='argsort'):
         gsort.sort_array(np.zeros(3), argsort=True)
+    with pytest.raises(TypeError, match='masked'):
+        gsort.sort_array(np.ma.masked_array([3, 1, 2], [0, 1, 0]))
 
 
 def test_files_are_sorted(tmp_path):
