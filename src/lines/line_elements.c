@@ -7,8 +7,8 @@
 #include "src/lines/line_scan.h"
 
 enum {
-	SMALL_GROUP_N = 16, /* elements that insertion sort puts in order */
-	PREFETCH_N = 12,    /* elements fetched ahead of their turn */
+	SMALL_GROUP_N = 4, /* elements that insertion sort puts in order */
+	PREFETCH_N = 12,   /* elements fetched ahead of their turn */
 };
 
 /* --- Lines and keys --- */
