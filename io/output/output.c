@@ -586,7 +586,9 @@ void output_bypass_cache(struct output *output)
 
 void output_set_n_writers(struct output *output, uint32_t n_writers)
 {
-	file_writer_set_n_writers(&output->writer, n_writers);
+	/* Mappings need an open for reading, which makes this process the reader of a pipe. */
+	if (!output_is_ordered(output))
+		file_writer_set_n_writers(&output->writer, n_writers);
 }
 
 void output_start_prefault(struct output *const *outputs, uint32_t n, uint32_t n_writers,

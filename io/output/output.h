@@ -164,6 +164,7 @@ void output_use_adaptive_io(struct output *output);
 /*
  * Before the first write: n writers write at the same time. If there are several, preallocated
  * space may also be written through mappings (io/file/mapping.h), if that is faster.
+ * Ignored for ordered outputs.
  */
 void output_set_n_writers(struct output *output, uint32_t n_writers);
 

@@ -151,6 +151,12 @@ claim 'the header is that of the first input that has one'
 "$GSORT" --lines --header empty stdin > found 2> stderr || broken "status $?"
 { head -n 1 stdin; tail -n +2 stdin | sort; } | cmp -s - found || broken "$(cat found)"
 
+claim 'a pipe whose reader ends is noticed, also with memory for many writers'
+{ timeout 60 "$GSORT" --lines --parallel=4 -S 2G large 2> stderr; echo $? > status; } |
+	head -n 1 > found
+[ "$(cat status)" -ne 124 ] || broken 'it waits for ever'
+sort large | head -n 1 | cmp -s - found || broken "$(cat found)"
+
 claim 'lines are not sorted on a GPU'
 fails 'lines are sorted on the CPU' --backend=cuda stdin
 finish
