@@ -4,7 +4,6 @@
 #include "src/lines/line_block.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +14,7 @@
 
 enum {
 	MAX_BUCKETS = 256, /* with the first and the last one */
-	BUCKET_N = 4096,   /* lines for which a bucket is worth while */
+	BUCKET_N = 4096,   /* lines of a bucket: fewer buckets if there are fewer lines */
 	SAMPLES_PER_BUCKET = 16,
 	MAX_SHARED_NBYTES = 1024,
 	PIECES_PER_THREAD = 8,
@@ -28,7 +27,7 @@ enum {
 /* The length of a line in line_block.length_of if it has as many bytes or more. */
 enum { LENGTH_OF_MAX = UINT8_MAX };
 
-/* What a task makes elements of. */
+/* A part of the text that one task handles. */
 struct piece {
 	struct line_range range;
 	uint64_t n_lines, first_line;
@@ -36,7 +35,8 @@ struct piece {
 	uint64_t longest_nbytes;                 /* of its lines, with the delimiter */
 	struct digest digest;
 	bool is_done; /* false: keys did not fit */
-	uint32_t n_in_bucket[MAX_BUCKETS];
+	/* How many of its lines belong to each bucket; later, where its next element goes. */
+	uint64_t in_bucket[MAX_BUCKETS];
 };
 
 struct bucket {
@@ -63,7 +63,6 @@ struct line_block {
 	unsigned char *bucket_of; /* of each line, in the order of the text */
 	unsigned char *length_of; /* of plain lines: at most LENGTH_OF_MAX */
 	unsigned char *key_memory;
-	uint64_t key_memory_nbytes;
 	uint64_t n_elements;
 	size_t longest_nbytes;
 	struct digest digest;
@@ -275,7 +274,7 @@ static int scan_piece(void *context, uint32_t task)
 			string = (struct line_view){ key.bytes, key.n };
 		}
 		*bucket_of = (unsigned char)choose_bucket(block, string, descending, &prefix);
-		piece->n_in_bucket[*bucket_of++]++;
+		piece->in_bucket[*bucket_of++]++;
 		line = end + 1;
 		piece->is_done = line == piece->range.end;
 	}
@@ -294,19 +293,14 @@ static size_t bucket_depth(const struct line_block *block, uint32_t bucket)
 static int make_elements(void *context, uint32_t task)
 {
 	struct line_block *block = context;
-	const struct piece *piece = &block->pieces[task];
+	struct piece *piece = &block->pieces[task];
 	const unsigned char *line = piece->range.begin;
 	const bool descending = line_string_is_descending(&block->in, STRING_KEY);
-	uint64_t next[MAX_BUCKETS], key = piece->key_begin;
+	uint64_t key = piece->key_begin;
 
-	for (uint32_t i = 0; i < block->n_buckets; i++) {
-		next[i] = block->buckets[i].first_element;
-		for (uint32_t j = 0; j < task; j++)
-			next[i] += block->pieces[j].n_in_bucket[i];
-	}
 	for (uint64_t i = piece->first_line; i < piece->first_line + piece->n_lines; i++) {
 		const uint32_t bucket = block->bucket_of[i];
-		struct line_element *element = &block->in.elements[next[bucket]++];
+		struct line_element *element = &block->in.elements[piece->in_bucket[bucket]++];
 		struct line_view string;
 
 		if (block->in.is_plain) {
@@ -382,8 +376,8 @@ static uint64_t elements_nbytes(uint64_t n)
 }
 
 /*
- * Place elements and keys behind the text. Pieces whose elements do not fit are left out, but not
- * the first one. Returns false if that does not fit either.
+ * Place elements and keys after the text. If the elements of a piece do not fit, it and all later
+ * pieces are left out. Returns false if not even the first one fits.
  */
 static bool place_elements(struct line_block *block, const unsigned char *text_end)
 {
@@ -465,13 +459,14 @@ static int sort_bucket(void *context, uint32_t task)
 	const struct line_block *block = context;
 	const struct bucket *bucket = &block->buckets[task];
 	struct line_element *elements = block->in.elements + bucket->first_element;
+
 	if (bucket->n < 2)
 		return 0;
 	line_elements_sort(&block->in, elements, bucket->n, bucket_depth(block, task));
 	return 0;
 }
 
-/* Scan the pieces; leave out those whose keys do not fit, and those behind them. */
+/* Scan the pieces. If the keys of a piece do not fit, it and all later pieces are left out. */
 static int scan_pieces(struct line_block *block)
 {
 	uint32_t n_done = 0;
@@ -488,14 +483,19 @@ static int scan_pieces(struct line_block *block)
 	return 0;
 }
 
+/* Compute where the buckets begin, and where each piece puts its elements in them. */
 static void place_buckets(struct line_block *block)
 {
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < block->n_buckets; i++) {
 		block->buckets[i] = (struct bucket){ .first_element = n };
-		for (uint32_t j = 0; j < block->n_pieces; j++)
-			n += block->pieces[j].n_in_bucket[i];
+		for (uint32_t j = 0; j < block->n_pieces; j++) {
+			const uint64_t n_lines = block->pieces[j].in_bucket[i];
+
+			block->pieces[j].in_bucket[i] = n;
+			n += n_lines;
+		}
 		block->buckets[i].n = n - block->buckets[i].first_element;
 	}
 }
@@ -730,11 +730,11 @@ struct write_buffer {
 	uint64_t offset; /* of the first byte in the output */
 };
 
-static int flush_buffer(const struct line_block *block, uint32_t task, struct write_buffer *buffer)
+static int flush_buffer(const struct line_block *block, struct write_buffer *buffer)
 {
 	const int r = buffer->n == 0 ? 0 :
-				       block->sink->write(block->sink->context, task,
-							  buffer->offset, buffer->bytes, buffer->n);
+				       block->sink->write(block->sink->context, buffer->offset,
+							  buffer->bytes, buffer->n);
 
 	buffer->offset += buffer->n;
 	buffer->n = 0;
@@ -742,7 +742,7 @@ static int flush_buffer(const struct line_block *block, uint32_t task, struct wr
 }
 
 /* Add bytes to the buffer, of any number. */
-static int put_bytes(const struct line_block *block, uint32_t task, struct write_buffer *buffer,
+static int put_bytes(const struct line_block *block, struct write_buffer *buffer,
 		     const unsigned char *bytes, size_t nbytes)
 {
 	int r = 0;
@@ -754,7 +754,7 @@ static int put_bytes(const struct line_block *block, uint32_t task, struct write
 		buffer->n += n;
 		bytes += n;
 		nbytes -= n;
-		r = flush_buffer(block, task, buffer);
+		r = flush_buffer(block, buffer);
 	}
 	if (r == 0) {
 		memcpy(buffer->bytes + buffer->n, bytes, nbytes);
@@ -790,11 +790,11 @@ static int write_bucket(void *context, uint32_t task)
 		bucket->written.sum += hash_bytes(line.bytes, line.nbytes);
 		/* The delimiter follows the line in the text. */
 		if (r == 0)
-			r = put_bytes(block, task, &buffer, line.bytes, line.nbytes + 1);
+			r = put_bytes(block, &buffer, line.bytes, line.nbytes + 1);
 	}
 	bucket->written.n_records = bucket->n;
 	if (r == 0)
-		r = flush_buffer(block, task, &buffer);
+		r = flush_buffer(block, &buffer);
 	free(buffer.bytes);
 	return r;
 }

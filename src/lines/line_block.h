@@ -1,9 +1,8 @@
 /*
  * line_block.h - sort the lines of a text in memory
  *
- *	text      lines, each with its delimiter       piece 0 | piece 1 | ...
- *	elements  [ prefix | line ] of each line       in the order of the text
- *	buckets   the same, divided by their prefixes  bucket 0 | bucket 1 | ... , each sorted
+ *	text      lines, each with its delimiter           piece 0 | piece 1 | ...
+ *	elements  [ prefix | line ], divided by prefixes   bucket 0 | bucket 1 | ... , each sorted
  *
  * A line is represented by an element (line_elements.h). Threads share the pieces of the text to
  * make elements, then the buckets to sort them, and finally each writes the lines of a bucket. This
@@ -27,12 +26,10 @@ struct line_range {
 /* What a block writes its lines to. */
 struct line_sink {
 	/*
-	 * Write nbytes at `offset` from the beginning of the block's output. Called by several
-	 * threads, in the order of `bucket`; the ranges of a bucket in order. Returns 0 or a
-	 * negative errno after a message.
+	 * Write nbytes at `offset` from the beginning of the block's output. Several threads call
+	 * it, and start in the order of the offsets. Returns 0 or a negative errno after a message.
 	 */
-	int (*write)(void *context, uint32_t bucket, uint64_t offset, const void *bytes,
-		     size_t nbytes);
+	int (*write)(void *context, uint64_t offset, const void *bytes, size_t nbytes);
 	void *context;
 };
 
@@ -61,7 +58,7 @@ size_t line_block_text_nbytes(struct line_block *block, struct line_range sample
 
 /*
  * Sort the lines of n ranges of the text, which follow each other in memory and in the order of
- * equal lines. text_end: nothing that is needed lies behind it. Returns 0 or a negative errno after
+ * equal lines. text_end: elements and keys are placed after it. Returns 0 or a negative errno after
  * a message. *ret_n_sorted: of the ranges' bytes, so many from the beginning were sorted, whole
  * lines; fewer than all if elements or keys do not fit in memory, at least one line.
  */

@@ -187,7 +187,7 @@ static void sort_group(const struct line_elements *in, struct line_element *elem
 
 /*
  * Sort groups of elements with the same prefix. The prefix holds eight bytes of the strings from
- * `depth` on; zeros behind the end of a string.
+ * `depth` on; zeros after the end of a string.
  */
 static void sort_groups(const struct line_elements *in, struct line_element *elements, size_t n,
 			enum line_string string, size_t depth)

@@ -12,7 +12,7 @@
 
 #include "src/lines/line_keys.h"
 
-/* Text and keys may be read so far behind their end. */
+/* Text and keys may be read so far past their end. */
 enum { LINE_SLACK_NBYTES = 64 };
 
 /* Also limits what an element can refer to: there is less than 1 TiB of text or keys. */

@@ -48,7 +48,7 @@ uint64_t line_input_total_nbytes(const struct line_input *input);
 const unsigned char *line_input_header(const struct line_input *input, size_t *ret_nbytes);
 
 /*
- * The name of the input that was read last, and the number of the line, from 1, that goes on behind
- * what was read: for messages.
+ * For messages: the name of the input that was read last, and the number of the line, from 1, in
+ * which the next byte is.
  */
 const char *line_input_position(const struct line_input *input, uint64_t *ret_line);

@@ -282,7 +282,7 @@ static const unsigned char *key_end(const struct line_keys *keys, const struct l
 			p = skip_field(p, end);
 		} else {
 			p = find_separator(p, end, keys->separator);
-			/* Its end is in front of the separator. */
+			/* It ends before the separator. */
 			if (p < end && (i + 1 < n_fields || key->end_char > 0))
 				p++;
 		}
@@ -397,7 +397,7 @@ static void put_text(const struct line_order *order, const unsigned char *p,
 struct decimal {
 	bool is_negative, is_zero;
 	const unsigned char *integer, *integer_end, *fraction, *fraction_end;
-	const unsigned char *end; /* behind the number */
+	const unsigned char *end; /* after the number */
 };
 
 static struct decimal parse_decimal(const unsigned char *p, const unsigned char *end)
@@ -447,7 +447,7 @@ static void put_decimal(const struct decimal *number, struct line_key_buffer *ou
 		complement_from(out, begin);
 }
 
-/* -h: the power of 1000 or 1024 that the letter behind a number stands for; 0: none. folds: -f */
+/* -h: the power of 1000 or 1024 that the letter after a number stands for; 0: none. folds: -f */
 static int suffix_power(const struct decimal *number, const unsigned char *end, bool folds)
 {
 	static const char suffixes[] = "KMGTPEZY";

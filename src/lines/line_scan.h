@@ -75,7 +75,7 @@ static inline struct line_scan line_scan_start(const unsigned char *text, unsign
 				   .delimiter = delimiter };
 }
 
-/* Return the next delimiter; there must be one. May read up to 63 bytes behind it. */
+/* Return the next delimiter; there must be one. May read up to 63 bytes past it. */
 static inline const unsigned char *line_scan_next(struct line_scan *scan)
 {
 	const unsigned char *found;

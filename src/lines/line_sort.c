@@ -19,16 +19,17 @@
 #include "src/lines/line_scan.h"
 
 enum {
-	MIN_MEMORY_NBYTES = 4 << 20, /* less would not save anything noticeable */
+	MIN_MEMORY_NBYTES = 4 << 20, /* a smaller limit is raised to this */
 	MIN_BUFFER_NBYTES = 64 << 10,
 	MAX_BUFFER_NBYTES = 1 << 20,
-	BUFFERS_SHARE = 8, /* of the memory for buffers of threads: an eighth */
+	BUFFERS_SHARE = 8, /* buffers of threads take at most an eighth of the memory, */
+	FREE_BUFFERS_NBYTES = 12 << 20, /* or so much in addition to it */
 	/* Mappings of the output; they are used if that is a small part of the memory. */
 	MAX_MAPPINGS_NBYTES = MMAP_WRITER_MAX_SEGMENTS * MMAP_SEGMENT_NBYTES,
 	MAPPINGS_SHARE = 8,
 	MIN_BLOCK_NBYTES = 16 << 10,
 	MAX_BLOCK_NBYTES = 256 << 10,
-	BLOCKS_PER_MEMORY = 1024, /* blocks of runs that fill the memory */
+	BLOCKS_PER_MEMORY = 1024, /* the memory holds so many blocks of runs */
 	SAMPLE_NBYTES = 256 << 10,
 	READ_BLOCKS = 4, /* blocks read by one task */
 	MAX_READ_TASKS_PER_RUN = 64,
@@ -58,6 +59,7 @@ struct line_sort {
 	struct line_block *block;
 	struct output *output;
 	size_t buffer_nbytes, block_nbytes, memory_nbytes;
+	uint32_t n_threads;
 	bool maps_output; /* threads may write to the output through mappings */
 
 	struct spill *spill;
@@ -74,12 +76,10 @@ struct line_sort {
 
 /* --- Output --- */
 
-static int write_to_output(void *context, uint32_t bucket, uint64_t offset, const void *bytes,
-			   size_t nbytes)
+static int write_to_output(void *context, uint64_t offset, const void *bytes, size_t nbytes)
 {
 	struct line_sort *sort = context;
 
-	(void)bucket;
 	return output_write_at(sort->output, sort->offset + offset, bytes, nbytes);
 }
 
@@ -99,14 +99,13 @@ static int open_output(struct line_sort *sort, uint64_t nbytes)
 
 	line_input_header(sort->input, &header_nbytes);
 	if (sort->params->zstd_level)
-		r = output_compress(sort->output, sort->params->zstd_level,
-				    sort->params->n_threads);
+		r = output_compress(sort->output, sort->params->zstd_level, sort->n_threads);
 	else
 		r = output_set_expected_size(sort->output, header_nbytes + nbytes);
 	if (r < 0)
 		return r;
 	if (sort->maps_output)
-		output_set_n_writers(sort->output, sort->params->n_threads);
+		output_set_n_writers(sort->output, sort->n_threads);
 	sort->offset = header_nbytes;
 	return write_header(sort);
 }
@@ -135,14 +134,12 @@ struct run_writer {
 	uint64_t nbytes; /* written before this block */
 };
 
-static int write_to_run(void *context, uint32_t bucket, uint64_t offset, const void *bytes,
-			size_t nbytes)
+static int write_to_run(void *context, uint64_t offset, const void *bytes, size_t nbytes)
 {
 	/* A run of bytes has no keys in its index. */
 	static const encoded_key_t no_keys[MAX_BUFFER_NBYTES / MIN_BLOCK_NBYTES + 1];
 	const struct run_writer *writer = context;
 
-	(void)bucket;
 	return run_file_write(writer->file, writer->nbytes + offset, bytes, nbytes, no_keys);
 }
 
@@ -182,16 +179,23 @@ static int finish_run(const struct run_writer *writer, struct line_run *ret_run)
 	return r;
 }
 
+/* Write the sorted block. *ret_nbytes and *ret_digest: of its lines. */
+static int write_block(struct line_sort *sort, const struct line_sink *sink, uint64_t *ret_nbytes,
+		       struct digest *ret_digest)
+{
+	const int r = line_block_measure(sort->block, ret_nbytes);
+
+	return r < 0 ? r : line_block_write(sort->block, sort->buffer_nbytes, sink, ret_digest);
+}
+
 /* Write the sorted block to a run. */
 static int write_block_to_run(struct line_sort *sort, struct run_writer *writer)
 {
 	const struct line_sink sink = { .write = write_to_run, .context = writer };
 	struct digest digest;
 	uint64_t nbytes;
-	int r = line_block_measure(sort->block, &nbytes);
+	const int r = write_block(sort, &sink, &nbytes, &digest);
 
-	if (r == 0)
-		r = line_block_write(sort->block, sort->buffer_nbytes, &sink, &digest);
 	writer->nbytes += nbytes;
 	return r;
 }
@@ -202,10 +206,8 @@ static int write_block_to_output(struct line_sort *sort)
 	const struct line_sink sink = { .write = write_to_output, .context = sort };
 	struct digest digest;
 	uint64_t nbytes;
-	int r = line_block_measure(sort->block, &nbytes);
+	const int r = write_block(sort, &sink, &nbytes, &digest);
 
-	if (r == 0)
-		r = line_block_write(sort->block, sort->buffer_nbytes, &sink, &digest);
 	if (r < 0)
 		return r;
 	add_digest(&sort->written, digest);
@@ -359,7 +361,7 @@ static int read_blocks(void *context, uint32_t task)
 	return run_file_read(read->file, read->first, read->n, read->to);
 }
 
-/* Plan to read the next blocks of a run behind what is left of it. Returns the number of tasks. */
+/* Plan to read the next blocks of a run after what is left of it. Returns the number of tasks. */
 static size_t plan_reads(const struct line_merge *merge, struct line_run *run,
 			 struct read_task *tasks)
 {
@@ -426,8 +428,8 @@ static unsigned char *line_begin(const struct line_sort *sort, unsigned char *be
 }
 
 /*
- * Return the end of the lines of [begin, end) that belong in front of or at the bound, the line of
- * run `bound_run`.
+ * Return the end of the lines of [begin, end) that do not come after the bound, a line of run
+ * `bound_run`.
  */
 static unsigned char *find_cut(struct line_sort *sort, size_t run, unsigned char *begin,
 			       unsigned char *end, struct line_view bound, size_t bound_run)
@@ -448,7 +450,7 @@ static unsigned char *find_cut(struct line_sort *sort, size_t run, unsigned char
 	return lo;
 }
 
-/* Cut all runs behind the bound. The bound lies in run `bound_run`, which is cut at its end. */
+/* Cut all runs after the bound, a line of run `bound_run`. */
 static void cut_runs(struct line_merge *merge, struct line_view bound, size_t bound_run)
 {
 	for (size_t i = 0; i < merge->n_runs; i++)
@@ -750,7 +752,7 @@ static size_t clamp(size_t n, size_t min, size_t max)
 	return n < min ? min : n > max ? max : n;
 }
 
-/* Divide the memory between the block and the buffers of the threads. */
+/* Divide the memory between the block and the buffers of the threads; use fewer if it is small. */
 static void plan_memory(struct line_sort *sort)
 {
 	const struct line_sort_params *params = sort->params;
@@ -764,10 +766,13 @@ static void plan_memory(struct line_sort *sort)
 				    MIN_BUFFER_NBYTES, MAX_BUFFER_NBYTES);
 	thread_nbytes = sort->buffer_nbytes +
 			run_file_thread_nbytes(&params->compression, false, sort->block_nbytes);
+	sort->n_threads =
+		(uint32_t)clamp((memory / BUFFERS_SHARE + FREE_BUFFERS_NBYTES) / thread_nbytes, 1,
+				params->n_threads);
 	sort->memory_nbytes = memory - memory / BUFFERS_SHARE;
-	if (params->n_threads * thread_nbytes < memory / BUFFERS_SHARE)
-		sort->memory_nbytes = memory - params->n_threads * thread_nbytes;
-	sort->maps_output = params->n_threads > 1 && memory > MAPPINGS_SHARE * MAX_MAPPINGS_NBYTES;
+	if (sort->n_threads * thread_nbytes < memory / BUFFERS_SHARE)
+		sort->memory_nbytes = memory - sort->n_threads * thread_nbytes;
+	sort->maps_output = sort->n_threads > 1 && memory > MAPPINGS_SHARE * MAX_MAPPINGS_NBYTES;
 	if (sort->maps_output)
 		sort->memory_nbytes -= MAX_MAPPINGS_NBYTES;
 }
@@ -800,7 +805,7 @@ static int open_sort(const struct syscalls *calls, const struct line_sort_params
 				    .calls = calls,
 				    .n_lines_left = params->limit };
 	plan_memory(sort);
-	if (thread_pool_open(params->n_threads, &sort->threads) < 0)
+	if (thread_pool_open(sort->n_threads, &sort->threads) < 0)
 		return fail(-ENOMEM, "no memory for a sort of lines");
 	input.threads = sort->threads;
 	r = line_input_open(&input, &sort->input);
@@ -809,7 +814,7 @@ static int open_sort(const struct syscalls *calls, const struct line_sort_params
 	sort->memory_nbytes = enough_memory(sort);
 	return line_block_open(&(struct line_block_params){ .keys = params->keys,
 							    .threads = sort->threads,
-							    .n_threads = params->n_threads,
+							    .n_threads = sort->n_threads,
 							    .memory_nbytes = sort->memory_nbytes },
 			       &sort->block);
 }

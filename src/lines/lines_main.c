@@ -387,7 +387,7 @@ static int convert_obsolete_key(int argc, char **argv, int i, char **ret_key)
 		return 1;
 	}
 	end_letters = parse_obsolete(argv[i + 1] + 1, &end_field, &end_character);
-	/* -F without characters ends behind field F, counted from 1. */
+	/* -F without characters ends after field F, counted from 1. */
 	if (asprintf(ret_key, "%lu.%lu%s,%lu.%lu%s", field + 1, character + 1, letters,
 		     end_character ? end_field + 1 : end_field, end_character, end_letters) < 0)
 		*ret_key = NULL;
