@@ -22,6 +22,7 @@ enum {
 	MIN_PIECE_NBYTES = 16 << 10,
 	PREFETCH_N = 12, /* lines fetched ahead of their turn */
 	ELEMENT_ALIGNMENT = 64,
+	MIN_KEY_NBYTES = 16, /* space for each key of a line, however short it is */
 };
 
 /* The length of a line in line_block.length_of if it has as many bytes or more. */
@@ -384,8 +385,11 @@ static bool place_elements(struct line_block *block, const unsigned char *text_e
 	const uint64_t begin =
 		align_element((uint64_t)(text_end - block->memory) + LINE_SLACK_NBYTES);
 	const uint64_t available = block->memory_nbytes > begin ? block->memory_nbytes - begin : 0;
-	/* Keys take what is left: at least this for each line. */
-	const uint64_t min_key_nbytes = block->in.is_plain ? 0 : sizeof(struct line_key_entry) + 8;
+	/* Keys take what is left: for each line this, and the rest by the length of the text. */
+	const uint64_t min_key_nbytes =
+		block->in.is_plain ?
+			0 :
+			sizeof(struct line_key_entry) + MIN_KEY_NBYTES * block->keys->n_keys;
 	uint64_t n = 0, text_nbytes = 0, key_begin = 0, key_nbytes;
 	uint32_t i = 0;
 
@@ -408,13 +412,14 @@ static bool place_elements(struct line_block *block, const unsigned char *text_e
 	block->in.key_memory = block->key_memory = block->memory + begin + elements_nbytes(n);
 	if (block->in.is_plain || i == 0)
 		return i > 0;
-	key_nbytes = available - elements_nbytes(n);
+	key_nbytes = available - elements_nbytes(n) - n * min_key_nbytes;
 	key_nbytes = key_nbytes > LINE_SLACK_NBYTES ? key_nbytes - LINE_SLACK_NBYTES : 0;
 	for (i = 0; i < block->n_pieces; i++) {
 		struct piece *piece = &block->pieces[i];
 		const uint64_t nbytes = (uint64_t)(piece->range.end - piece->range.begin);
 
 		piece->key_begin = key_begin;
+		key_begin += piece->n_lines * min_key_nbytes;
 		key_begin += (uint64_t)((double)key_nbytes * (double)nbytes / (double)text_nbytes) /
 			     8 * 8;
 		piece->key_end = key_begin;

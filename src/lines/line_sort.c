@@ -486,24 +486,56 @@ static int find_window(struct line_merge *merge)
 	return 0;
 }
 
-/* Halve the longest part of the window, and cut the others where that one ends. */
-static int halve_window(struct line_merge *merge)
+/* Return the longest part of the window. */
+static size_t longest_part(const struct line_merge *merge)
 {
-	unsigned char *middle;
 	size_t longest = 0;
 
 	for (size_t i = 1; i < merge->n_runs; i++)
 		if (merge->cuts[i] - merge->runs[i].begin >
 		    merge->cuts[longest] - merge->runs[longest].begin)
 			longest = i;
-	middle = line_begin(merge->sort, merge->runs[longest].begin,
-			    merge->runs[longest].begin +
-				    (merge->cuts[longest] - merge->runs[longest].begin) / 2);
-	if (middle > merge->runs[longest].begin)
-		middle = line_begin(merge->sort, merge->runs[longest].begin, middle - 1);
-	else if (view_line(merge->sort, middle).nbytes + 1 ==
-		 (size_t)(merge->cuts[longest] - middle))
-		return fail(-E2BIG, "lines do not fit in memory with their keys; use a larger -S");
+	return longest;
+}
+
+/* Leave only the first line of the window. Returns an error if it has no other. */
+static int cut_to_first_line(struct line_merge *merge)
+{
+	struct line_view first = { 0 };
+	size_t first_run = 0, n_parts = 0;
+
+	for (size_t i = 0; i < merge->n_runs; i++) {
+		struct line_view line;
+
+		if (merge->runs[i].begin == merge->cuts[i])
+			continue;
+		n_parts++;
+		line = view_line(merge->sort, merge->runs[i].begin);
+		if (!first.bytes || compare_lines(merge->sort, line, first) < 0) {
+			first = line;
+			first_run = i;
+		}
+	}
+	if (n_parts == 1)
+		return fail(-E2BIG,
+			    "a line of %zu bytes does not fit in memory with its key; use a larger "
+			    "-S",
+			    first.nbytes);
+	cut_runs(merge, first, first_run);
+	return 0;
+}
+
+/* Halve the longest part of the window, and cut the others where that one ends. */
+static int halve_window(struct line_merge *merge)
+{
+	const size_t longest = longest_part(merge);
+	unsigned char *begin = merge->runs[longest].begin, *end = merge->cuts[longest];
+	unsigned char *middle = line_begin(merge->sort, begin, begin + (end - begin) / 2);
+
+	if (middle > begin)
+		middle = line_begin(merge->sort, begin, middle - 1);
+	else if (middle + view_line(merge->sort, middle).nbytes + 1 == end)
+		return cut_to_first_line(merge);
 	cut_runs(merge, view_line(merge->sort, middle), longest);
 	return 0;
 }

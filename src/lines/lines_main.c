@@ -13,6 +13,7 @@
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
 #include "src/base/system_limits.h"
+#include "src/base/text.h"
 #include "src/cli/cli_main.h"
 #include "src/cli/exit_status.h"
 #include "src/cli/print_message.h"
@@ -339,6 +340,9 @@ static int read_names(struct lines_command *command)
 			command->inputs = grown;
 		if (!copy)
 			r = fail(-ENOMEM, "no memory for the input names");
+		else if (strcmp(name, "-") == 0)
+			r = fail(-EINVAL, "%s:%zu: no file name of '-' allowed",
+				 command->files0_from, n_names + 1);
 		else if (!*name)
 			r = fail(-EINVAL, "%s:%zu: invalid zero-length file name",
 				 command->files0_from, n_names + 1);
@@ -424,6 +428,8 @@ static int convert_obsolete_keys(int argc, char **argv, char **ret_words)
 	while (i < argc)
 		ret_words[n++] = argv[i++];
 	ret_words[n] = NULL;
+	if (n > 0) /* for the messages of getopt_long() */
+		ret_words[0] = (char *)GSORT_PROGRAM;
 	return n;
 }
 
@@ -554,11 +560,13 @@ static int run_command(struct lines_command *command, int argc, char **argv)
 
 static void print_diagnostic(void *context, const struct message *message)
 {
+	char line[QUOTED_NBYTES(MESSAGE_NBYTES)];
+
 	(void)context;
 	cli_message(message->kind == MESSAGE_ERROR   ? GSORT_ERROR :
 		    message->kind == MESSAGE_WARNING ? GSORT_WARNING :
 						       GSORT_NOTICE,
-		    message->text);
+		    quote_text(message->text, line, sizeof line));
 }
 
 /* Sort or check lines. Returns the exit status. */

@@ -157,6 +157,19 @@ claim 'a pipe whose reader ends is noticed, also with memory for many writers'
 [ "$(cat status)" -ne 124 ] || broken 'it waits for ever'
 sort large | head -n 1 | cmp -s - found || broken "$(cat found)"
 
+claim 'short and long lines with keys fit in memory together'
+{ echo 1; head -c 3000000 /dev/zero | tr '\0' 2; echo; } > mixed
+{ cat long; echo 1; } > mixed2
+for keys in -n -f '-k1,1V -k2,2 -k3,3n'; do
+	same $keys -S 64M mixed
+	same $keys -S 64M mixed2
+done
+
+claim 'messages quote file names'
+fails "cannot read: no[$]'.n'such" "$(printf 'no\nsuch')"
+printf -- '-\0' > dash
+fails "dash:1: no file name of '-' allowed" --files0-from=dash
+
 claim 'lines are not sorted on a GPU'
 fails 'lines are sorted on the CPU' --backend=cuda stdin
 finish
