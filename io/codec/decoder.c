@@ -129,7 +129,7 @@ static int fail_window(const struct decoder *decoder, uint64_t window_nbytes)
 	const int window_log = ceil_log2(window_nbytes);
 
 	return fail(-E2BIG,
-		    "%s: no memory for a window of more than %" PRIu64
+		    "%s: no memory for a zstd window of more than %" PRIu64
 		    " MiB; use zstd -dc --long=%d, or -S of at least %" PRIu64 "M",
 		    decoder->name, decoder->max_window_nbytes >> 20, window_log,
 		    ((UINT64_C(1) << window_log) >> 20) * DECODER_UNPLANNED_WINDOW_DIVISOR);

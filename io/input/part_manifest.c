@@ -22,7 +22,7 @@
 enum {
 	VERSION = 1,
 	MAX_MANIFEST_NBYTES = 4 << 20,
-	MAX_MANIFEST_VALUES = 100000, /* parsed; each takes up to 250 bytes */
+	MAX_MANIFEST_VALUES = 40000, /* parsed; each takes up to 250 bytes */
 };
 
 static const char *const content_names[] = {
@@ -324,7 +324,7 @@ static json_t *load_json(const char *text, size_t nbytes, const char *path, int 
 	json_t *object;
 
 	if (count_values(text, nbytes) > MAX_MANIFEST_VALUES) {
-		*ret_r = fail_bad_manifest(path, "it has more than 100000 values");
+		*ret_r = fail_bad_manifest(path, "it has more than 40000 values");
 		return NULL;
 	}
 	object = json_loadb(text, nbytes, JSON_REJECT_DUPLICATES, &error);

@@ -8,7 +8,7 @@
  * first member distinguishes a manifest from records. Part files are named relative to the
  * directory of the manifest.
  *
- * A manifest has at most 4 MiB and 1,000 part files, and JSON of at most 100,000 values, so that
+ * A manifest has at most 4 MiB and 1,000 part files, and JSON of at most 40,000 values, so that
  * reading it takes little memory, whatever members it has.
  */
 #pragma once

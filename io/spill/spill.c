@@ -311,8 +311,11 @@ void spill_disable_preallocation(struct spill *spill)
 
 void spill_set_n_writers(struct spill *spill, uint32_t n)
 {
+	const uint64_t n_each = divide_up(n, spill->n_directories);
+
 	if (!spill->is_persistent)
-		spill->n_files = spill->n_directories * min_u64(n, SPILL_MAX_FILES_PER_DIRECTORY);
+		spill->n_files =
+			spill->n_directories * min_u64(n_each, SPILL_MAX_FILES_PER_DIRECTORY);
 }
 
 /*

@@ -78,8 +78,9 @@ void spill_close(struct spill *spill);
 void spill_bypass_cache(struct spill *spill);
 
 /*
- * n > 1 threads write at the same time. A file has one lock for writes, so each directory gets up
- * to SPILL_MAX_FILES_PER_DIRECTORY files. A persistent spill stays one file.
+ * n > 1 threads write at the same time. A file has one lock for writes, so there are as
+ * many files, divided among the directories, of which each gets at least one, and at most
+ * SPILL_MAX_FILES_PER_DIRECTORY. A persistent spill stays one file.
  */
 enum { SPILL_MAX_FILES_PER_DIRECTORY = 8 };
 void spill_set_n_writers(struct spill *spill, uint32_t n);
@@ -93,7 +94,7 @@ void spill_use_adaptive_io(struct spill *spill);
 /*
  * The data will be removed soon: do not preallocate, so that what has not reached the disk need not
  * be discarded there, which took ext4 two seconds behind the writes of a large output. Call it
- * after the two functions above.
+ * after the functions above.
  */
 void spill_disable_preallocation(struct spill *spill);
 

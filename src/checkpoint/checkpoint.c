@@ -158,8 +158,8 @@ static int resume_modified(struct checkpoint *checkpoint, const struct fingerpri
 	if (input_has_file(checkpoint->input, (struct file_id){ done->device, done->inode }) &&
 	    (spec->n_inputs > 1 || spec->count || spec->keys_only || spec->argsort))
 		return fail(-EINVAL,
-			    "%s: the sort was complete, but its output and input %s has changed "
-			    "since; %s",
+			    "%s: the sort was complete, but its output %s, also an input, has "
+			    "changed since; %s",
 			    checkpoint->dir.path, spec->output_path, format_advice("it").text);
 	return restart_from_scratch(checkpoint, current,
 				    "the sort was complete, but its output has changed since");

@@ -159,7 +159,10 @@ static void close_resident_cuts(struct resident_cuts *resident)
 	free(resident->cuts);
 }
 
-/* Set ret_cuts[i] of each resident run i as cut_runs_at_key() does. */
+/*
+ * Set ret_cuts[i] to the number of items of resident run i before the bound: before `key`, and, in
+ * runs before `run`, equal to it.
+ */
 static int cut_resident_runs(struct resident_cuts *resident, const void *key, uint32_t run,
 			     uint64_t *ret_cuts)
 {

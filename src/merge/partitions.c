@@ -267,7 +267,7 @@ static int merge_partitions(struct partition_set *set, struct merge_result *ret_
 	if (set->n_concurrent > set->job->n_devices) /* the kept buffers are of fewer windows */
 		window_buffer_cache_clear_all(set->job);
 	if (set->sink->set_n_partitions)
-		set->sink->set_n_partitions(set->sink->context, set->n);
+		set->sink->set_n_partitions(set->sink->context, set->n, set->plan.n_writers);
 	set->partitions = calloc(set->n, sizeof *set->partitions);
 	if (!set->partitions)
 		return fail(-ENOMEM, "no memory for %u partitions", set->n);

@@ -79,9 +79,11 @@ struct sink {
 	int (*write)(void *context, const struct merged_window *window);
 	/* The merge has failed: a write() that waits must return. NULL: none waits. */
 	void (*cancel)(void *context);
-	/* Called before the first write: the number of partitions, each with a writer of its own.
-	 * NULL: not wanted. */
-	void (*set_n_partitions)(void *context, uint32_t n_partitions);
+	/*
+	 * Called before the first write: the number of partitions, and how many threads write each
+	 * of them. NULL: not wanted.
+	 */
+	void (*set_n_partitions)(void *context, uint32_t n_partitions, uint32_t n_writers);
 	/*
 	 * If not 0: the output is split into n_part_files, and no key is in two of them. Before the
 	 * first write set_part_bounds() gets n_part_files + 1 positions: where each part file

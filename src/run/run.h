@@ -6,7 +6,7 @@
  *	input      with -m, a file that is said to be sorted: records
  *
  * To a merge all of these are lists of blocks, and it knows the first key and the position of each
- * block. Blocks of a resident run are a view: every so many elements. Stored runs and inputs are
+ * block. Blocks of a resident run are a view: every so many elements. Spilled runs and inputs are
  * read block by block, in order.
  */
 #pragma once

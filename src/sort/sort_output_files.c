@@ -677,18 +677,18 @@ static int write_window(void *context, const struct merged_window *merged)
 }
 
 /* A single partition has several writers, next to each other. Two are as fast without mappings. */
-static void set_n_partitions(void *context, uint32_t n_partitions)
+static void set_n_partitions(void *context, uint32_t n_partitions, uint32_t n_writers)
 {
 	struct sort_output *out = context;
-	const uint32_t n_writers = out->job->plan.n_writers;
-	const bool has_many_writers = n_partitions == 1 && n_writers > PLAN_MAX_FILE_WRITERS;
+	/* Two writers of one partition are fast enough with write(). */
+	const uint32_t n = n_partitions == 1 && n_writers <= PLAN_MAX_FILE_WRITERS ?
+				   1 :
+				   n_partitions * n_writers;
 
 	out->n_partitions = n_partitions;
 	for (uint32_t i = 0; i < out->n_files; i++)
 		if (out->outputs[i])
-			output_set_n_writers(out->outputs[i], has_many_writers ?
-								      n_writers :
-								      n_partitions / out->n_files);
+			output_set_n_writers(out->outputs[i], n / out->n_files);
 }
 
 static void cancel_sink(void *context)

@@ -264,9 +264,10 @@ void recorded_output_cancel(void *context)
 uint64_t fixture_windows_nbytes;
 uint32_t fixture_n_partitions;
 
-static void record_n_partitions(void *context, uint32_t n_partitions)
+static void record_n_partitions(void *context, uint32_t n_partitions, uint32_t n_writers)
 {
 	(void)context;
+	(void)n_writers;
 	fixture_n_partitions = n_partitions;
 }
 

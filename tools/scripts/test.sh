@@ -219,8 +219,9 @@ begin asan compile asan gcc $sanitized -Db_sanitize=address,undefined
 # shellcheck disable=SC2046
 [ "$gcc" != 0 ] ||
 	run gcc --no-suite kernels --timeout-multiplier 4 \
-		$(names_of gcc unit fault library cli mpi gpu python style |
-			grep -v '^faults_cuda.*_on_cpu$' | grep -vx $(only_asan))
+		$(names_of gcc unit fault library mpi gpu python style |
+			grep -v '^faults_cuda.*_on_cpu$') \
+		$(names_of gcc cli | grep -vx $(only_asan))
 
 built
 asan=$?

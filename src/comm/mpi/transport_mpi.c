@@ -223,7 +223,7 @@ static int open_comm(struct mpi_transport *mpi)
 		code = MPI_Comm_rank(mpi->comm, &mpi->transport.rank);
 	if (code == MPI_SUCCESS)
 		code = MPI_Comm_size(mpi->comm, &mpi->transport.size);
-	return code == MPI_SUCCESS ? 0 : fail_mpi(code, "get number of this rank");
+	return code == MPI_SUCCESS ? 0 : fail_mpi(code, "set up the communicator");
 }
 
 static const struct transport_ops ops = {
