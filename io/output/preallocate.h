@@ -12,10 +12,10 @@
  * preallocate, such as those that compress, nothing is allocated or refused.
  *
  * Prefaulting: half the time of writing a new file through mappings (io/file/mapping.h) goes to
- * finding and clearing pages for it. While a GPU starts and sorts, the CPUs are idle. Then threads map
- * allocated space like a writer, segment by segment, and read it. The pages are clean, hold zeros,
- * cost no transfer, and can be dropped by the kernel at any time. 8 writers, each at its own part
- * of 8 GiB, took 0.65 s, and 0.38 s after prefaulting, for which 4 threads took 0.38 s while 8
+ * finding and clearing pages for it. While a GPU starts and sorts, the CPUs are idle. Then threads
+ * map allocated space like a writer, segment by segment, and read it. The pages are clean, hold
+ * zeros, cost no transfer, and can be dropped by the kernel at any time. 8 writers, each at its own
+ * part of 8 GiB, took 0.65 s, and 0.38 s after prefaulting, for which 4 threads took 0.38 s while 8
  * others read as much. With small pages, which a read-only mapping gets, it does not pay.
  */
 #pragma once
