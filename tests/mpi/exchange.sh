@@ -37,12 +37,13 @@ for n in "$@"; do
 	expect "$n ranks" 0 "^$n ranks: all arrived" "$MPIRUN" -np "$n" "$EXCHANGE" 1000000 300000
 done
 # A launcher that ends the ranks itself may report that all were killed.
-expect 'a rank that aborts' '2 9' 'rank 1: that is all' "$MPIRUN" -np 2 "$EXCHANGE" abort
-expect 'a rank that is stopped' '2 9' 'rank 1 on .* has not answered for 2' \
+# The launcher ends with the status of MPI_Abort(), or with the signal by which it ended a rank.
+expect 'a rank that aborts' '1 2 9' 'rank 1: that is all' "$MPIRUN" -np 2 "$EXCHANGE" abort
+expect 'a rank that is stopped' '1 2 9' 'rank 1 on .* has not answered for 2' \
 	"$MPIRUN" -np 2 "$EXCHANGE" stop
-expect 'a message that is too long' '2 9' 'rank 1 on .* has sent more than the 200 bytes' \
+expect 'a message that is too long' '1 2 9' 'rank 1 on .* has sent more than the 200 bytes' \
 	"$MPIRUN" -np 2 "$EXCHANGE" long
-expect 'a message that is too short' '2 9' \
+expect 'a message that is too short' '1 2 9' \
 	'rank 1 on .* has sent 199 bytes where 200 were expected' \
 	"$MPIRUN" -np 2 "$EXCHANGE" short
 exit $broken
