@@ -1,0 +1,81 @@
+/*
+ * line_check.c - check the order of lines (see line_sort.h)
+ */
+#include "src/lines/line_sort.h"
+#include "src/lines/line_sort_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/diagnostics.h"
+
+static int report_disorder(uint64_t number, struct line_view line,
+			   struct line_disorder *ret_disorder)
+{
+	*ret_disorder = (struct line_disorder){ .number = number,
+						.line = malloc(line.nbytes + 1),
+						.nbytes = line.nbytes };
+	if (!ret_disorder->line)
+		return fail(-ENOMEM, "no memory for a line");
+	if (line.nbytes)
+		memcpy(ret_disorder->line, line.bytes, line.nbytes);
+	return 0;
+}
+
+/* Compare the lines of a chunk. *number: of the first one. Returns the last line. */
+static int check_chunk(struct line_sort *sort, const unsigned char *end, uint64_t *number,
+		       unsigned char **ret_last, struct line_disorder *ret_disorder)
+{
+	unsigned char *line = line_block_text(sort->block);
+	struct line_view last = line_sort_view(sort, line);
+
+	while (last.bytes + last.nbytes + 1 < end) {
+		const struct line_view next = line_sort_view(sort, last.bytes + last.nbytes + 1);
+		const int order = line_sort_compare(sort, last, next);
+
+		(*number)++;
+		if (order > 0 || (order == 0 && sort->keys->unique))
+			return report_disorder(*number, next, ret_disorder);
+		last = next;
+	}
+	*ret_last = (unsigned char *)last.bytes;
+	return 0;
+}
+
+static int check_order(struct line_sort *sort, struct line_disorder *ret_disorder)
+{
+	unsigned char *text = line_block_text(sort->block), *end, *last = text;
+	uint64_t number = sort->params->n_header_lines + 1;
+	bool is_at_end = false;
+	size_t n = 0;
+	int r = 0;
+
+	while (!is_at_end && r == 0) {
+		r = line_sort_read_chunk(sort, &n, &end, &is_at_end);
+		if (r < 0 || n == 0)
+			return r;
+		r = check_chunk(sort, end, &number, &last, ret_disorder);
+		if (r < 0 || ret_disorder->number)
+			return r;
+		/* The next chunk begins with the last line of this one. */
+		n -= (size_t)(last - text);
+		memmove(text, last, n);
+	}
+	return r;
+}
+
+int line_sort_check(const struct syscalls *calls, const struct line_sort_params *params,
+		    struct line_disorder *ret_disorder)
+{
+	struct line_sort sort;
+	int r = line_sort_open(calls, params, &sort);
+
+	*ret_disorder = (struct line_disorder){ 0 };
+	if (r == 0)
+		r = check_order(&sort, ret_disorder);
+	if (r == 0)
+		r = line_sort_check_scratch(&sort);
+	line_sort_close(&sort);
+	return r;
+}

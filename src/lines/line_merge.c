@@ -1,0 +1,388 @@
+/*
+ * line_merge.c - merge spilled runs of lines (see line_sort.h)
+ */
+#include "src/lines/line_sort.h"
+#include "src/lines/line_sort_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/diagnostics.h"
+
+enum {
+	READ_BLOCKS = 4, /* blocks read by one task */
+	MAX_READ_TASKS_PER_RUN = 64,
+};
+
+/* Blocks that a task reads. */
+struct read_task {
+	struct run_file *file;
+	uint64_t first, n;
+	unsigned char *to;
+};
+
+/* A merge of some runs. */
+struct line_merge {
+	struct line_sort *sort;
+	struct line_run *runs; /* n_runs */
+	size_t n_runs, share_nbytes;
+	unsigned char **cuts;      /* n_runs: the end of each run's part of the window */
+	struct line_range *ranges; /* scratch: n_runs */
+	struct read_task *tasks;
+	/* The line that was written last, for -u. */
+	unsigned char *last;
+	size_t last_nbytes, last_capacity;
+	bool has_last;
+};
+
+static int read_blocks(void *context, uint32_t task)
+{
+	const struct read_task *read = (const struct read_task *)context + task;
+
+	return run_file_read(read->file, read->first, read->n, read->to);
+}
+
+/* Plan to read the next blocks of a run after what is left of it. Returns the number of tasks. */
+static size_t plan_reads(const struct line_merge *merge, struct line_run *run,
+			 struct read_task *tasks)
+{
+	const struct run_block *blocks = run_file_blocks(run->file);
+	const size_t share = merge->share_nbytes, n_left = (size_t)(run->end - run->begin);
+	size_t n_tasks = 0;
+
+	/* Otherwise a whole line is in memory, and little would be read. */
+	if (run->next_block == run->n_blocks ||
+	    (n_left > share / 2 && n_left >= merge->sort->longest_nbytes))
+		return 0;
+	memmove(run->region, run->begin, n_left);
+	run->begin = run->region;
+	run->end = run->region + n_left;
+	while (run->next_block < run->n_blocks && n_tasks < MAX_READ_TASKS_PER_RUN) {
+		struct read_task *task = &tasks[n_tasks];
+
+		*task = (struct read_task){ .file = run->file,
+					    .first = run->next_block,
+					    .to = run->end };
+		while (run->next_block < run->n_blocks && task->n < READ_BLOCKS &&
+		       run->end + blocks[run->next_block].n_items <= run->region + share) {
+			run->end += blocks[run->next_block++].n_items;
+			task->n++;
+		}
+		if (task->n == 0)
+			break;
+		n_tasks++;
+	}
+	return n_tasks;
+}
+
+static int fill_runs(struct line_merge *merge)
+{
+	size_t n_tasks = 0;
+	int r;
+
+	for (size_t i = 0; i < merge->n_runs; i++)
+		n_tasks += plan_reads(merge, &merge->runs[i], merge->tasks + n_tasks);
+	if (n_tasks == 0)
+		return 0;
+	r = thread_pool_run(merge->sort->threads, read_blocks, merge->tasks, (uint32_t)n_tasks);
+	for (size_t i = 0; i < n_tasks && r == 0; i++)
+		run_file_discard(merge->tasks[i].file, merge->tasks[i].first, merge->tasks[i].n);
+	return r;
+}
+
+/* Return the beginning of the line that holds the byte, in a text that begins with a line. */
+static unsigned char *line_begin(const struct line_sort *sort, unsigned char *begin,
+				 const unsigned char *byte)
+{
+	return line_sort_last_end(sort, begin, byte);
+}
+
+/*
+ * Return the end of the lines of [begin, end) that do not come after the bound, a line of run
+ * `bound_run`.
+ */
+static unsigned char *find_cut(struct line_sort *sort, size_t run, unsigned char *begin,
+			       unsigned char *end, struct line_view bound, size_t bound_run)
+{
+	unsigned char *lo = begin, *hi = end; /* beginnings of lines, or the end */
+
+	while (lo < hi) {
+		unsigned char *middle = line_begin(sort, lo, lo + (hi - lo) / 2);
+		const struct line_view line = line_sort_view(sort, middle);
+		const int order = line_sort_compare(sort, line, bound);
+
+		/* Of equal lines, those of earlier runs come first. */
+		if (order < 0 || (order == 0 && run <= bound_run))
+			lo = middle + line.nbytes + 1;
+		else
+			hi = middle;
+	}
+	return lo;
+}
+
+/* Cut all runs after the bound, a line of run `bound_run`. */
+static void cut_runs(struct line_merge *merge, struct line_view bound, size_t bound_run)
+{
+	for (size_t i = 0; i < merge->n_runs; i++)
+		merge->cuts[i] = i == bound_run ? (unsigned char *)bound.bytes + bound.nbytes + 1 :
+						  find_cut(merge->sort, i, merge->runs[i].begin,
+							   merge->cuts[i], bound, bound_run);
+}
+
+/* Find the window: the first of the last lines in memory of runs that go on. */
+static int find_window(struct line_merge *merge)
+{
+	struct line_sort *sort = merge->sort;
+	struct line_view bound = { 0 };
+	size_t bound_run = 0;
+
+	for (size_t i = 0; i < merge->n_runs; i++) {
+		const struct line_run *run = &merge->runs[i];
+		struct line_view last;
+
+		merge->cuts[i] = line_sort_last_end(sort, run->begin, run->end);
+		if (run->next_block == run->n_blocks)
+			continue;
+		if (merge->cuts[i] == run->begin)
+			return fail(-E2BIG, "internal error: a line does not fit in a window");
+		last = line_sort_view(sort, line_begin(sort, run->begin, merge->cuts[i] - 1));
+		if (!bound.bytes || line_sort_compare(sort, last, bound) < 0) {
+			bound = last;
+			bound_run = i;
+		}
+	}
+	if (bound.bytes)
+		cut_runs(merge, bound, bound_run);
+	return 0;
+}
+
+/* Return the longest part of the window. */
+static size_t longest_part(const struct line_merge *merge)
+{
+	size_t longest = 0;
+
+	for (size_t i = 1; i < merge->n_runs; i++)
+		if (merge->cuts[i] - merge->runs[i].begin >
+		    merge->cuts[longest] - merge->runs[longest].begin)
+			longest = i;
+	return longest;
+}
+
+/* Leave only the first line of the window. Returns an error if it has no other. */
+static int cut_to_first_line(struct line_merge *merge)
+{
+	struct line_view first = { 0 };
+	size_t first_run = 0, n_parts = 0;
+
+	for (size_t i = 0; i < merge->n_runs; i++) {
+		struct line_view line;
+
+		if (merge->runs[i].begin == merge->cuts[i])
+			continue;
+		n_parts++;
+		line = line_sort_view(merge->sort, merge->runs[i].begin);
+		if (!first.bytes || line_sort_compare(merge->sort, line, first) < 0) {
+			first = line;
+			first_run = i;
+		}
+	}
+	if (n_parts == 1)
+		return fail(-E2BIG,
+			    "a line of %zu bytes does not fit in memory with its key; use a larger "
+			    "-S",
+			    first.nbytes);
+	cut_runs(merge, first, first_run);
+	return 0;
+}
+
+/* Halve the longest part of the window, and cut the others where that one ends. */
+static int halve_window(struct line_merge *merge)
+{
+	const size_t longest = longest_part(merge);
+	unsigned char *begin = merge->runs[longest].begin, *end = merge->cuts[longest];
+	unsigned char *middle = line_begin(merge->sort, begin, begin + (end - begin) / 2);
+
+	if (middle > begin)
+		middle = line_begin(merge->sort, begin, middle - 1);
+	else if (middle + line_sort_view(merge->sort, middle).nbytes + 1 == end)
+		return cut_to_first_line(merge);
+	cut_runs(merge, line_sort_view(merge->sort, middle), longest);
+	return 0;
+}
+
+/* Sort the lines of the window, or of a smaller one if memory is too small. */
+static int sort_window(struct line_merge *merge)
+{
+	struct line_sort *sort = merge->sort;
+	const unsigned char *text_end = merge->runs[0].region + merge->n_runs * merge->share_nbytes;
+
+	for (;;) {
+		uint64_t nbytes = 0, n_sorted;
+		size_t n = 0;
+		int r;
+
+		for (size_t i = 0; i < merge->n_runs; i++) {
+			const struct line_range range = { merge->runs[i].begin, merge->cuts[i] };
+
+			if (range.begin == range.end)
+				continue;
+			merge->ranges[n++] = range;
+			nbytes += (uint64_t)(range.end - range.begin);
+		}
+		r = line_block_sort(sort->block, merge->ranges, n, text_end, &n_sorted);
+		if (r < 0 || n_sorted == nbytes)
+			return r;
+		r = halve_window(merge);
+		if (r < 0)
+			return r;
+	}
+}
+
+/* Remember the last line of the block. */
+static int keep_last(struct line_merge *merge)
+{
+	const struct line_view last = line_block_last(merge->sort->block);
+
+	if (!last.bytes || !merge->sort->keys->unique)
+		return 0;
+	if (last.nbytes + 1 > merge->last_capacity) {
+		unsigned char *grown = realloc(merge->last, 2 * last.nbytes + 64);
+
+		if (!grown)
+			return fail(-ENOMEM, "no memory for a line of %zu bytes", last.nbytes);
+		merge->last = grown;
+		merge->last_capacity = 2 * last.nbytes + 64;
+	}
+	memcpy(merge->last, last.bytes, last.nbytes);
+	merge->last_nbytes = last.nbytes;
+	merge->has_last = true;
+	return 0;
+}
+
+/* Merge the next window to the run, or to the output if there is none. */
+static int merge_window(struct line_merge *merge, struct line_run_writer *writer)
+{
+	struct line_sort *sort = merge->sort;
+	int r = find_window(merge);
+
+	if (r == 0)
+		r = sort_window(merge);
+	if (r == 0)
+		r = line_sort_reduce_block(sort, merge->has_last ?
+							 (struct line_view){ merge->last,
+									     merge->last_nbytes } :
+							 (struct line_view){ 0 });
+	if (r == 0)
+		r = keep_last(merge);
+	if (r == 0)
+		r = writer ? line_run_write_block(sort, writer) : line_output_write_block(sort);
+	for (size_t i = 0; i < merge->n_runs; i++)
+		merge->runs[i].begin = merge->cuts[i];
+	return r;
+}
+
+static bool has_lines(const struct line_merge *merge)
+{
+	for (size_t i = 0; i < merge->n_runs; i++)
+		if (merge->runs[i].begin < merge->runs[i].end)
+			return true;
+	return false;
+}
+
+/* The memory of a run in a merge: a line that goes on in it, and some blocks to follow. */
+static size_t min_share_nbytes(const struct line_sort *sort)
+{
+	return sort->longest_nbytes + 4 * sort->block_nbytes;
+}
+
+/* Return how many runs can be merged at once. */
+static size_t max_runs(const struct line_sort *sort)
+{
+	/* At least half of the memory stays for elements and keys. */
+	uint64_t n = sort->memory_nbytes / 2 / min_share_nbytes(sort);
+
+	if (sort->params->max_runs && n > sort->params->max_runs)
+		n = sort->params->max_runs;
+	return n < 2 ? 2 : (size_t)n;
+}
+
+/* Merge n runs to another run, or to the output if there is none. */
+static int merge_runs(struct line_sort *sort, struct line_run *runs, size_t n,
+		      struct line_run_writer *writer)
+{
+	struct line_merge merge = { .sort = sort, .runs = runs, .n_runs = n };
+	unsigned char *text = line_block_text(sort->block);
+	int r;
+
+	/* As in max_runs(): the lines of a window can have larger keys than those before. */
+	merge.share_nbytes = sort->memory_nbytes / 2 / n;
+	if (merge.share_nbytes < min_share_nbytes(sort))
+		merge.share_nbytes = min_share_nbytes(sort);
+	merge.cuts = calloc(n, sizeof(unsigned char *));
+	merge.ranges = calloc(n, sizeof *merge.ranges);
+	merge.tasks = calloc(n * MAX_READ_TASKS_PER_RUN, sizeof *merge.tasks);
+	r = merge.cuts && merge.ranges && merge.tasks ?
+		    0 :
+		    fail(-ENOMEM, "no memory to merge %zu runs", n);
+	for (size_t i = 0; i < n; i++)
+		runs[i].region = runs[i].begin = runs[i].end = text + i * merge.share_nbytes;
+	while (r == 0 && sort->n_lines_left > 0) {
+		r = fill_runs(&merge);
+		if (r < 0 || !has_lines(&merge))
+			break;
+		r = merge_window(&merge, writer);
+	}
+	free(merge.cuts);
+	free(merge.ranges);
+	free(merge.tasks);
+	free(merge.last);
+	return r;
+}
+
+/* Merge groups of adjacent runs, until n of them are left at most. */
+static int merge_pass(struct line_sort *sort, size_t n)
+{
+	size_t n_merged = 0;
+	int r = 0;
+
+	for (size_t begin = 0; begin < sort->n_runs && r == 0; begin += n) {
+		const size_t rest = sort->n_runs - begin;
+		const size_t n_group = rest < n ? rest : n;
+		struct line_run_writer writer;
+		struct line_run merged = { 0 };
+
+		r = line_run_open(sort, &writer);
+		if (r < 0)
+			break;
+		r = merge_runs(sort, sort->runs + begin, n_group, &writer);
+		if (r == 0)
+			r = line_run_finish(&writer, &merged);
+		if (r < 0) {
+			run_file_close(writer.file);
+			break;
+		}
+		for (size_t i = 0; i < n_group; i++) {
+			run_file_close(sort->runs[begin + i].file);
+			sort->runs[begin + i].file = NULL;
+		}
+		sort->runs[n_merged++] = merged;
+	}
+	if (r == 0)
+		sort->n_runs = n_merged;
+	return r;
+}
+
+int line_merge_all(struct line_sort *sort)
+{
+	uint64_t nbytes = 0;
+	int r = 0;
+
+	while (sort->n_runs > max_runs(sort) && r == 0)
+		r = merge_pass(sort, max_runs(sort));
+	for (size_t i = 0; i < sort->n_runs; i++)
+		nbytes += sort->runs[i].nbytes;
+	if (r == 0)
+		r = line_output_set_size(sort, nbytes);
+	return r < 0 ? r : merge_runs(sort, sort->runs, sort->n_runs, NULL);
+}

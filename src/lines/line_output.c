@@ -1,0 +1,98 @@
+/*
+ * line_output.c - the output of a sort of lines (see line_sort_internal.h)
+ */
+#include "src/lines/line_sort.h"
+#include "src/lines/line_sort_internal.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int write_to_output(void *context, uint64_t offset, const void *bytes, size_t nbytes)
+{
+	struct line_sort *sort = context;
+
+	return output_write_at(sort->output, sort->offset + offset, bytes, nbytes);
+}
+
+static int write_header(struct line_sort *sort)
+{
+	size_t nbytes;
+	const unsigned char *header = line_input_header(sort->input, &nbytes);
+
+	return nbytes == 0 ? 0 : output_write_at(sort->output, 0, header, nbytes);
+}
+
+int line_output_set_size(struct line_sort *sort, uint64_t nbytes)
+{
+	size_t header_nbytes;
+	int r = 0;
+
+	line_input_header(sort->input, &header_nbytes);
+	if (sort->params->zstd_level)
+		r = output_compress(sort->output, sort->params->zstd_level, sort->n_threads);
+	else
+		r = output_set_expected_size(sort->output, header_nbytes + nbytes);
+	if (r < 0)
+		return r;
+	if (sort->maps_output)
+		output_set_n_writers(sort->output, sort->n_threads);
+	sort->offset = header_nbytes;
+	return write_header(sort);
+}
+
+int line_sort_write_block(struct line_sort *sort, const struct line_sink *sink,
+			  uint64_t *ret_nbytes, struct digest *ret_digest)
+{
+	const int r = line_block_measure(sort->block, ret_nbytes);
+
+	return r < 0 ? r : line_block_write(sort->block, sort->buffer_nbytes, sink, ret_digest);
+}
+
+int line_output_write_block(struct line_sort *sort)
+{
+	const struct line_sink sink = { .write = write_to_output, .context = sort };
+	struct digest digest;
+	uint64_t nbytes;
+	const int r = line_sort_write_block(sort, &sink, &nbytes, &digest);
+
+	if (r < 0)
+		return r;
+	line_digest_add(&sort->written, digest);
+	sort->offset += nbytes;
+	sort->n_lines_left -= line_block_n_lines(sort->block);
+	return 0;
+}
+
+/* Does the output replace an input? Then it is the only copy of the lines. */
+static bool output_is_input(const struct line_sort *sort)
+{
+	struct file_id target;
+
+	if (!output_target_file_id(sort->output, &target))
+		return false;
+	for (size_t i = 0; i < sort->params->n_inputs; i++) {
+		const char *path = sort->params->inputs[i];
+		struct stat status;
+
+		if ((strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &status) : stat(path, &status)) ==
+			    0 &&
+		    file_id_equal(file_id_from_stat(&status), target))
+			return true;
+	}
+	return false;
+}
+
+int line_output_open(struct line_sort *sort)
+{
+	return output_open(sort->calls, sort->params->output, OUTPUT_SIZE_UNKNOWN, &sort->output);
+}
+
+int line_output_close(struct line_sort *sort, int r)
+{
+	if (r == 0)
+		return output_commit(sort->output,
+				     output_is_input(sort) ? OUTPUT_SYNC_DATA : OUTPUT_UNSYNCED);
+	output_abort(sort->output);
+	return r;
+}

@@ -1,0 +1,139 @@
+/*
+ * line_sort_internal.h - the state of a sort of lines, shared by the files that carry it out
+ *
+ *	line_sort.c	memory, chunks, the whole sort
+ *	line_runs.c	spilled runs
+ *	line_merge.c	merging them
+ *	line_output.c	the output
+ *	line_check.c	checking the order of an input
+ */
+#pragma once
+
+#include "io/output/output.h"
+#include "io/spill/run_file.h"
+#include "src/base/thread_pool.h"
+#include "src/lines/line_block.h"
+#include "src/lines/line_input.h"
+#include "src/lines/line_scan.h"
+
+struct line_sort_params;
+
+enum {
+	/* Buffers of threads, and blocks of runs. */
+	LINE_MAX_BUFFER_NBYTES = 1 << 20,
+	LINE_MIN_BLOCK_NBYTES = 16 << 10,
+};
+
+/* A run, and the part of it that is in memory. */
+struct line_run {
+	struct run_file *file;
+	uint64_t nbytes;
+	uint64_t next_block, n_blocks;
+	/* Of a merge: [begin, end) of the region is in memory and not written. */
+	unsigned char *region, *begin, *end;
+};
+
+/* Where the next lines of a run go. */
+struct line_run_writer {
+	struct run_file *file;
+	uint64_t nbytes; /* written before this block */
+};
+
+struct line_sort {
+	const struct line_sort_params *params;
+	const struct line_keys *keys; /* of params */
+	const struct syscalls *calls;
+	struct thread_pool *threads;
+	struct line_input *input;
+	struct line_block *block;
+	struct output *output;
+	size_t buffer_nbytes, block_nbytes, memory_nbytes;
+	uint32_t n_threads;
+	bool maps_output; /* threads may write to the output through mappings */
+
+	struct spill *spill;
+	struct compression *compression;
+	struct line_run *runs; /* n_runs, in the order of the input */
+	size_t n_runs;
+	size_t longest_nbytes; /* of all lines, with the delimiter */
+
+	struct line_key_buffer scratch[2];
+	uint64_t n_lines_left; /* of the limit */
+	uint64_t offset;       /* in the output */
+	struct digest read, written, dropped;
+};
+
+static inline void line_digest_add(struct digest *sum, struct digest digest)
+{
+	sum->n_records += digest.n_records;
+	sum->sum += digest.sum;
+}
+
+static inline int line_sort_compare(struct line_sort *sort, struct line_view a, struct line_view b)
+{
+	return line_keys_compare(sort->keys, a, b, sort->scratch);
+}
+
+/* Return the line that begins there. */
+static inline struct line_view line_sort_view(const struct line_sort *sort,
+					      const unsigned char *line)
+{
+	return (struct line_view){ line, (size_t)(line_end(line, sort->keys->delimiter) - line) };
+}
+
+/* --- line_sort.c --- */
+
+/* Open a sort, and close it, also after an error of line_sort_open(). */
+int line_sort_open(const struct syscalls *calls, const struct line_sort_params *params,
+		   struct line_sort *ret_sort);
+void line_sort_close(struct line_sort *sort);
+
+/*
+ * Read text to the block's memory, in which the first *n bytes are. Returns 0 and the end of the
+ * last whole line. *ret_at_end: nothing is left to read.
+ */
+int line_sort_read_chunk(struct line_sort *sort, size_t *n, unsigned char **ret_end,
+			 bool *ret_at_end);
+
+/* Drop equal lines of the sorted block and what is beyond the limit. */
+int line_sort_reduce_block(struct line_sort *sort, struct line_view last);
+
+/* Return the end of the last whole line of a text; the text's beginning if there is none. */
+unsigned char *line_sort_last_end(const struct line_sort *sort, unsigned char *begin,
+				  const unsigned char *end);
+
+/* Returns 0, or -ENOMEM after a message if the key of a line could not be made. */
+int line_sort_check_scratch(const struct line_sort *sort);
+
+/* --- line_runs.c --- */
+
+int line_run_open(struct line_sort *sort, struct line_run_writer *ret_writer);
+
+/* Write the sorted block to a run. */
+int line_run_write_block(struct line_sort *sort, struct line_run_writer *writer);
+
+/* Finish a run, which the sort then owns. */
+int line_run_finish(const struct line_run_writer *writer, struct line_run *ret_run);
+
+/* --- line_merge.c --- */
+
+/* Merge all runs into the output, in several passes if memory is small. */
+int line_merge_all(struct line_sort *sort);
+
+/* --- line_output.c --- */
+
+/* Open the output, of a size that is not known yet. */
+int line_output_open(struct line_sort *sort);
+
+/* Set the maximum size of all lines, and write the header. Before the first block. */
+int line_output_set_size(struct line_sort *sort, uint64_t nbytes);
+
+/* Write the sorted block. *ret_nbytes and *ret_digest: of its lines. */
+int line_sort_write_block(struct line_sort *sort, const struct line_sink *sink,
+			  uint64_t *ret_nbytes, struct digest *ret_digest);
+
+/* Write the sorted block to the output. */
+int line_output_write_block(struct line_sort *sort);
+
+/* Commit the output after success (r == 0), else abort it. Returns r or the error of that. */
+int line_output_close(struct line_sort *sort, int r);
