@@ -32,7 +32,7 @@ static int check_mpi_support(const struct gsort *sort, const char *allowed_optio
 	for (unsigned i = 0; i < options_table.n_specs; i++) {
 		const struct option_spec *row = &options_table.specs[i];
 
-		if (option_is_present(&sort->arguments, i) && row->mpi_substitute &&
+		if (option_is_present(&sort->arguments, i) && row->mpi_support == OPTION_MPI_NO &&
 		    !(allowed_option && strcmp(row->name, allowed_option) == 0))
 			return fail(-EINVAL, "%s is not supported with several ranks; %s",
 				    option_format_name(row, spelling), row->mpi_substitute);

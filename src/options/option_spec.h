@@ -22,9 +22,10 @@ struct option_choice {
 
 enum { OPTION_WORD_NBYTES = 32, OPTION_MAX_ROWS = 64 };
 
-/* Whether several MPI ranks support an option. */
+/* Whether several MPI ranks support an option. A row that does not state it is refused. */
 enum option_mpi_support {
-	OPTION_MPI_YES,         /* yes, unless there is a substitute (mpi_substitute) */
+	OPTION_MPI_NO,          /* no; mpi_substitute says what to use */
+	OPTION_MPI_YES,         /* yes */
 	OPTION_MPI_SAME_ON_ALL, /* yes, if all ranks were given the same value */
 	OPTION_MPI_ONLY,        /* a single process does not know the option */
 };
@@ -38,7 +39,7 @@ struct option_spec {
 	bool repeats;              /* may be given several times with different arguments */
 	bool cli_only;             /* only a program can implement it, not the library */
 	enum option_mpi_support mpi_support;
-	const char *mpi_substitute; /* what to use with several ranks instead; NULL: supported */
+	const char *mpi_substitute; /* OPTION_MPI_NO: what to use with several ranks instead */
 	const char *section;        /* heading that begins with this option; NULL: none */
 	/*
 	 * Store the argument (NULL: none) in the caller's struct `target`. Returns 0, a negative

@@ -556,6 +556,17 @@ static void conflicts_name_options(void **state)
 	}
 }
 
+static void each_option_states_whether_ranks_support_it(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < options_table.n_specs; i++) {
+		const struct option_spec *spec = &options_table.specs[i];
+
+		if ((spec->mpi_support == OPTION_MPI_NO) != (spec->mpi_substitute != NULL))
+			fail_msg("--%s: state mpi_support, or what ranks use instead", spec->name);
+	}
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(defaults_sort_u64_from_standard_input),
 	cmocka_unit_test(every_option_reaches_its_field),
@@ -585,6 +596,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(there_is_one_output),
 	cmocka_unit_test(standard_input_is_read_once),
 	cmocka_unit_test(random_command_lines_are_consistent_or_refused),
+	cmocka_unit_test(each_option_states_whether_ranks_support_it),
 };
 
 UNIT_TESTS(options, tests, NULL, NULL)
