@@ -102,8 +102,8 @@ static int alloc_part_files(const struct syscalls *calls, const char *path, uint
 static int fail_foreign(const struct part_files *files, const char *name)
 {
 	return fail(-EEXIST,
-		    "%s: contains %s, not in a part manifest; rename the directory, or choose "
-		    "another name",
+		    "%s: contains %s, which its part manifest does not list; rename the directory, "
+		    "or choose another name",
 		    files->path, name);
 }
 

@@ -158,19 +158,19 @@ static int report_spec_difference(const void *context,
 	const char *host = comm_host(spec->comm, 0);
 
 	if (difference->input_path)
-		return fail(
-			-EINVAL,
-			"%s: differs from the file of rank 0 on %s: '%s', there '%s'; all ranks "
-			"must see the same inputs",
-			difference->input_path, host, difference->value, difference->saved_value);
+		return fail(-EINVAL,
+			    "%s: file differs: '%s' here, '%s' on rank 0 (%s); all ranks must see "
+			    "the same inputs",
+			    difference->input_path, difference->value, difference->saved_value,
+			    host);
 	if (difference->is_output_location)
 		return fail(-EINVAL,
-			    "%s: directory differs from rank 0 on %s: '%s', there '%s'; all ranks "
-			    "must see the same directory",
-			    spec->output_path, host, difference->value, difference->saved_value);
+			    "%s: directory differs: '%s' here, '%s' on rank 0 (%s); all ranks must "
+			    "see the same directory",
+			    spec->output_path, difference->value, difference->saved_value, host);
 	return fail(-EINVAL,
-		    "%s differs from rank 0 on %s: '%s', there '%s'; all ranks must sort the same",
-		    difference->name, host, difference->value, difference->saved_value);
+		    "%s: differs: '%s' here, '%s' on rank 0 (%s); give all ranks the same options",
+		    difference->name, difference->value, difference->saved_value, host);
 }
 
 int distributed_compare_specs(const struct sort_spec *spec)

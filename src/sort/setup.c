@@ -281,12 +281,12 @@ static void warn_memory(const struct job *job, const struct sort_spec *spec)
 	size_format_up(estimate.needed_nbytes, needed);
 	size_format_down(estimate.allowed_nbytes, allowed);
 	if (estimate.temp_dir)
-		warn("%s: temporary files count as memory: up to %s with -S, %s allowed; use "
-		     "another -T or a smaller -S",
+		warn("%s: temporary files are in memory and may need %s together with -S, the "
+		     "limits of this process allow %s; use another -T or a smaller -S",
 		     estimate.temp_dir, needed, allowed);
 	else
-		warn("-S: the sort may need %s, but the limits of this process allow %s; "
-		     "use a smaller -S",
+		warn("-S: the sort may need %s, the limits of this process allow %s; use a "
+		     "smaller -S",
 		     needed, allowed);
 }
 

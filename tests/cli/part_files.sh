@@ -248,7 +248,7 @@ rm linked
 printf 'random\0' > names0
 cp names0 out/x/names
 leaves "files0-from 'out/x/names' is in the output directory" --split=2 --files0-from=out/x/names
-leaves 'out/x: contains names, not in a part manifest' --split=3 random
+leaves 'out/x: contains names, which its part manifest does not list' --split=3 random
 rm out/x/names
 mkdir out/x/part-0007
 leaves 'out/x: contains part-0007' --split=3 random

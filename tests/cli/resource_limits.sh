@@ -124,7 +124,7 @@ if [ "$(stat -f -c %T /dev/shm)" = tmpfs ] && [ -w /dev/shm ]; then
 	claim 'temporary files on a tmpfs count as memory'
 	plan='-S 8M -T /dev/shm --assume-size=1P'
 	cat /dev/null | "$GSORT" $plan --explain - > stdout 2> stderr || broken "status $?"
-	one_line '^gsort: warning: /dev/shm: temporary files count as memory: .* another -T ' \
+	one_line '^gsort: warning: /dev/shm: temporary files are in memory .* another -T ' \
 		'-T /dev/shm'
 	says '^temporary files +/dev/shm is in memory \(tmpfs\); its files count as memory$' stdout
 	cat /dev/null | "$GSORT" $plan --explain=json - > json 2> stderr || broken "JSON: status $?"

@@ -162,9 +162,9 @@ sort_on_nodes() {
 	launch 2 "$GSORT_MPI" -T "$work" "$work/random" -o "$work/out/x" || broken 'nodes sort'
 	cmp "$work/expected" "$work/out/x" || broken 'nodes sort to something else'
 	rm -f "$work/out/x"
-	differs 'an input' "$work/random: differs from the file of rank 0" \
+	differs 'an input' "$work/random: file differs: " \
 		"mount --bind $work/short $work/random"
-	differs 'the directory of the output' "$work/out/x: directory differs from rank 0" \
+	differs 'the directory of the output' "$work/out/x: directory differs: " \
 		"mount -t tmpfs none $work/out"
 }
 

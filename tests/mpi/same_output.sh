@@ -290,7 +290,7 @@ for other in 'few -o out/x' 'random -r -o out/x'; do
 	# shellcheck disable=SC2086
 	launch -np 2 "$GSORT_MPI" random -o out/x : -np 2 "$GSORT_MPI" $other
 	[ "$status" -eq 2 ] || broken "$other: status $status"
-	grep -q '^gsort: rank 2, .* differs from rank 0' stderr ||
+	grep -q '^gsort: rank 2, .*: differs: .* on rank 0 (' stderr ||
 		broken "$other"
 	[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "$other: $(cat stderr)"
 	all_gone "$other"
@@ -302,7 +302,7 @@ for job in check merge; do
 	# shellcheck disable=SC2086
 	launch -np 1 "$GSORT_MPI" few $options : -np 1 "$GSORT_MPI" few -o out/x
 	[ "$status" -eq 2 ] || broken "$job: status $status"
-	grep -q "job differs .*: 'sort', there '$job'" stderr || broken "$job: $(cat stderr)"
+	grep -q "job: differs: 'sort' here, '$job' on rank 0" stderr || broken "$job: $(cat stderr)"
 	all_gone "$job"
 done
 finish
