@@ -189,14 +189,14 @@ asan_tests() {
 }
 
 # Left out:
-#  - slow tests without threads, and global_splitters, whose threads are its own;
+#  - slow tests without threads, and cluster_cuts, whose threads are its own;
 #  - backend_cpu, sort_records, distributed_sort_* and sort_kernels_sm75_on_cpu, whose threads are
 #    those of other tests;
 #  - launches and tile_cuts_on_cpu, which use one thread;
 #  - fatal_signals: ThreadSanitizer delays raised signals, so they end nothing.
 tsan_modules() {
 	names_of tsan unit kernels |
-		grep -vx -e 'cpu_.*' -e global_splitters \
+		grep -vx -e 'cpu_.*' -e cluster_cuts \
 			-e codec -e key_batch -e gen -e gensort -e mapping -e npy \
 			-e plan_limits -e layout -e backend_cpu -e sort_records \
 			-e distributed_sort_calls -e distributed_sort_checkpoints \

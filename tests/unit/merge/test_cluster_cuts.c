@@ -1,5 +1,5 @@
 /*
- * test_global_splitters - plan and cut a petabyte on a thousand ranks, without any data
+ * test_cluster_cuts - plan and cut a petabyte on a thousand ranks, without any data
  *
  * The planner, the search for splitters and the forecast are the real ones. The runs are synthetic:
  * a block has only a first key, computed on demand. Where the size does not matter it is scaled
@@ -495,4 +495,4 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(windows_of_a_thousand_ranks_have_the_room_planned),
 };
 
-UNIT_TESTS(global_splitters, tests, NULL, NULL)
+UNIT_TESTS(cluster_cuts, tests, NULL, NULL)
