@@ -57,7 +57,8 @@ static void put_value(FILE *stream, const char *spec, va_list *args)
 	case 'g':
 		fprintf(stream, spec, va_arg(*args, double));
 		break;
-	default:
+	case 'd':
+	case 'u':
 		if (strstr(spec, "ll"))
 			fprintf(stream, spec, va_arg(*args, unsigned long long));
 		else if (strchr(spec, 'l'))
@@ -66,6 +67,9 @@ static void put_value(FILE *stream, const char *spec, va_list *args)
 			fprintf(stream, spec, va_arg(*args, size_t));
 		else
 			fprintf(stream, spec, va_arg(*args, unsigned));
+		break;
+	default:
+		assert(!"a conversion of html_print()");
 	}
 }
 
@@ -83,7 +87,7 @@ void html_print(FILE *stream, const char *format, ...)
 		next += n;
 		if (!*next)
 			break;
-		spec_n = 2 + strcspn(next + 1, "%sdufg");
+		spec_n = 2 + strspn(next + 1, "+-#0 .123456789lz");
 		assert(spec_n < sizeof spec);
 		snprintf(spec, sizeof spec, "%.*s", (int)spec_n, next);
 		put_value(stream, spec, &args);
