@@ -162,24 +162,20 @@ struct encode_job {
 		break;                                                                             \
 	}
 
-static void encode_plain(const struct encode_job *job)
-{
-	DISPATCH(encode_all, , job)
-}
+#define DEFINE_DISPATCH(name, attribute, target)                                                   \
+	attribute static void encode_##name(const struct encode_job *job)                          \
+	{                                                                                          \
+		DISPATCH(encode_all, target, job);                                                 \
+	}                                                                                          \
+	attribute static void decode_##name(const struct encode_job *job)                          \
+	{                                                                                          \
+		DISPATCH(decode_all, target, job);                                                 \
+	}
 
-static void decode_plain(const struct encode_job *job){ DISPATCH(decode_all, , job) }
-
+DEFINE_DISPATCH(plain, , )
 #ifdef __x86_64__
-AVX2 static void encode_avx2(const struct encode_job *job){ DISPATCH(encode_all, _avx2, job) }
-
-AVX2 static void decode_avx2(const struct encode_job *job){ DISPATCH(decode_all, _avx2, job) }
-
-AVX512 static void encode_avx512(const struct encode_job *job){ DISPATCH(encode_all, _avx512, job) }
-
-AVX512 static void decode_avx512(const struct encode_job *job)
-{
-	DISPATCH(decode_all, _avx512, job)
-}
+DEFINE_DISPATCH(avx2, AVX2, _avx2)
+DEFINE_DISPATCH(avx512, AVX512, _avx512)
 #endif
 
 struct encode_functions {

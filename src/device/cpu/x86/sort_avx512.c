@@ -170,12 +170,11 @@ AVX512_INLINE uint64_t partition_large(uint64_t *elements, uint64_t n, __m512i p
 	       partition_small(state.write_left, 2 * BATCH_N + n_unread, pivot, strict);
 }
 
-AVX512 /*
+/*
  * Reorder n elements: first those not above the pivot (strict: below it), then the others. Returns
  * the number of the first.
  */
-	static uint64_t
-	partition_avx512(uint64_t *elements, uint64_t n, uint64_t pivot, bool strict)
+AVX512 static uint64_t partition_avx512(uint64_t *elements, uint64_t n, uint64_t pivot, bool strict)
 {
 	const __m512i pivots = _mm512_set1_epi64((long long)pivot);
 
