@@ -11,8 +11,8 @@
 /* Shorter writes are not worth a direct transfer, or a mapping. */
 enum { MIN_DIRECT_WRITE_NBYTES = 1 << 20, MIN_MMAP_WRITE_NBYTES = 64 << 10 };
 
-/* So many writers wait for each other in write(). */
-enum { MANY_WRITERS = 4 };
+/* From this number on, writers wait for each other's write() longer than for page faults. */
+enum { MIN_MMAP_WRITERS = 4 };
 
 static const enum adaptive_method io_cached = METHOD_DEFAULT, io_direct = METHOD_SECOND,
 				  io_mmap = METHOD_THIRD;
@@ -68,8 +68,7 @@ const struct file *file_writer_mmap_file(struct file_writer *writer)
 
 static void presume_mmap(struct file_writer *writer)
 {
-	const bool is_faster = writer->has_many_writers || writer->is_shared ||
-			       writer->is_prefaulted;
+	const bool is_faster = writer->prefers_mmap || writer->is_shared || writer->is_prefaulted;
 
 	adaptive_presume(&writer->cached_or_mmap, is_faster ? 1U << io_mmap : 0);
 }
@@ -77,7 +76,7 @@ static void presume_mmap(struct file_writer *writer)
 void file_writer_set_n_writers(struct file_writer *writer, uint32_t n_writers)
 {
 	writer->has_several_writers = n_writers > 1;
-	writer->has_many_writers = n_writers >= MANY_WRITERS;
+	writer->prefers_mmap = n_writers >= MIN_MMAP_WRITERS;
 	if (n_writers > 1)
 		file_writer_mmap_file(writer);
 	presume_mmap(writer);

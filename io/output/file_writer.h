@@ -24,8 +24,8 @@ struct file_writer {
 	struct file direct;     /* the file opened with O_DIRECT, or closed */
 	struct io_queue *queue; /* for direct writes, or NULL */
 	bool has_several_writers;
-	bool has_many_writers;
-	bool is_shared; /* with other processes */
+	bool prefers_mmap; /* there are so many writers that mappings are presumed to be faster */
+	bool is_shared;    /* with other processes */
 	bool is_prefaulted;
 	struct file reopened; /* for mappings, if the file is open for writing only */
 	const struct file *mmap_file;

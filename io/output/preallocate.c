@@ -95,7 +95,7 @@ bool preallocate_is_supported(const struct file *file)
 	return is_supported;
 }
 
-/* Allocate a block that the file cannot have yet: does the number of its blocks grow? */
+/* Return whether allocating a block past the end of the file adds to its number of blocks. */
 static bool is_supported_past_end(const struct file *file, uint64_t end)
 {
 	struct stat before, after;

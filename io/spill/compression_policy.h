@@ -48,10 +48,10 @@ int compression_parse(const char *text, struct compression_params *ret_params);
 int compression_parse_level(const char *text, int *ret_level);
 int compression_max_level(void);
 
-/* May blocks of encoded keys be in delta encoding? */
+/* Return whether blocks of encoded keys may be delta-encoded. */
 bool compression_allows_delta(const struct compression_params *params);
 
-/* The memory of a codec context for blocks of that size, without scratch. */
+/* Return the memory of a codec context for blocks of this size, without scratch. */
 size_t compression_context_nbytes(const struct compression_params *params, bool are_encoded_keys,
 				  size_t block_nbytes);
 

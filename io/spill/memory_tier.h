@@ -39,7 +39,7 @@ void memory_tier_close(struct memory_tier *tier);
 int memory_tier_write(struct memory_tier *tier, const void *data, size_t nbytes,
 		      uint64_t *ret_offset);
 
-/* Is the range part of an extent that is not completely discarded? */
+/* Return whether the bytes are part of an extent that is not completely discarded. */
 bool memory_tier_contains(struct memory_tier *tier, uint64_t offset, uint64_t nbytes);
 
 /* Read an extent, or part of one, that was not discarded. */

@@ -506,7 +506,7 @@ static int fail_block(const struct run_file *run, uint64_t i, int r, const char 
 		    advice ? advice : "check the disk, or use another directory (-T)");
 }
 
-/* Is block i returned as it is stored? */
+/* Return whether block i is returned as it is stored. */
 static bool is_returned_as_stored(const struct run_file *run, uint64_t i, enum read_format format)
 {
 	const enum codec_id codec = run->blocks[i].codec;
@@ -650,7 +650,7 @@ int run_file_fail_packed(const struct run_file *run, uint64_t i)
 
 /* --- discard --- */
 
-/* Does the page in which block i ends also hold the beginning of the next block? */
+/* Return whether the page in which block i ends also holds the beginning of the next block. */
 static bool shares_page_with_next(const struct run_file *run, uint64_t i)
 {
 	const struct run_block *block = &run->blocks[i];

@@ -46,7 +46,7 @@ struct run_block {
 
 _Static_assert(sizeof(struct run_block) == 64, "the plan counts the memory of an index with this");
 
-/* Could an entry that was read from a file or another process be valid? */
+/* Return whether an entry that was read from a file or another process could be valid. */
 bool run_block_is_valid(const struct run_block *block, uint64_t item_nbytes);
 
 /* The maximum of stored bytes that are transferred together. */

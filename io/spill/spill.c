@@ -762,7 +762,7 @@ struct spill_traffic spill_traffic(const struct spill *spill)
 				       .read_nbytes = atomic_load(&spill->read_nbytes) };
 }
 
-/* Is directory i on the same file system as an earlier one? */
+/* Return whether directory i is on the same file system as an earlier one. */
 static bool shares_file_system(const struct spill *spill, size_t i, dev_t device)
 {
 	struct stat status;

@@ -133,7 +133,7 @@ void spill_discard(struct spill *spill, struct spill_extent extent);
 /* Bring what is stored in files to stable storage. */
 int spill_sync(struct spill *spill);
 
-/* Does the extent lie in something that was stored? It may have been discarded. */
+/* Return whether the extent lies in space that was written. It may have been discarded. */
 bool spill_contains(struct spill *spill, struct spill_extent extent);
 
 /* Record that data at an offset of a file was damaged, and get the last such offset, if any. */

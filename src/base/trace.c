@@ -64,7 +64,7 @@ static void tracks_free(struct tracks *tracks)
 		free(tracks->by_role[role]);
 }
 
-/* By how much may an event begin before the previous one has ended? */
+/* Return by how much an event may begin before the previous one has ended. */
 static uint64_t tolerance_ns(enum track_role role)
 {
 	return role == TRACK_DEVICE_QUEUES ? CLOCK_ERROR_NS : 0;

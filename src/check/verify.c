@@ -55,8 +55,8 @@ struct order_check_result {
 
 enum { BATCH_RECORDS = 512 };
 
-/* Elements of consecutive records; the first one is that before the batch. */
-union key_batch {
+/* Elements of consecutive records, and of the record before them. */
+union element_batch {
 	uint32_t c4[1 + BATCH_RECORDS];
 	uint64_t c8[1 + BATCH_RECORDS];
 	uint128_t c16[1 + BATCH_RECORDS];
@@ -74,7 +74,7 @@ struct neighbour_counts {
 	}                                                                                          \
 	break
 
-static struct neighbour_counts count_neighbours(const union key_batch *batch,
+static struct neighbour_counts count_neighbours(const union element_batch *batch,
 						uint32_t element_nbytes, uint64_t n)
 {
 	struct neighbour_counts result = { 0 };
@@ -93,7 +93,8 @@ static struct neighbour_counts count_neighbours(const union key_batch *batch,
 #undef COUNT_NEIGHBOURS
 
 /* Index in the batch of the first record that is out of order. */
-static uint64_t find_disorder(const union key_batch *batch, uint32_t element_nbytes, bool strict)
+static uint64_t find_disorder(const union element_batch *batch, uint32_t element_nbytes,
+			      bool strict)
 {
 	encoded_key_t previous = element_get(batch, element_nbytes, 0);
 
@@ -107,7 +108,7 @@ static uint64_t find_disorder(const union key_batch *batch, uint32_t element_nby
 }
 
 /* Check the n records of a batch that begins at record `start`. */
-static void check_batch(const struct order_check_params *params, const union key_batch *batch,
+static void check_batch(const struct order_check_params *params, const union element_batch *batch,
 			uint64_t start, uint64_t n, struct order_check_result *result)
 {
 	const uint32_t element_nbytes = params->layout->element_nbytes;
@@ -126,7 +127,7 @@ static void check_encoded_keys(const struct order_check_params *params,
 {
 	const struct layout *layout = params->layout;
 	const unsigned char *records = params->records;
-	union key_batch batch;
+	union element_batch batch;
 	char *encoded_keys = (char *)&batch;
 	uint64_t i = params->previous ? 0 : 1;
 

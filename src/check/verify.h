@@ -1,5 +1,5 @@
 /*
- * verify.h - is a file in order, and what is its digest?
+ * verify.h - check the order of a file and compute its digest
  *
  * One pass over the records finds the first disorder, the records that equal the one before them,
  * and the digest of the multiset. This is what gsort -c, gsort --verify and gsort-check do.

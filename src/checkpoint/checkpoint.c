@@ -306,8 +306,8 @@ static int check_input_size(const struct sort_spec *spec, const struct input *in
 	return 0;
 }
 
-static int save_stored_run(void *context, struct run_list *list, size_t first, size_t n,
-			   const struct run *run);
+static int save_spilled_run(void *context, struct run_list *list, size_t first, size_t n,
+			    const struct run *run);
 
 int checkpoint_open(const struct syscalls *io, const struct sort_spec *spec,
 		    const struct layout *layout, const struct input *input,
@@ -324,7 +324,7 @@ int checkpoint_open(const struct syscalls *io, const struct sort_spec *spec,
 	checkpoint->spec = spec;
 	checkpoint->layout = layout;
 	checkpoint->input = input;
-	checkpoint->hooks = (struct checkpoint_hooks){ checkpoint, save_stored_run };
+	checkpoint->hooks = (struct checkpoint_hooks){ checkpoint, save_spilled_run };
 	if (spec->comm)
 		r = checkpoint_dir_init_rank(&checkpoint->dir, io, spec->checkpoint_path,
 					     comm_rank(spec->comm));
@@ -473,12 +473,12 @@ static void remove_replaced_runs(void *context, bool durable)
 static struct replaced_runs *collect_replaced_runs(struct checkpoint *checkpoint,
 						   struct run_list *list, size_t first, size_t n)
 {
-	const size_t n_stored = n - runs_n_resident(list->runs + first, n);
+	const size_t n_spilled = n - runs_n_resident(list->runs + first, n);
 	struct replaced_runs *replaced =
-		malloc(sizeof *replaced + n_stored * sizeof *replaced->runs);
+		malloc(sizeof *replaced + n_spilled * sizeof *replaced->runs);
 
 	if (!replaced) {
-		fail(-ENOMEM, "no memory for a list of %zu runs", n_stored);
+		fail(-ENOMEM, "no memory for a list of %zu runs", n_spilled);
 		return NULL;
 	}
 	*replaced = (struct replaced_runs){ .checkpoint = checkpoint };
@@ -538,8 +538,8 @@ static void remove_merged_runs(struct run_list *list, size_t first, size_t n)
 }
 
 /* checkpoint_hooks: a run has been stored. */
-static int save_stored_run(void *context, struct run_list *list, size_t first, size_t n,
-			   const struct run *run)
+static int save_spilled_run(void *context, struct run_list *list, size_t first, size_t n,
+			    const struct run *run)
 {
 	struct checkpoint *checkpoint = context;
 	struct sync_request *request;

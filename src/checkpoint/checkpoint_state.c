@@ -353,7 +353,7 @@ static int restore_run(const struct job *job, const struct checkpoint_run *saved
 		run_file_close(file);
 		return r;
 	}
-	r = run_open_spilled(file, STORED_ITEMS, ret_run);
+	r = run_open_spilled(file, SPILLED_ITEMS, ret_run);
 	if (r == 0)
 		(*ret_run)->origin = saved->run.origin;
 	return r;

@@ -23,7 +23,7 @@ enum progress_mode {
 
 struct progress_display;
 
-/* Return the progress; called by any thread. gsort_get_progress() of a sort. */
+/* Get the progress, as gsort_get_progress() does. Must be thread-safe. */
 typedef void progress_query(void *context, struct gsort_progress *ret_display);
 
 /*

@@ -550,7 +550,7 @@ static int open_remote_run(struct remote_rank *peer, uint64_t run_index,
 		run_file_close(file);
 		return r;
 	}
-	return run_open_spilled(file, STORED_ITEMS, ret_run);
+	return run_open_spilled(file, SPILLED_ITEMS, ret_run);
 }
 
 static int append_remote_run(struct remote_rank *peer, uint64_t run_index,

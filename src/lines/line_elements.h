@@ -71,7 +71,8 @@ static inline void line_element_prefetch(const struct line_elements *in,
 /* Fetch the end of a line; if it has a key, whose entry was fetched before, also its beginning. */
 void line_element_prefetch_line(const struct line_elements *in, const struct line_element *element);
 
-/* Does a string order elements in descending order? Normalised keys are complemented themselves. */
+/* Return whether elements are ordered by this string in descending order. (The bytes of normalised
+ * keys are complemented instead.) */
 static inline bool line_string_is_descending(const struct line_elements *in,
 					     enum line_string string)
 {

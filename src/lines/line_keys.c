@@ -365,7 +365,7 @@ static bool is_letter(unsigned char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Is the character compared, or does -d or -i ignore it? */
+/* Return whether the character is compared: -d and -i ignore some. */
 static bool is_compared(const struct line_order *order, unsigned char c)
 {
 	if (has_letter(order, 'd'))

@@ -64,7 +64,7 @@ int line_output_write_block(struct line_sort *sort)
 	return 0;
 }
 
-/* Does the output replace an input? Then it is the only copy of the lines. */
+/* Return whether the output replaces an input. Then it is the only copy of the lines. */
 static bool output_is_input(const struct line_sort *sort)
 {
 	struct file_id target;

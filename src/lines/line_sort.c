@@ -159,7 +159,7 @@ int line_sort_check_scratch(const struct line_sort *sort)
 		       0;
 }
 
-/* Has everything that was read been written, or dropped on purpose? */
+/* Check that every line that was read has been written, or dropped by an option. */
 static int check_digests(const struct line_sort *sort)
 {
 	if (sort->params->limit != UINT64_MAX ||

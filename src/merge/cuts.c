@@ -343,7 +343,7 @@ static void draw_candidates(struct search *search, uint32_t s)
 	}
 }
 
-/* Does any rank have blocks left for splitter s? Then each draw has one. */
+/* Return whether any rank has blocks left for splitter s. Then each draw finds one. */
 static bool has_candidates(const struct search *search, uint32_t s)
 {
 	return candidates_of(search, s)->priority != NO_PRIORITY;
@@ -377,7 +377,7 @@ static bool is_candidate_run(const struct search *search, uint32_t run,
 	return candidate->rank == search->rank && candidate->run == run;
 }
 
-/* Does this run come before the candidate's in the order of ties? */
+/* Return whether this run precedes the candidate's run in the order of ties. */
 static bool run_is_before_candidate(const struct search *search, uint32_t run,
 				    const struct candidate *candidate)
 {
@@ -385,7 +385,7 @@ static bool run_is_before_candidate(const struct search *search, uint32_t run,
 	       (search->rank == candidate->rank && run < candidate->run);
 }
 
-/* How many of this rank's runs do. */
+/* Return how many of this rank's runs precede the candidate's run in the order of ties. */
 static uint32_t n_runs_before_candidate(const struct search *search,
 					const struct candidate *candidate)
 {

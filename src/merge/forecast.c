@@ -40,7 +40,7 @@ struct forecast {
 	struct forecast_entry heap[]; /* heap[0] sorts first */
 };
 
-/* Is what is in memory of a key not all of it? */
+/* Return whether keys are longer than the prefix that is in memory. */
 static bool has_long_keys(const struct forecast *forecast)
 {
 	return forecast->key_nbytes > sizeof(encoded_key_t);

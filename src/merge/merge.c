@@ -288,7 +288,7 @@ static void collect_result(const struct merge_pipeline *merge, const struct wind
 int merge_runs(const struct job *job, struct run *const *runs, uint32_t n_runs,
 	       uint64_t memory_nbytes, const struct sink *sink, struct merge_result *ret_result)
 {
-	const uint32_t n_stored = n_runs - (uint32_t)runs_n_resident(runs, n_runs);
+	const uint32_t n_spilled = n_runs - (uint32_t)runs_n_resident(runs, n_runs);
 	const bool reads = runs_n_peer_accessible(job, runs, n_runs) < n_runs;
 	struct merge_pipeline merge = {
 		.job = job,
@@ -302,7 +302,7 @@ int merge_runs(const struct job *job, struct run *const *runs, uint32_t n_runs,
 	int r;
 
 	plan_windows(&job->plan, &job->plan_request, memory_nbytes, runs_n_items(runs, n_runs),
-		     n_runs - n_stored, n_stored, plan);
+		     n_runs - n_spilled, n_spilled, plan);
 	r = window_input_open(job, runs, n_runs, plan, &input);
 	if (r < 0)
 		return r;

@@ -1,7 +1,7 @@
 /*
- * passes.c - merge neighbouring runs into fewer and longer stored runs
+ * passes.c - merge neighbouring runs into fewer and longer spilled runs
  *
- * When more runs are stored than can be merged at once (plan.fan_in), some are merged first. Each
+ * When more runs are spilled than can be merged at once (plan.fan_in), some are merged first. Each
  * merge takes neighbours, so that the result can replace them in the order of ties. It takes those
  * with the fewest items, because items should be moved as rarely as possible. A merge of fan_in
  * runs removes fan_in - 1 of them; what is left over is removed by the first merge, which is
@@ -86,29 +86,29 @@ int merge_to_run(const struct job *job, struct run_list *list, size_t first, siz
 	}
 	result.totals.written = (struct digest){ 0 }; /* to a run, not to the output */
 	record_totals_add(totals, result.totals);
-	r = run_open_spilled(file, STORED_ITEMS, &run);
+	r = run_open_spilled(file, SPILLED_ITEMS, &run);
 	if (r < 0)
 		return r;
 	run->origin = add_origins(list->runs + first, n, result.totals);
 	if (job->checkpoint_hooks)
-		r = job->checkpoint_hooks->on_run_stored(job->checkpoint_hooks->context, list,
-							 first, n, run);
+		r = job->checkpoint_hooks->on_run_spilled(job->checkpoint_hooks->context, list,
+							  first, n, run);
 	run_list_replace(list, first, n, run);
 	return r;
 }
 
 /*
- * Find the n neighbours with the fewest items among the stored runs, which come first in the list.
- * Of several with as few, take the first from `start` on: then runs that stay short however often
+ * Find the n neighbours with the fewest items among the spilled runs, which come first in the list.
+ * Of several with as few, take the first from `start` on. Then runs that stay short however often
  * they are merged (--limit) take turns, and the same ones are not merged again and again.
  */
-static size_t find_smallest_runs(const struct run_list *list, size_t n_stored, size_t n,
+static size_t find_smallest_runs(const struct run_list *list, size_t n_spilled, size_t n,
 				 size_t start)
 {
 	uint64_t sum = runs_n_items(list->runs, n), smallest = sum;
 	size_t best = 0;
 
-	for (size_t first = 1; first + n <= n_stored; first++) {
+	for (size_t first = 1; first + n <= n_spilled; first++) {
 		sum += list->runs[first + n - 1]->n_items;
 		sum -= list->runs[first - 1]->n_items;
 		if (sum < smallest || (sum == smallest && best < start && first >= start)) {
@@ -119,7 +119,7 @@ static size_t find_smallest_runs(const struct run_list *list, size_t n_stored, s
 	return best;
 }
 
-/* The maximum number of merges that any record of the runs went through. */
+/* Return the maximum number of merges that any record of the runs went through. */
 static uint32_t highest_level(struct run *const *runs, size_t n)
 {
 	uint32_t highest = 0;
@@ -134,13 +134,13 @@ int merge_passes(const struct job *job, struct run_list *list, uint64_t memory_n
 		 struct record_totals *totals, uint32_t *ret_n_passes)
 {
 	const size_t fan_in = job->plan.fan_in;
-	size_t n_stored = run_list_n_stored(list), next = 0;
+	size_t n_spilled = run_list_n_spilled(list), next = 0;
 
-	for (; n_stored > fan_in; n_stored = run_list_n_stored(list)) {
+	for (; n_spilled > fan_in; n_spilled = run_list_n_spilled(list)) {
 		/* Full merges remove fan_in - 1 runs each; the first removes the remainder. */
-		const size_t excess = (n_stored - fan_in) % (fan_in - 1);
+		const size_t excess = (n_spilled - fan_in) % (fan_in - 1);
 		const size_t n = excess ? excess + 1 : fan_in;
-		const size_t first = find_smallest_runs(list, n_stored, n, next);
+		const size_t first = find_smallest_runs(list, n_spilled, n, next);
 		const uint32_t level = highest_level(list->runs + first, n) + 1;
 		int r = merge_to_run(job, list, first, n, memory_nbytes, totals);
 

@@ -1,23 +1,23 @@
 /*
- * passes.h - merge neighbouring runs into fewer and longer stored runs
+ * passes.h - merge neighbouring runs into fewer and longer spilled runs
  */
 #pragma once
 
 #include "src/run/run.h"
 
 /*
- * Keeps stored runs for another process. Implemented by a checkpoint (src/checkpoint/); without
+ * Keep spilled runs for another process. Implemented by a checkpoint (src/checkpoint/); without
  * one, runs are lost when the process ends.
  */
 struct checkpoint_hooks {
 	void *context;
 	/*
-	 * `run` is complete and stored, and about to replace the n runs from `first` on. The hook
-	 * takes those of them that are stored out of the list, leaving NULL, and removes them when
-	 * they are no longer needed. Returns 0 or a negative errno (reported).
+	 * Called when `run` is complete and spilled, before it replaces the n runs from `first` on.
+	 * The hook takes the spilled ones of these runs out of the list, leaving NULL, and removes
+	 * them when they are no longer needed. Returns 0 or a negative errno (reported).
 	 */
-	int (*on_run_stored)(void *context, struct run_list *list, size_t first, size_t n,
-			     const struct run *run);
+	int (*on_run_spilled)(void *context, struct run_list *list, size_t first, size_t n,
+			      const struct run *run);
 };
 
 /*

@@ -30,7 +30,7 @@ struct merge_result {
 	struct record_totals totals;
 };
 
-/* The first and the last item of a piece of output, as layout_compare_edges() compares them. */
+/* The edges of the first and the last item of a piece of output (layout_is_disorder()). */
 struct merge_edges {
 	void *first, *last; /* layout_edge_nbytes() each, allocated by the owner */
 	bool has_items;     /* else the bytes are undefined */

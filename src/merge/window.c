@@ -100,7 +100,8 @@ int window_buffer_cache_open(struct window_buffer_cache **ret_cache)
 	return *ret_cache ? 0 : fail(-ENOMEM, "no memory for windows");
 }
 
-void window_buffer_cache_clear(struct window_buffer_cache *cache)
+/* Free all buffers, after waiting for their queues. */
+static void clear_cache(struct window_buffer_cache *cache)
 {
 	for (uint32_t i = 0; i < cache->n; i++)
 		close_buffers(cache->device, &cache->sizes, &cache->buffers[i]);
@@ -111,13 +112,13 @@ void window_buffer_cache_clear(struct window_buffer_cache *cache)
 void window_buffer_cache_clear_all(const struct job *job)
 {
 	for (uint32_t i = 0; i < job->n_devices; i++)
-		window_buffer_cache_clear(job->devices[i].window_buffers);
+		clear_cache(job->devices[i].window_buffers);
 }
 
 void window_buffer_cache_close(struct window_buffer_cache *cache)
 {
 	if (cache)
-		window_buffer_cache_clear(cache);
+		clear_cache(cache);
 	free(cache);
 }
 
@@ -152,7 +153,7 @@ int window_buffer_cache_acquire(struct window_buffer_cache *cache, const struct 
 	int r = 0;
 
 	if (!has_buffers(cache, n, sizes)) {
-		window_buffer_cache_clear(cache);
+		clear_cache(cache);
 		r = open_window_buffers(cache, job, n, sizes);
 	}
 	*ret_buffers = cache->buffers;
@@ -161,19 +162,19 @@ int window_buffer_cache_acquire(struct window_buffer_cache *cache, const struct 
 
 /* --- Windows --- */
 
-/* Does the sink take records that have to be decoded from merged elements? */
+/* Return whether the sink takes records that have to be decoded from merged elements. */
 static bool needs_decode(const struct window_pool *pool)
 {
 	return pool->sink->takes_records && layout_has_elements(pool->job->layout);
 }
 
-/* Are the records gathered from where they are mapped? */
+/* Return whether the records are gathered from mapped inputs. */
 static bool is_indirect_window(const struct window_pool *pool)
 {
 	return layout_is_indirect(pool->job->layout);
 }
 
-/* Does the sink take its items from window->host instead of from window->out? */
+/* Return whether the sink takes its items from window->host instead of window->out. */
 static bool has_separate_output(const struct window_pool *pool)
 {
 	return pool->job->plan.copies_to_device || is_indirect_window(pool);
@@ -257,7 +258,7 @@ void window_pool_close(struct window_pool *pool)
 {
 	/* Operations may still be running: closing their queues waits for them. */
 	if (pool->has_failed)
-		window_buffer_cache_clear(job_window_buffers(pool->job));
+		clear_cache(job_window_buffers(pool->job));
 	for (uint32_t i = 0; pool->windows && i < pool->plan.n_windows; i++)
 		close_window(&pool->windows[i]);
 	free(pool->windows);

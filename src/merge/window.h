@@ -40,10 +40,7 @@ int window_buffer_cache_acquire(struct window_buffer_cache *cache, const struct 
 				uint32_t n, const struct window_sizes *sizes,
 				const struct window_buffers **ret_buffers);
 
-/* Free all buffers, after waiting for what is queued on their queues. */
-void window_buffer_cache_clear(struct window_buffer_cache *cache);
-
-/* Clear the caches of all devices of the job. */
+/* Free all buffers of all devices of the job, after waiting for their queues. */
 void window_buffer_cache_clear_all(const struct job *job);
 
 /* --- Windows --- */

@@ -99,13 +99,13 @@ struct window_input {
 	struct run_input inputs[];
 };
 
-/* Is the run read, by threads of the host? */
+/* Return whether threads of the host read the run. */
 static bool is_read(const struct run_input *input)
 {
 	return !input->memory && !input->peer_memory;
 }
 
-/* Is it read as packed blocks, which the device unpacks? */
+/* Return whether the run is read as packed blocks, which the device unpacks. */
 static bool is_read_packed(const struct window_input *windows, const struct run_input *input)
 {
 	return windows->job->plan.packs_on_device && run_is_packed(input->run);
@@ -502,9 +502,8 @@ static int queue_upload(struct window_input *windows, struct run_input *input,
 }
 
 /*
- * Copy what the last window left of a run into the window's buffer. In host memory that is done at
- * once: so short a copy takes less time than queueing it, and nothing is queued that would change
- * it.
+ * Copy the leftover of a run into the window's buffer. In host memory it is copied at once, which
+ * takes less time than queueing so short a copy. No queued operation writes to the leftover.
  */
 static int copy_leftover(struct window_input *windows, const struct run_input *input,
 			 const struct slice *slice)

@@ -169,19 +169,19 @@ enum cache_policy cache_policy_choose(const struct job *job, uint64_t nbytes)
 									   CACHE_USE;
 }
 
-/* Several writers that copy into the cache are faster than the disk. */
+/* More writers than one file's lock serves copy to the cache faster than a disk writes. */
 void cache_policy_apply_to_spill(enum cache_policy policy, uint32_t n_writers, struct spill *spill)
 {
-	const bool has_many_writers = n_writers > PLAN_MAX_FILE_WRITERS;
+	const bool copies_are_faster = n_writers > PLAN_MAX_FILE_WRITERS;
 
-	if (has_many_writers)
+	if (copies_are_faster)
 		spill_set_n_writers(spill, n_writers);
 	switch (policy) {
 	case CACHE_BYPASS:
 		spill_bypass_cache(spill);
 		break;
 	case CACHE_ADAPTIVE:
-		if (!has_many_writers)
+		if (!copies_are_faster)
 			spill_use_adaptive_io(spill);
 		break;
 	case CACHE_USE:

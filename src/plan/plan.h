@@ -56,12 +56,13 @@
 /* For an endless input, figures are given for each GiB of this unit. */
 #define PLAN_UNBOUNDED_UNIT_NBYTES (UINT64_C(1) << 30)
 
-/* Writers of one file, at most, by default: more are not faster. */
+/* The default maximum of partitions of the final merge. More are not faster. */
 enum { PLAN_DEFAULT_MAX_PARTITIONS = 8 };
 
 /*
- * Threads that write the windows of a merge. A file has one lock for write(): more than two writers
- * of a file wait for it, unless they write through mappings. Runs are spilled to several files.
+ * The maximum number of threads that write to one file with write(). A file has one lock for
+ * write(), so more threads would wait for it. More threads write through mappings, and merges to
+ * spilled runs write to several files.
  */
 enum { PLAN_MAX_FILE_WRITERS = 2 };
 

@@ -1,10 +1,10 @@
 /*
- * plan_make.c - how much memory, and how many threads, each part of a sort gets
+ * plan_make.c - divide memory and threads among the parts of a sort
  *
- * The plan divides the memory and plans in turn: chunks, then blocks of stored runs and the fan-in,
- * then windows and partitions of merges (plan_merge.c), then what all of that spills and merges
- * (plan_passes.c). In the end it adds up what the plan needs, without the limits that its parts
- * were given, and so finds out whether it is sufficient.
+ * The plan is made in this order: chunks; blocks of spilled runs and the fan-in; windows and
+ * partitions of merges (plan_merge.c); the bytes that are spilled and merged (plan_passes.c). Each
+ * part gets at least its minimum, even if that exceeds its share of the memory. So the sum of all
+ * parts says at the end whether the memory is sufficient.
  */
 #include "src/plan/plan_internal.h"
 
@@ -14,7 +14,7 @@
 
 enum {
 	MAX_SPILL_WRITERS = 8,
-	SPILL_WRITER_NBYTES = 128 << 20, /* of the memory, for each: it fills a window */
+	SPILL_WRITER_NBYTES = 128 << 20, /* of the memory for each writer, which fills a window */
 	MAX_RANK_FETCHERS = 8,
 	CODEC_MEMORY_DIVISOR = 16, /* of the memory, at most */
 	PLANNING_ROUNDS = 3,
@@ -690,9 +690,9 @@ static void plan_iterate(const struct plan_request *request, const struct device
 }
 
 /*
- * With many processors, more threads spill, because to copy a window into the page cache takes one
- * as long as to merge it. Beside a device with its own memory they have little else to do. Ranks
- * share processors and files with each other.
+ * Plan more than one thread for spilling if there are many CPUs: copying a window to the page cache
+ * takes a thread as long as merging it. With a device that has its own memory, half of the CPU
+ * threads may spill, otherwise a quarter. Ranks share CPUs and files, so they keep their number.
  */
 static void plan_spill_writers(const struct plan_request *request, const struct device_info *info,
 			       struct plan *plan)

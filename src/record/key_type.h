@@ -87,8 +87,8 @@ bool key_is_float(const struct key *key);
 /* Return whether the kind has the orders :n and :t. */
 bool key_has_orders(const struct key *key);
 
-/* Can values be equal although their bits differ, such as -0.0 and +0.0 in numeric order? */
+/* Return whether different bits can be equal keys, such as -0.0 and +0.0 in numeric order. */
 bool key_has_equal_bit_patterns(const struct key *key);
 
-/* The bits of a float behind sign and exponent; 0 of other kinds. */
+/* Return the number of fraction bits of a float; 0 for other types. */
 unsigned key_n_fraction_bits(const struct key *key);

@@ -32,14 +32,14 @@
  *
  * What each part of a sort sees of a record:
  *
- *	            resident run    stored run                      output
+ *	            resident run    spilled run                     output
  *	key-only    element         element, or record if shorter   record
- *	indirect    element         never stored                    record
+ *	indirect    element         never spilled                   record
  *	records     item            item                            part of the item
  *
- * An item is what of a record must travel. Mostly it is the record. Some results need something
- * else, which is put together once, when the record is read, so that runs, merges and the output
- * need not know:
+ * An item is the part of a record that runs store and merges move. Usually it is the whole record.
+ * Options that change the output (--count, --keys-only, --argsort) make another item when the
+ * record is read, so that runs and merges need not know these options:
  *
  *	  u64 count         body                      u64 position
  *	[ --count only ][ the record, or with       ][ --argsort only ]
@@ -156,9 +156,9 @@ bool layout_make_indirect(const struct layout *records, struct layout *ret_layou
 /* --- Layouts of records --- */
 
 /*
- * Would the records be key-only if they were not forced to be items? Then sort them in exactly the
- * order of encoded keys, so that the first records of a limited sort are the same bytes as those of
- * a whole one.
+ * Return whether the records would be key-only if they were not forced to be items. Such records
+ * are sorted in exactly the order of encoded keys, so that --limit writes the same bytes as the
+ * beginning of the whole output.
  */
 static bool follows_encoded_order(const struct layout_params *params)
 {
@@ -391,23 +391,18 @@ int layout_compare_keys(const struct layout *layout, const void *a, const void *
 					     memcmp(a, b, layout->item_keys.key_nbytes);
 }
 
-/* --- Edges: what is kept of the first and last item of a window --- */
+/* --- Edges --- */
 
 size_t layout_edge_nbytes(const struct layout *layout)
 {
 	return layout_has_elements(layout) ? sizeof(encoded_key_t) : layout->item_nbytes;
 }
 
-int layout_compare_edges(const struct layout *layout, const void *a, const void *b)
-{
-	return layout_has_elements(layout) ? compare_encoded_keys(layout, a, b) :
-					     key_compare(&layout->item_keys, a, b);
-}
-
 bool layout_is_disorder(const struct layout *layout, bool strict, const void *last,
 			const void *next)
 {
-	const int order = layout_compare_edges(layout, last, next);
+	const int order = layout_has_elements(layout) ? compare_encoded_keys(layout, last, next) :
+							key_compare(&layout->item_keys, last, next);
 
 	return order > 0 || (order == 0 && strict);
 }

@@ -112,9 +112,9 @@ static inline bool layout_has_projection(const struct layout *layout)
 }
 
 /*
- * Does a resident run consist of elements that hold all of the key? They are encoded before they
- * are sorted, and decoded after the last merge. Else it consists of items, which are written as
- * they are.
+ * Return whether a resident run consists of elements that hold all of the key. Elements are encoded
+ * before the sort and decoded after the last merge. Other runs consist of items, which are written
+ * as they are.
  */
 static inline bool layout_has_elements(const struct layout *layout)
 {
@@ -154,12 +154,11 @@ void layout_item_key(const struct layout *layout, const void *item, void *key);
 /* Compare two whole keys like memcmp(). */
 int layout_compare_keys(const struct layout *layout, const void *a, const void *b);
 
-/* The size of an edge, and the order of two of them. */
+/* Return the size of an edge: what is kept of the first and the last item of a window. */
 size_t layout_edge_nbytes(const struct layout *layout);
-int layout_compare_edges(const struct layout *layout, const void *a, const void *b);
 /*
- * Is an item with the edge `next` out of order behind one with `last`? strict: also if they are
- * equal.
+ * Return whether an item with the edge `next` is out of order after one with the edge `last`.
+ * strict: equal edges are out of order, too.
  */
 bool layout_is_disorder(const struct layout *layout, bool strict, const void *last,
 			const void *next);

@@ -25,7 +25,7 @@ void format_count(uint64_t n, char text[static 32]);
 /* Format a time: "0.125 s", "2.3 s", "1:05 min", "3:10:00 h". */
 void format_time(double s, char text[static 32]);
 
-/* Did the stage neither work nor wait? */
+/* Return whether the stage neither worked nor waited. */
 bool stage_is_idle(const struct stage_totals *totals);
 
 /* Return the stage that was active longest, or N_STAGES if none was. */

@@ -2,9 +2,9 @@
  * input_runs.c - the inputs of -m as runs
  *
  * A regular file is a run of a kind of its own, which is read where it is, in blocks of as many
- * records as those of stored runs. That it is sorted is checked as it is read.
+ * records as those of spilled runs. Its order is checked as it is read.
  *
- * A pipe cannot be read in the order that a merge asks for, so it is first stored as a spilled run.
+ * A pipe cannot be read in the order that a merge asks for, so it is first copied to a spilled run.
  *
  * When all inputs are regular files, they are parts of job->input, which keeps few descriptors open
  * however many files there are. With a pipe among them, each path gets an input of its own.
@@ -77,7 +77,8 @@ static encoded_key_t input_first_key(const struct run *run, uint64_t i)
 					   self->samples.first_keys[self->first_block + i];
 }
 
-int run_fail_unsorted(const char *path, uint64_t item)
+/* Report that record number `item`, from 0, of an input of -m is out of order. Returns -EINVAL. */
+static int fail_unsorted(const char *path, uint64_t item)
 {
 	return fail(-EINVAL,
 		    "%s: record %" PRIu64 ": disorder; -m merges files that are sorted already",
@@ -112,7 +113,7 @@ static int check_records(struct input_run *self, uint64_t start, uint64_t n, con
 		verify_records(self->layout, records, n, &self->edge, &read_digest);
 
 	if (first_unsorted < n)
-		return run_fail_unsorted(self->extent.path, start + first_unsorted);
+		return fail_unsorted(self->extent.path, start + first_unsorted);
 	digest_add(digest, read_digest);
 	return input_add_read_digest(self->input,
 				     self->extent.position + start * self->layout->record_nbytes,
@@ -347,7 +348,7 @@ static int input_open_subrun(const struct layout *layout, struct run *run, uint6
 	return 0;
 }
 
-/* --- A pipe as a stored run --- */
+/* --- A pipe as a spilled run --- */
 
 struct input_runs {
 	uint64_t n_records; /* of the inputs opened so far: the position of the next record */
@@ -365,7 +366,7 @@ struct spooler {
 	char *records;
 	char *items;               /* `records` itself if a record is an item */
 	encoded_key_t *first_keys; /* of the blocks in the buffer */
-	uint64_t n_records;        /* stored so far */
+	uint64_t n_records;        /* spilled so far */
 	uint64_t position;         /* of the next record among all inputs */
 	struct verify_edge edge;
 };
@@ -385,7 +386,7 @@ static int store_buffer(struct spooler *spooler, uint64_t n, struct digest *ret_
 		input_path_at(spooler->input,
 			      (spooler->n_records + first_unsorted) * layout->record_nbytes, &path,
 			      &record);
-		return run_fail_unsorted(path, record);
+		return fail_unsorted(path, record);
 	}
 	for (uint64_t i = 0; i < n; i += spooler->block_n_items)
 		spooler->first_keys[i / spooler->block_n_items] =
@@ -467,7 +468,7 @@ static int spool_pipe(const struct job *job, struct input *input, uint64_t *posi
 		return r;
 	}
 	*position = spooler.position;
-	return run_open_spilled(spooler.file, STORED_RECORDS, ret_run);
+	return run_open_spilled(spooler.file, SPILLED_RECORDS, ret_run);
 }
 
 /* Add the files of an input of known size, whose first record is at `position` among all inputs. */
@@ -547,7 +548,7 @@ void input_runs_close(struct input_runs *inputs)
 	free(inputs);
 }
 
-size_t input_runs_n_stored(const struct input_runs *inputs)
+size_t input_runs_n_spilled(const struct input_runs *inputs)
 {
 	size_t n = 0;
 

@@ -18,8 +18,8 @@ int input_runs_open(const struct job *job, const struct sort_spec *spec, struct 
 
 void input_runs_close(struct input_runs *inputs);
 
-/* Count the inputs that were pipes, which are stored. NULL: 0. */
-size_t input_runs_n_stored(const struct input_runs *inputs);
+/* Count the inputs that were pipes, and are spilled runs now. NULL: 0. */
+size_t input_runs_n_spilled(const struct input_runs *inputs);
 
 /* Count the inputs that were opened here, and get that of input i of the spec. */
 size_t input_runs_count(const struct input_runs *inputs);

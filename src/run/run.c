@@ -253,7 +253,7 @@ void run_list_replace(struct run_list *list, size_t first, size_t n, struct run 
 	list->n -= n - n_new;
 }
 
-size_t run_list_n_stored(const struct run_list *list)
+size_t run_list_n_spilled(const struct run_list *list)
 {
 	return list->n - runs_n_resident(list->runs, list->n);
 }

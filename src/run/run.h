@@ -114,13 +114,13 @@ int run_open_resident(const struct job *job, struct resident_buffer buffer,
 		      void (*release)(void *owner), void *owner, struct run **ret_run);
 
 /* What a spilled run holds. */
-enum stored_items {
-	STORED_ITEMS, /* items of the layout (layout.stores_elements); with -u without duplicates */
-	STORED_RECORDS, /* records of an input of -m as they came */
+enum spilled_items {
+	SPILLED_ITEMS,   /* of the layout (layout.stores_elements); with -u without duplicates */
+	SPILLED_RECORDS, /* records of an input of -m as they came */
 };
 
 /* Open a spilled run. Takes over the file, which must be finished, also on failure. */
-int run_open_spilled(struct run_file *file, enum stored_items items, struct run **ret_run);
+int run_open_spilled(struct run_file *file, enum spilled_items items, struct run **ret_run);
 
 /*
  * Open a regular file of `input` as a run, in blocks like those of spilled runs. Reads the first
@@ -129,9 +129,6 @@ int run_open_spilled(struct run_file *file, enum stored_items items, struct run 
  */
 int run_open_input(const struct job *job, struct input *input, struct input_extent extent,
 		   uint64_t position, struct run **ret_run);
-
-/* Report that record number `item`, from 0, of an input of -m is out of order. Returns -EINVAL. */
-int run_fail_unsorted(const char *path, uint64_t item);
 
 /* Close the run and free its memory or space, except for the space of a kept spill. */
 void run_close(struct run *run);
@@ -158,10 +155,10 @@ static inline bool run_is_resident(const struct run *run)
 /* The file of a spilled run, which owns it; NULL of other runs and of subruns. */
 struct run_file *run_spilled_file(const struct run *run);
 
-/* Can the job's merge device read a resident run where it is? Else the run is read or copied. */
+/* Return whether the job's merge device can read the run in place. Other runs are copied to it. */
 bool run_is_peer_accessible(const struct job *job, const struct run *run);
 
-/* Of n runs: the sum of their items; how many are resident; how many are peer accessible. */
+/* Return of n runs: the sum of their items; the number of resident, and of peer-accessible ones. */
 uint64_t runs_n_items(struct run *const *runs, size_t n);
 size_t runs_n_resident(struct run *const *runs, size_t n);
 size_t runs_n_peer_accessible(const struct job *job, struct run *const *runs, size_t n);
@@ -270,17 +267,17 @@ int run_list_add(struct run_list *list, struct run *run);
 /* Close the n runs from `first` on, and put `run` in their place; NULL: nothing. */
 void run_list_replace(struct run_list *list, size_t first, size_t n, struct run *run);
 
-/* How many runs are stored, or are inputs. */
-size_t run_list_n_stored(const struct run_list *list);
+/* Return the number of runs that are not resident: spilled runs and inputs. */
+size_t run_list_n_spilled(const struct run_list *list);
 
 static inline size_t run_list_n_resident(const struct run_list *list)
 {
-	return list->n - run_list_n_stored(list);
+	return list->n - run_list_n_spilled(list);
 }
 
 /*
- * Check, for an input of unknown size, that the index of all stored blocks still has room in
- * memory. Returns 0 or -E2BIG (reported).
+ * Check, for an input of unknown size, that the index of all blocks still has room in memory.
+ * Returns 0 or -E2BIG (reported).
  */
 int run_list_check_index_space(const struct run_list *list, const struct plan *plan);
 

@@ -1,7 +1,7 @@
 /*
  * run_spilled.c - a run in temporary space, spilled or kept from an earlier process
  *
- * The run file (io/spill/run_file.h) knows its blocks. A pipe that is an input of -m is stored as
+ * The run file (io/spill/run_file.h) knows its blocks. A pipe that is an input of -m is spilled as
  * it came; that is a second table of operations.
  */
 #include <errno.h>
@@ -291,7 +291,7 @@ static uint64_t find_next_page_block(const struct spilled_run *self, uint64_t i)
 static int spilled_open_subrun(const struct layout *layout, struct run *run, uint64_t begin,
 			       uint64_t end, struct run **ret_subrun);
 
-#define STORED_RUN_OPS                                                                             \
+#define SPILLED_RUN_OPS                                                                            \
 	.close = spilled_close, .remove = spilled_remove, .open_subrun = spilled_open_subrun,      \
 	.block_start = spilled_block_start, .first_key = spilled_first_key, .read = spilled_read,  \
 	.read_item = spilled_read_item, .count_in_block = spilled_count_in_block,                  \
@@ -300,11 +300,11 @@ static int spilled_open_subrun(const struct layout *layout, struct run *run, uin
 	.file = spilled_file
 
 static const struct run_ops spilled_run_ops[] = {
-	[STORED_ITEMS] = { STORED_RUN_OPS },
-	[STORED_RECORDS] = { STORED_RUN_OPS, .is_raw_input = true },
+	[SPILLED_ITEMS] = { SPILLED_RUN_OPS },
+	[SPILLED_RECORDS] = { SPILLED_RUN_OPS, .is_raw_input = true },
 };
 
-int run_open_spilled(struct run_file *file, enum stored_items items, struct run **ret_run)
+int run_open_spilled(struct run_file *file, enum spilled_items items, struct run **ret_run)
 {
 	struct spilled_run *self = calloc(1, sizeof *self);
 

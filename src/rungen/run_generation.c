@@ -77,7 +77,7 @@ struct chunk_reader {
 	pthread_t threads[];
 };
 
-/* Is there a read left to claim? Under claim_lock. */
+/* Return whether there is a read left to claim. Requires claim_lock. */
 static bool has_unclaimed_read(struct chunk_reader *reader)
 {
 	bool has_more;
@@ -172,7 +172,7 @@ static uint64_t chunk_start(const struct chunk_reader *reader, const struct chun
 	return reader->start + chunk->number * reader->chunk_nbytes;
 }
 
-/* Under the lock. Has all of the chunk's input been read? */
+/* Return whether all of the chunk's input has been read. Requires the lock. */
 static bool is_chunk_full(const struct chunk_reader *reader, const struct chunk *chunk)
 {
 	const uint64_t end =

@@ -42,8 +42,12 @@ static int split_own_runs(const struct sort *sort, uint32_t n, bool at_key_bound
 			 *ret_cuts);
 }
 
-/* Sum the cuts over all ranks, if these have different runs. No file begins beyond the limit. */
-int distributed_place_part_files(struct sort *sort, const uint64_t *cuts)
+/*
+ * Place part files that end at keys. cuts: of the n runs in sort.parent_runs; part i begins at
+ * cuts[i * n] of the first run, and so on. They are summed over all ranks if these have different
+ * runs. No file begins beyond the limit.
+ */
+static int place_part_files(struct sort *sort, const uint64_t *cuts)
 {
 	const uint32_t n = sort->spec->n_part_files;
 	const size_t n_runs = sort->parent_runs.n;
@@ -72,7 +76,7 @@ static int place_parts_globally(struct sort *sort)
 	int r = split_own_runs(sort, sort->spec->n_part_files, true, &cuts);
 
 	if (r == 0)
-		r = distributed_place_part_files(sort, cuts);
+		r = place_part_files(sort, cuts);
 	free(cuts);
 	return r;
 }
@@ -100,7 +104,7 @@ static bool can_exchange_resident_runs(const struct sort *sort)
 	const struct layout *layout = sort->job.layout;
 	const enum compression_mode mode = sort->spec->compression.mode;
 
-	return run_list_n_stored(&sort->store) == 0 && !sort->job.plan.copies_to_device &&
+	return run_list_n_spilled(&sort->store) == 0 && !sort->job.plan.copies_to_device &&
 	       !sort->checkpoint && (mode == COMPRESS_AUTO || mode == COMPRESS_NONE) &&
 	       layout->resident_nbytes <= layout->item_nbytes;
 }
@@ -286,7 +290,7 @@ static int place_parts_locally(struct sort *sort)
 		r = cuts_make(NULL, &sort->job, parent_runs->runs, (uint32_t)parent_runs->n,
 			      &(struct splitter_params){ n, sort->job.limit, true }, cuts);
 	if (r == 0)
-		r = distributed_place_part_files(sort, cuts);
+		r = place_part_files(sort, cuts);
 	free(cuts);
 	return r;
 }

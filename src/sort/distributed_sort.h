@@ -87,12 +87,6 @@ int distributed_exchange(struct sort *sort);
 int distributed_partition_inputs(struct sort *sort);
 
 /*
- * Place part files that end at keys. cuts: of sort.parent_runs; for n runs, part i begins at cuts[i
- * * n] and so on.
- */
-int distributed_place_part_files(struct sort *sort, const uint64_t *cuts);
-
-/*
  * Check that all ranks together have read what the part manifests of the inputs list. Requires that
  * all is read.
  */

@@ -118,8 +118,8 @@ static void add_fields(enum stat_scope scope, void *sum, const void *object)
 	}
 }
 
-/* A phase has begun if it has taken time. */
-void rank_stats_add(struct rank_summary *sum, const struct rank_summary *entry)
+/* Add the statistics of one rank to the total. A phase has begun if it has taken time. */
+static void add_summary(struct rank_summary *sum, const struct rank_summary *entry)
 {
 	add_fields(STAT_OF_RUN, sum, entry);
 	for (enum phase i = 0; i < N_PHASES; i++) {
@@ -208,7 +208,7 @@ int rank_stats_gather(struct comm *comm, struct rank_summary *own, struct rank_s
 	for (unsigned i = 1; i < stats->n_ranks && r == 0; i++) {
 		r = receive_summary(comm, i, own, &stats->ranks[i]);
 		if (r == 0)
-			rank_stats_add(&stats->total, &stats->ranks[i]);
+			add_summary(&stats->total, &stats->ranks[i]);
 	}
 	if (r < 0)
 		rank_stats_close(stats);

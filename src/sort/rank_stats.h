@@ -84,8 +84,5 @@ int rank_stats_gather(struct comm *comm, struct rank_summary *own, struct rank_s
 /* NULL is fine. */
 void rank_stats_close(struct rank_stats *stats);
 
-/* Add the statistics of one rank to the total. */
-void rank_stats_add(struct rank_summary *sum, const struct rank_summary *entry);
-
 /* Return by which fraction of the mean the largest output of a rank exceeds the mean. */
 double rank_stats_imbalance(const struct rank_stats *stats);

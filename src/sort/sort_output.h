@@ -266,7 +266,6 @@ int sort_output_begin_file(struct sort_output *out, uint32_t i);
 /* Return how many records of the file this rank writes. */
 uint64_t sort_output_count_local(const struct sort_output *out, const struct output_file *file);
 
-int part_stats_open(const struct sort_output *out, struct part_stats_table *ret_table);
 void part_stats_close(struct part_stats_table *table);
 
 /* Collective: combine the statistics of all ranks on each of them. */

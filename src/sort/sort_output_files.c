@@ -216,7 +216,7 @@ static void locate_output_keys(const struct sort_spec *spec, struct part_stats_t
 				      PART_MANIFEST_MAX_KEY_NBYTES;
 }
 
-int part_stats_open(const struct sort_output *out, struct part_stats_table *ret_table)
+static int part_stats_open(const struct sort_output *out, struct part_stats_table *ret_table)
 {
 	const struct projection *projection = &out->job->layout->projection;
 	const struct sort_spec *spec = out->spec;

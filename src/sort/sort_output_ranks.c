@@ -445,8 +445,7 @@ static int receive_stripes(struct sort_output *out, uint64_t n)
 
 /*
  * Collective: send the kept bytes to the ranks that write them. Called twice if the output is
- * compressed. No message of the first call can arrive in the second:
- * its count is a collective.
+ * compressed. The second call begins with a collective, so no message of the first arrives in it.
  */
 static int exchange_foreign(struct sort_output *out)
 {

@@ -77,20 +77,20 @@ static void record_run_counts(struct sort *sort)
 {
 	sort->summary.n_runs = sort->store.n;
 	sort->summary.n_runs_spilled = sort->spec->merge_inputs ?
-					       input_runs_n_stored(sort->inputs) :
-					       run_list_n_stored(&sort->store);
+					       input_runs_n_spilled(sort->inputs) :
+					       run_list_n_spilled(&sort->store);
 	set_output_totals(sort, merged_output_nbytes(sort));
 }
 
 /*
- * Return an upper bound of the space for stored copies of the resident runs: each block in whole
- * pages.
+ * Return an upper bound of the space that the resident runs take when they are spilled: each block
+ * takes whole pages.
  */
-static uint64_t resident_run_nbytes(const struct sort *sort, size_t n_stored)
+static uint64_t resident_run_nbytes(const struct sort *sort, size_t n_spilled)
 {
 	const struct job *job = &sort->job;
 	const uint64_t nbytes =
-		runs_n_items(sort->store.runs + n_stored, sort->store.n - n_stored) *
+		runs_n_items(sort->store.runs + n_spilled, sort->store.n - n_spilled) *
 		job->layout->resident_nbytes;
 
 	return nbytes + (nbytes / job->plan.block_nbytes + 1) * SPILL_ALIGN_NBYTES;
@@ -99,17 +99,17 @@ static uint64_t resident_run_nbytes(const struct sort *sort, size_t n_stored)
 int sort_store_resident_runs(struct sort *sort)
 {
 	const struct job *job = &sort->job;
-	const size_t n_stored = run_list_n_stored(&sort->store);
-	const size_t n_resident = sort->store.n - n_stored;
+	const size_t n_spilled = run_list_n_spilled(&sort->store);
+	const size_t n_resident = sort->store.n - n_spilled;
 	int r;
 
 	if (n_resident == 0)
 		return 0;
 	/* If they are stored in memory, that memory is returned as they are merged. */
 	if (job->plan.keep_last_run_in_memory)
-		spill_raise_memory_limit(job->spill, resident_run_nbytes(sort, n_stored));
-	r = merge_to_run(job, &sort->store, n_stored, sort->store.n - n_stored, merge_nbytes(sort),
-			 &sort->integrity.totals);
+		spill_raise_memory_limit(job->spill, resident_run_nbytes(sort, n_spilled));
+	r = merge_to_run(job, &sort->store, n_spilled, sort->store.n - n_spilled,
+			 merge_nbytes(sort), &sort->integrity.totals);
 	if (r == 0)
 		record_run_counts(sort);
 	return r;
@@ -255,7 +255,7 @@ int sort_reduce_runs(struct sort *sort)
 	uint32_t n_passes;
 	int r;
 
-	if (run_list_n_stored(store) > job->plan.fan_in || needs_count_first(sort))
+	if (run_list_n_spilled(store) > job->plan.fan_in || needs_count_first(sort))
 		stats_begin_phase(job->stats, PHASE_MERGE_PASSES,
 				  job->plan.merge_pass_input_nbytes);
 	r = merge_passes(job, store, memory_nbytes, &sort->integrity.totals, &n_passes);

@@ -209,7 +209,7 @@ struct run *make_spilled_run_in_blocks(const encoded_key_t *keys, size_t n, uint
 			 0);
 	assert_int_equal(run_file_write(file, 0, items, n, first_keys), 0);
 	assert_int_equal(run_file_finish(file), 0);
-	assert_int_equal(run_open_spilled(file, STORED_ITEMS, &run), 0);
+	assert_int_equal(run_open_spilled(file, SPILLED_ITEMS, &run), 0);
 	free(items);
 	free(first_keys);
 	return run;

@@ -9,7 +9,7 @@
 #include "tests/support/parsed_options.h"
 #include "tests/support/unit_test.h"
 
-/* A temporary file with nbytes of text, by name; removed by the next call or by remove_list(). */
+/* The path of the list that write_list() wrote. Tests unlink it. */
 static char list_path[] = "/tmp/test_options.XXXXXX";
 
 static const char *write_list(const char *text, size_t nbytes)

@@ -16,7 +16,7 @@ static struct run *open_stored(void)
 
 	assert_int_equal(key_parse_type("u64", &key), 0);
 	assert_int_equal(layout_make_key_only(&key, &layout), 0);
-	assert_int_equal(run_open_spilled(make_finished_run(WINDOWS), STORED_ITEMS, &run), 0);
+	assert_int_equal(run_open_spilled(make_finished_run(WINDOWS), SPILLED_ITEMS, &run), 0);
 	return run;
 }
 

@@ -95,7 +95,7 @@ static void check_file(const char *type, bool unique, enum fixture_memory memory
 	make_input(type, unique, memory, number, n);
 	open_file();
 	assert_int_equal(generate_test_runs(), 0);
-	n_spilled = run_list_n_stored(&fixture_run_list);
+	n_spilled = run_list_n_spilled(&fixture_run_list);
 	assert_in_range(n_spilled, n_spilled_at_least, n_spilled_at_most);
 	assert_true(digest_equal(ledger.read, digest_encoded_keys(fixture_keys, fixture_n_keys)));
 	chunk_pool_trim(job.chunk_pool);
@@ -164,7 +164,7 @@ static void last_chunks_stay_in_memory(void **state)
 	make_input("u64", false, FIXTURE_UNIFIED_MEMORY, random_number, 500000);
 	open_file();
 	assert_int_equal(generate_test_runs(), 0);
-	assert_int_equal(run_list_n_stored(&fixture_run_list), job.plan.n_spilled_runs);
+	assert_int_equal(run_list_n_spilled(&fixture_run_list), job.plan.n_spilled_runs);
 	assert_in_range(run_list_n_resident(&fixture_run_list), job.plan.n_chunks / 4,
 			job.plan.n_chunks);
 	chunk_pool_trim(job.chunk_pool);
@@ -288,7 +288,7 @@ static void check_spills(const char *type, bool unique, enum fixture_memory memo
 	job.stats = stats;
 	open_file();
 	assert_int_equal(generate_test_runs(), 0);
-	assert_true(run_list_n_stored(&fixture_run_list) > 0);
+	assert_true(run_list_n_spilled(&fixture_run_list) > 0);
 	for (uint32_t i = 0; i < job.n_devices; i++)
 		assert_true(separate_memory_n_merges(job.devices[i].device) > 0);
 	check_device_totals(stats, reach);
@@ -356,7 +356,7 @@ static void several_devices_hold_more_than_one(void **state)
 		check_runs();
 		assert_int_equal(job.plan.fits_in_memory, fixture_n_devices > 1);
 		if (job.plan.fits_in_memory) {
-			assert_int_equal(run_list_n_stored(&fixture_run_list), 0);
+			assert_int_equal(run_list_n_spilled(&fixture_run_list), 0);
 			check_balance();
 		}
 		close_input();
@@ -410,7 +410,7 @@ static void check_pipe(enum fixture_memory memory, size_t n, bool spills)
 	open_input(path);
 	assert_int_equal(job.plan.input_nbytes, PLAN_SIZE_UNKNOWN);
 	check_runs();
-	assert_true((run_list_n_stored(&fixture_run_list) > 0) == spills);
+	assert_true((run_list_n_spilled(&fixture_run_list) > 0) == spills);
 	pthread_join(writer, NULL);
 	close_input();
 	unlink(path);
