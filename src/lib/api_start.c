@@ -234,10 +234,15 @@ static int open_stats(struct gsort *sort)
 /* Check all files; then open the reports on the rank that writes them. */
 static int open_reports(struct gsort *sort)
 {
-	const int r = command_files_check(&sort->options, sort->process != NULL);
+	const struct options *options = &sort->options;
+	const struct report_paths paths = { .stats_json = options->stats_json_path,
+					    .trace = options->trace_path,
+					    .html = options->report_path };
+	const int r = command_files_check(options, sort->process != NULL);
 
-	return r < 0 || !api_is_reporting_rank(sort) ? r :
-						       reports_open(&sort->options, &sort->reports);
+	if (r < 0 || !api_is_reporting_rank(sort))
+		return r;
+	return reports_open(options->spec.io, &paths, &sort->reports);
 }
 
 /*

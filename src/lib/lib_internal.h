@@ -24,22 +24,11 @@
 #include "src/comm/rank_progress.h"
 #include "src/lib/process_hooks.h"
 #include "src/options/options.h"
-#include "src/report/report_file.h"
-#include "src/report/stats_report.h"
+#include "src/report/reports.h"
 #include "src/sort/sort.h"
 
 /* A handle does one operation. */
 enum api_operation { API_SORT, API_CHECK, API_EXPLAIN };
-
-/* Report files and what records for them. Zero-initialised: none is open. */
-struct reports {
-	struct report_file *stats_file, *trace_file, *html_file; /* NULL: none */
-	struct trace *trace;                                     /* NULL: none */
-	FILE *trace_stream; /* memory instead of a file: on every rank but the first */
-	char *trace_text;   /* trace_nbytes, of that stream */
-	size_t trace_nbytes;
-	struct time_series *time_series; /* for the HTML report; NULL: none */
-};
 
 struct gsort {
 	/* What is requested. */
@@ -170,20 +159,6 @@ void *api_progress_thread(void *sort);
 
 /* Return whether any report, or the table of --stats, is requested. */
 bool reports_are_requested(const struct options *options);
-
-/*
- * Open the requested report files; reports_write() makes them appear, and reports_discard() leaves
- * older files unchanged. One of both must follow, even after an error. Returns 0 or a negative
- * errno (reported).
- */
-int reports_open(const struct options *options, struct reports *ret_reports);
-
-/* Trace to memory, and return the text, which is valid until reports_discard(). */
-int reports_open_trace_text(struct reports *reports);
-int reports_close_trace_text(struct reports *reports, const char **ret_text, size_t *ret_nbytes);
-
-/* Drop what was not written. Idempotent. */
-void reports_discard(struct reports *reports);
 
 /*
  * --- api_distributed.c ---
