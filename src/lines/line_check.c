@@ -49,33 +49,51 @@ static int check_order(struct line_sort *sort, struct line_disorder *ret_disorde
 	uint64_t number = sort->params->n_header_lines + 1;
 	bool is_at_end = false;
 	size_t n = 0;
-	int r = 0;
 
-	while (!is_at_end && r == 0) {
-		r = line_sort_read_chunk(sort, &n, &end, &is_at_end);
+	for (;;) {
+		const size_t n_checked = n; /* at the beginning */
+		struct span span;
+		int r = cancellation_check(sort->params->cancellation);
+
+		if (r == 0)
+			r = line_sort_read_chunk(sort, &n, &end, &is_at_end);
 		if (r < 0 || n == 0)
 			return r;
+		span = stats_begin(STAGE_VERIFY, 0);
 		r = check_chunk(sort, end, &number, &last, ret_disorder);
-		if (r < 0 || ret_disorder->number)
+		stats_end(sort->stats, span, n - n_checked);
+		sort->text_nbytes += n - n_checked;
+		sort->read.n_records = number - sort->params->n_header_lines;
+		if (r < 0 || ret_disorder->number || is_at_end)
 			return r;
 		/* The next chunk begins with the last line of this one. */
 		n -= (size_t)(last - text);
 		memmove(text, last, n);
 	}
-	return r;
 }
 
 int line_sort_check(const struct syscalls *calls, const struct line_sort_params *params,
-		    struct line_disorder *ret_disorder)
+		    struct sort_summary *ret_summary, struct line_disorder *ret_disorder)
 {
 	struct line_sort sort;
 	int r = line_sort_open(calls, params, &sort);
 
 	*ret_disorder = (struct line_disorder){ 0 };
-	if (r == 0)
+	if (r == 0) {
+		const uint64_t nbytes = line_input_total_nbytes(sort.input);
+
+		stats_begin_phase(params->stats, PHASE_VERIFY, nbytes == UINT64_MAX ? 0 : nbytes);
 		r = check_order(&sort, ret_disorder);
+	}
 	if (r == 0)
 		r = line_sort_check_scratch(&sort);
+	if (r == 0) {
+		*ret_summary = (struct sort_summary){ .is_lines = true,
+						      .text_nbytes = sort.text_nbytes,
+						      .n_records_in = sort.read.n_records,
+						      .type = "lines" };
+		stats_finish(params->stats);
+	}
 	line_sort_close(&sort);
 	return r;
 }

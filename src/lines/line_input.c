@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +21,20 @@ enum {
 	HEADER_READ_NBYTES = 64 << 10, /* while header lines are left out */
 };
 
+/* A regular file when its reading began. */
+struct read_file {
+	bool is_regular;
+	struct file_id id;
+	struct file_state state;
+};
+
 struct line_input {
 	struct line_input_params params;
 	uint64_t total_nbytes;
+	struct read_file *files; /* of the paths before next_path */
+
+	pthread_mutex_t lock; /* of changes of `input`, and of line_input_cancel() */
+	bool is_cancelled;    /* protected by the lock */
 
 	/* The current input: params.paths[next_path - 1]. */
 	struct input *input; /* NULL: the next one is not open yet */
@@ -55,39 +67,71 @@ static int check_access(const char *path)
 	return r < 0 ? fail(r, "cannot read: %s: %m", path) : 0;
 }
 
-/* Add up the sizes of the inputs. */
-static uint64_t add_sizes(const struct line_input_params *params)
+static int stat_path(const char *path, struct stat *ret_status)
 {
-	uint64_t nbytes = 0;
+	return strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, ret_status) : stat(path, ret_status);
+}
 
+static int open_path(const struct line_input_params *params, size_t i, struct input **ret_input)
+{
+	const struct framing framing = { .record_nbytes = 1, .format = FORMAT_COMPRESSED };
+
+	return input_open_endpoints(params->calls, &params->paths[i], NULL, 1, &framing, ret_input);
+}
+
+/* Add up the sizes of the inputs, decompressed. */
+static int add_sizes(const struct line_input_params *params, uint64_t *ret_nbytes)
+{
+	*ret_nbytes = 0;
 	for (size_t i = 0; i < params->n_paths; i++) {
-		const char *path = params->paths[i];
+		struct input *input;
 		struct stat status;
+		uint64_t nbytes;
+		int r;
 
-		if ((strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &status) : stat(path, &status)) <
-			    0 ||
-		    !S_ISREG(status.st_mode) || status.st_size == 0)
-			return UINT64_MAX;
-		nbytes += (uint64_t)status.st_size + 1;
+		/* Files of unknown size (/proc) have 0. */
+		if (stat_path(params->paths[i], &status) < 0 || !S_ISREG(status.st_mode) ||
+		    status.st_size == 0) {
+			*ret_nbytes = UINT64_MAX;
+			return 0;
+		}
+		r = open_path(params, i, &input);
+		if (r < 0)
+			return r;
+		nbytes = input_total_nbytes(input);
+		input_close(input);
+		if (nbytes == INPUT_SIZE_UNKNOWN) {
+			*ret_nbytes = UINT64_MAX;
+			return 0;
+		}
+		*ret_nbytes += nbytes;
 	}
-	return nbytes;
+	return 0;
 }
 
 int line_input_open(const struct line_input_params *params, struct line_input **ret_input)
 {
 	struct line_input *input;
+	uint64_t total_nbytes = 0;
+	int r = 0;
 
-	for (size_t i = 0; i < params->n_paths; i++) {
-		const int r = check_access(params->paths[i]);
-
-		if (r < 0)
-			return r;
-	}
+	for (size_t i = 0; i < params->n_paths && r == 0; i++)
+		r = check_access(params->paths[i]);
+	if (r == 0)
+		r = add_sizes(params, &total_nbytes);
+	if (r < 0)
+		return r;
 	input = calloc(1, sizeof *input);
 	if (!input)
 		return fail(-ENOMEM, "no memory for %zu inputs", params->n_paths);
+	input->files = calloc(params->n_paths, sizeof *input->files);
+	if (!input->files) {
+		free(input);
+		return fail(-ENOMEM, "no memory for %zu inputs", params->n_paths);
+	}
 	input->params = *params;
-	input->total_nbytes = add_sizes(params);
+	input->total_nbytes = total_nbytes;
+	pthread_mutex_init(&input->lock, NULL);
 	*ret_input = input;
 	return 0;
 }
@@ -97,19 +141,79 @@ void line_input_close(struct line_input *input)
 	if (!input)
 		return;
 	input_close(input->input);
+	pthread_mutex_destroy(&input->lock);
+	free(input->files);
 	free(input->header);
 	free(input);
 }
 
+void line_input_cancel(struct line_input *input)
+{
+	pthread_mutex_lock(&input->lock);
+	input->is_cancelled = true;
+	if (input->input)
+		input_cancel(input->input);
+	pthread_mutex_unlock(&input->lock);
+}
+
+/* Set or clear the current input. Returns 0, or -ECANCELED (not reported). */
+static int set_current(struct line_input *input, struct input *current)
+{
+	bool is_cancelled;
+
+	pthread_mutex_lock(&input->lock);
+	input->input = current;
+	is_cancelled = input->is_cancelled;
+	pthread_mutex_unlock(&input->lock);
+	return is_cancelled && current ? -ECANCELED : 0;
+}
+
+static void note_state(const char *path, struct read_file *ret_file)
+{
+	struct stat status;
+
+	*ret_file = (struct read_file){ 0 };
+	if (stat_path(path, &status) < 0 || !S_ISREG(status.st_mode))
+		return;
+	*ret_file = (struct read_file){ .is_regular = true,
+					.id = file_id_from_stat(&status),
+					.state = file_state_from_stat(&status) };
+}
+
+int line_input_check_state(const struct line_input *input)
+{
+	for (size_t i = 0; i < input->next_path; i++) {
+		const struct read_file *file = &input->files[i];
+		const char *path = input->params.paths[i];
+		struct file_state state;
+		struct stat status;
+
+		if (!file->is_regular || stat_path(path, &status) < 0 ||
+		    !file_id_equal(file_id_from_stat(&status), file->id))
+			continue;
+		state = file_state_from_stat(&status);
+		if (!file_state_is_unchanged(&file->state, &state))
+			return fail(-EBUSY,
+				    "%s: changed after it was read; retry when no process writes "
+				    "to it",
+				    path);
+	}
+	return 0;
+}
+
 static int open_next(struct line_input *input)
 {
-	const struct framing framing = { .record_nbytes = 1, .format = FORMAT_COMPRESSED };
-	int r = input_open_endpoints(input->params.calls, &input->params.paths[input->next_path],
-				     NULL, 1, &framing, &input->input);
+	struct input *opened;
+	int r;
 
+	note_state(input->params.paths[input->next_path], &input->files[input->next_path]);
+	r = open_path(&input->params, input->next_path, &opened);
 	if (r < 0)
 		return r;
 	input->next_path++;
+	r = set_current(input, opened);
+	if (r < 0)
+		return r;
 	r = input_probe_pipe(input->input, true);
 	if (r < 0)
 		return r;
@@ -120,18 +224,17 @@ static int open_next(struct line_input *input)
 	input->keeps_header = input->n_header_left > 0 && input->n_header == 0;
 	atomic_store(&input->n_lines, 0);
 	input->ends_line = true;
-	if (input->nbytes != INPUT_SIZE_UNKNOWN && input_is_compressed(input->input))
-		input->total_nbytes = UINT64_MAX;
 	return 0;
 }
 
 static int close_current(struct line_input *input)
 {
-	const int r = input_check_state(input->input);
+	struct input *current = input->input;
+	const int r = input_check_state(current);
 
-	input_seek_end(input->input);
-	input_close(input->input);
-	input->input = NULL;
+	input_seek_end(current);
+	set_current(input, NULL);
+	input_close(current);
 	return r;
 }
 
@@ -141,9 +244,11 @@ static int read_slice(void *context, uint32_t task)
 	const size_t begin = (size_t)task * SLICE_NBYTES;
 	const size_t rest = input->slices_nbytes - begin;
 	const size_t nbytes = rest < SLICE_NBYTES ? rest : SLICE_NBYTES;
+	const struct span span = stats_begin(STAGE_READ, task);
 	const int r = input_read_at(input->input, input->slices_position + begin,
 				    input->slices + begin, nbytes);
 
+	stats_end(input->params.stats, span, r == 0 ? nbytes : 0);
 	if (r == 0)
 		atomic_fetch_add(&input->n_lines, line_count(input->slices + begin, nbytes,
 							     input->params.delimiter));
@@ -161,20 +266,36 @@ static int read_slices(struct line_input *input, unsigned char *buffer, size_t n
 			       (uint32_t)((nbytes + SLICE_NBYTES - 1) / SLICE_NBYTES));
 }
 
+/* Read up to nbytes of a stream; fewer only at its end. */
+static int read_stream(struct line_input *input, unsigned char *buffer, size_t nbytes,
+		       size_t *ret_nbytes)
+{
+	*ret_nbytes = 0;
+	while (*ret_nbytes < nbytes) {
+		const size_t rest = nbytes - *ret_nbytes;
+		const size_t n = rest < SLICE_NBYTES ? rest : SLICE_NBYTES;
+		const struct span span = stats_begin(STAGE_READ, 0);
+		uint64_t position;
+		size_t n_read;
+		const int r = input_read(input->input, buffer + *ret_nbytes, n, &position, &n_read);
+
+		if (r < 0)
+			return r;
+		stats_end(input->params.stats, span, n_read);
+		*ret_nbytes += n_read;
+		if (n_read < n)
+			break;
+	}
+	atomic_fetch_add(&input->n_lines, line_count(buffer, *ret_nbytes, input->params.delimiter));
+	return 0;
+}
+
 /* Read up to nbytes of the current input; fewer only at its end. */
 static int read_current(struct line_input *input, unsigned char *buffer, size_t nbytes,
 			size_t *ret_nbytes)
 {
-	uint64_t position;
-
-	if (input->nbytes == INPUT_SIZE_UNKNOWN) {
-		const int r = input_read(input->input, buffer, nbytes, &position, ret_nbytes);
-
-		if (r == 0)
-			atomic_fetch_add(&input->n_lines,
-					 line_count(buffer, *ret_nbytes, input->params.delimiter));
-		return r;
-	}
+	if (input->nbytes == INPUT_SIZE_UNKNOWN)
+		return read_stream(input, buffer, nbytes, ret_nbytes);
 	if (nbytes > input->nbytes - input->position)
 		nbytes = (size_t)(input->nbytes - input->position);
 	*ret_nbytes = nbytes;

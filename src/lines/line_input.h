@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "io/file/file.h"
+#include "src/base/stats.h"
 #include "src/base/thread_pool.h"
 
 struct line_input;
@@ -21,6 +22,7 @@ struct line_input_params {
 	const char *const *paths; /* n_paths; "-" is standard input */
 	size_t n_paths;
 	struct thread_pool *threads;
+	struct stats *stats; /* NULL: none */
 	unsigned char delimiter;
 	uint64_t n_header_lines; /* of each input */
 	uint64_t memory_nbytes;  /* limits the windows of compressed inputs */
@@ -41,7 +43,18 @@ void line_input_close(struct line_input *input);
 int line_input_read(struct line_input *input, unsigned char *buffer, size_t nbytes,
 		    size_t *ret_nbytes);
 
-/* The bytes of all inputs, if they are regular and not compressed; else UINT64_MAX. */
+/*
+ * Let line_input_read() return -ECANCELED (not reported), also where it waits for a pipe. Called by
+ * any thread.
+ */
+void line_input_cancel(struct line_input *input);
+
+/*
+ * Check that no file that was read has changed since. Returns 0, or -EBUSY after a message.
+ */
+int line_input_check_state(const struct line_input *input);
+
+/* The bytes of all inputs, decompressed; UINT64_MAX: unknown, because one is a stream. */
 uint64_t line_input_total_nbytes(const struct line_input *input);
 
 /* The header of the first input that is not empty, each line with its delimiter. */

@@ -18,8 +18,10 @@ enum {
 /* Blocks that a task reads. */
 struct read_task {
 	struct run_file *file;
+	struct stats *stats;
 	uint64_t first, n;
 	unsigned char *to;
+	size_t nbytes;
 };
 
 /* A merge of some runs. */
@@ -34,13 +36,17 @@ struct line_merge {
 	unsigned char *last;
 	size_t last_nbytes, last_capacity;
 	bool has_last;
+	uint64_t window_nbytes; /* of all lines of the window */
 };
 
 static int read_blocks(void *context, uint32_t task)
 {
 	const struct read_task *read = (const struct read_task *)context + task;
+	const struct span span = stats_begin(STAGE_FETCH, task);
+	const int r = run_file_read(read->file, read->first, read->n, read->to);
 
-	return run_file_read(read->file, read->first, read->n, read->to);
+	stats_end(read->stats, span, r == 0 ? read->nbytes : 0);
+	return r;
 }
 
 /* Plan to read the next blocks of a run after what is left of it. Returns the number of tasks. */
@@ -62,6 +68,7 @@ static size_t plan_reads(const struct line_merge *merge, struct line_run *run,
 		struct read_task *task = &tasks[n_tasks];
 
 		*task = (struct read_task){ .file = run->file,
+					    .stats = merge->sort->stats,
 					    .first = run->next_block,
 					    .to = run->end };
 		while (run->next_block < run->n_blocks && task->n < READ_BLOCKS &&
@@ -71,6 +78,7 @@ static size_t plan_reads(const struct line_merge *merge, struct line_run *run,
 		}
 		if (task->n == 0)
 			break;
+		task->nbytes = (size_t)(run->end - task->to);
 		n_tasks++;
 	}
 	return n_tasks;
@@ -219,6 +227,7 @@ static int sort_window(struct line_merge *merge)
 
 	for (;;) {
 		uint64_t nbytes = 0, n_sorted;
+		struct span span;
 		size_t n = 0;
 		int r;
 
@@ -230,9 +239,13 @@ static int sort_window(struct line_merge *merge)
 			merge->ranges[n++] = range;
 			nbytes += (uint64_t)(range.end - range.begin);
 		}
+		span = stats_begin(STAGE_MERGE, sort->summary.n_windows);
 		r = line_block_sort(sort->block, merge->ranges, n, text_end, &n_sorted);
-		if (r < 0 || n_sorted == nbytes)
+		merge->window_nbytes = nbytes;
+		if (r < 0 || n_sorted == nbytes) {
+			stats_end(sort->stats, span, nbytes);
 			return r;
+		}
 		r = halve_window(merge);
 		if (r < 0)
 			return r;
@@ -264,8 +277,11 @@ static int keep_last(struct line_merge *merge)
 static int merge_window(struct line_merge *merge, struct line_run_writer *writer)
 {
 	struct line_sort *sort = merge->sort;
+	const struct span span = stats_begin(STAGE_CUT, sort->summary.n_windows);
+	uint64_t nbytes;
 	int r = find_window(merge);
 
+	stats_end(sort->stats, span, 0);
 	if (r == 0)
 		r = sort_window(merge);
 	if (r == 0)
@@ -276,7 +292,12 @@ static int merge_window(struct line_merge *merge, struct line_run_writer *writer
 	if (r == 0)
 		r = keep_last(merge);
 	if (r == 0)
-		r = writer ? line_run_write_block(sort, writer) : line_output_write_block(sort);
+		r = writer ? line_run_write_block(sort, writer, &nbytes) :
+			     line_output_write_block(sort, &nbytes);
+	if (r == 0)
+		stats_skip(sort->stats, writer ? STAGE_SPILL : STAGE_WRITE,
+			   merge->window_nbytes - nbytes);
+	sort->summary.n_windows++;
 	for (size_t i = 0; i < merge->n_runs; i++)
 		merge->runs[i].begin = merge->cuts[i];
 	return r;
@@ -328,7 +349,9 @@ static int merge_runs(struct line_sort *sort, struct line_run *runs, size_t n,
 	for (size_t i = 0; i < n; i++)
 		runs[i].region = runs[i].begin = runs[i].end = text + i * merge.share_nbytes;
 	while (r == 0 && sort->n_lines_left > 0) {
-		r = fill_runs(&merge);
+		r = cancellation_check(sort->params->cancellation);
+		if (r == 0)
+			r = fill_runs(&merge);
 		if (r < 0 || !has_lines(&merge))
 			break;
 		r = merge_window(&merge, writer);
@@ -373,16 +396,45 @@ static int merge_pass(struct line_sort *sort, size_t n)
 	return r;
 }
 
-int line_merge_all(struct line_sort *sort)
+/* Return the bytes of all runs. */
+static uint64_t runs_nbytes(const struct line_sort *sort)
 {
 	uint64_t nbytes = 0;
-	int r = 0;
 
-	while (sort->n_runs > max_runs(sort) && r == 0)
-		r = merge_pass(sort, max_runs(sort));
 	for (size_t i = 0; i < sort->n_runs; i++)
 		nbytes += sort->runs[i].nbytes;
+	return nbytes;
+}
+
+/* Return how many passes merge_pass() makes, each over all runs. */
+static unsigned count_passes(size_t n_runs, size_t n)
+{
+	unsigned n_passes = 0;
+
+	for (; n_runs > n; n_passes++)
+		n_runs = (n_runs + n - 1) / n;
+	return n_passes;
+}
+
+int line_merge_all(struct line_sort *sort)
+{
+	const unsigned n_passes = count_passes(sort->n_runs, max_runs(sort));
+	uint64_t nbytes = runs_nbytes(sort);
+	int r = 0;
+
+	stats_set_phase_total(sort->stats, PHASE_FINAL_MERGE, nbytes);
+	if (n_passes > 0)
+		stats_begin_phase(sort->stats, PHASE_MERGE_PASSES, n_passes * nbytes);
+	while (sort->n_runs > max_runs(sort) && r == 0)
+		r = merge_pass(sort, max_runs(sort));
+	stats_complete_phase(sort->stats);
+	nbytes = runs_nbytes(sort);
+	stats_begin_phase(sort->stats, PHASE_FINAL_MERGE, nbytes);
+	sort->summary.n_passes = n_passes + 1;
+	sort->summary.n_windows = 0;
 	if (r == 0)
 		r = line_output_set_size(sort, nbytes);
-	return r < 0 ? r : merge_runs(sort, sort->runs, sort->n_runs, NULL);
+	if (r == 0)
+		r = merge_runs(sort, sort->runs, sort->n_runs, NULL);
+	return r;
 }

@@ -11,8 +11,11 @@
 static int write_to_output(void *context, uint64_t offset, const void *bytes, size_t nbytes)
 {
 	struct line_sort *sort = context;
+	const struct span span = stats_begin(STAGE_WRITE, 0);
+	const int r = output_write_at(sort->output, sort->offset + offset, bytes, nbytes);
 
-	return output_write_at(sort->output, sort->offset + offset, bytes, nbytes);
+	stats_end(sort->stats, span, r == 0 ? nbytes : 0);
+	return r;
 }
 
 static int write_header(struct line_sort *sort)
@@ -49,17 +52,16 @@ int line_sort_write_block(struct line_sort *sort, const struct line_sink *sink,
 	return r < 0 ? r : line_block_write(sort->block, sort->buffer_nbytes, sink, ret_digest);
 }
 
-int line_output_write_block(struct line_sort *sort)
+int line_output_write_block(struct line_sort *sort, uint64_t *ret_nbytes)
 {
 	const struct line_sink sink = { .write = write_to_output, .context = sort };
 	struct digest digest;
-	uint64_t nbytes;
-	const int r = line_sort_write_block(sort, &sink, &nbytes, &digest);
+	const int r = line_sort_write_block(sort, &sink, ret_nbytes, &digest);
 
 	if (r < 0)
 		return r;
 	line_digest_add(&sort->written, digest);
-	sort->offset += nbytes;
+	sort->offset += *ret_nbytes;
 	sort->n_lines_left -= line_block_n_lines(sort->block);
 	return 0;
 }
@@ -90,9 +92,11 @@ int line_output_open(struct line_sort *sort)
 
 int line_output_close(struct line_sort *sort, int r)
 {
-	if (r == 0)
+	if (r == 0) {
+		sort->summary.written = output_get_io_stats(sort->output);
 		return output_commit(sort->output,
 				     output_is_input(sort) ? OUTPUT_SYNC_DATA : OUTPUT_UNSYNCED);
+	}
 	output_abort(sort->output);
 	return r;
 }

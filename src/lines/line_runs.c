@@ -9,8 +9,25 @@ static int write_to_run(void *context, uint64_t offset, const void *bytes, size_
 	/* A run of bytes has no keys in its index. */
 	static const encoded_key_t no_keys[LINE_MAX_BUFFER_NBYTES / LINE_MIN_BLOCK_NBYTES + 1];
 	const struct line_run_writer *writer = context;
+	const struct span span = stats_begin(STAGE_SPILL, 0);
+	const int r = run_file_write(writer->file, writer->nbytes + offset, bytes, nbytes, no_keys);
 
-	return run_file_write(writer->file, writer->nbytes + offset, bytes, nbytes, no_keys);
+	stats_end(writer->stats, span, r == 0 ? nbytes : 0);
+	return r;
+}
+
+/* Called by the progress display. */
+static uint64_t used_nbytes(void *spill)
+{
+	return spill_used_nbytes_nowait(spill);
+}
+
+static void get_volumes(void *spill, struct stats_volumes *ret_volumes)
+{
+	const struct spill_traffic traffic = spill_traffic(spill);
+
+	*ret_volumes = (struct stats_volumes){ .temporary_written_nbytes = traffic.written_nbytes,
+					       .temporary_read_nbytes = traffic.read_nbytes };
 }
 
 static int open_spill(struct line_sort *sort)
@@ -24,6 +41,10 @@ static int open_spill(struct line_sort *sort)
 		       params->temp_limit_nbytes, 0, &sort->spill);
 	if (r == 0)
 		r = compression_open(&params->compression, false, &sort->compression);
+	if (r == 0) {
+		stats_set_temp_space_source(sort->stats, used_nbytes, sort->spill);
+		stats_set_volume_source(sort->stats, get_volumes, sort->spill);
+	}
 	return r;
 }
 
@@ -31,7 +52,7 @@ int line_run_open(struct line_sort *sort, struct line_run_writer *ret_writer)
 {
 	int r = open_spill(sort);
 
-	*ret_writer = (struct line_run_writer){ 0 };
+	*ret_writer = (struct line_run_writer){ .stats = sort->stats };
 	if (r == 0)
 		r = run_file_open(sort->spill, sort->compression, 1, (uint32_t)sort->block_nbytes,
 				  &ret_writer->file);
@@ -48,13 +69,13 @@ int line_run_finish(const struct line_run_writer *writer, struct line_run *ret_r
 	return r;
 }
 
-int line_run_write_block(struct line_sort *sort, struct line_run_writer *writer)
+int line_run_write_block(struct line_sort *sort, struct line_run_writer *writer,
+			 uint64_t *ret_nbytes)
 {
 	const struct line_sink sink = { .write = write_to_run, .context = writer };
 	struct digest digest;
-	uint64_t nbytes;
-	const int r = line_sort_write_block(sort, &sink, &nbytes, &digest);
+	const int r = line_sort_write_block(sort, &sink, ret_nbytes, &digest);
 
-	writer->nbytes += nbytes;
+	writer->nbytes += *ret_nbytes;
 	return r;
 }

@@ -4,6 +4,7 @@
 #include "src/lines/line_sort.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,6 +50,7 @@ static int spill_block(struct line_sort *sort)
 {
 	struct line_run *grown = reallocarray(sort->runs, sort->n_runs + 1, sizeof *grown);
 	struct line_run_writer writer;
+	uint64_t nbytes;
 	int r;
 
 	if (!grown)
@@ -57,7 +59,7 @@ static int spill_block(struct line_sort *sort)
 	r = line_run_open(sort, &writer);
 	if (r < 0)
 		return r;
-	r = line_run_write_block(sort, &writer);
+	r = line_run_write_block(sort, &writer, &nbytes);
 	if (r == 0)
 		r = line_run_finish(&writer, &grown[sort->n_runs]);
 	if (r < 0) {
@@ -125,17 +127,25 @@ static int sort_chunks(struct line_sort *sort)
 	size_t n = 0;
 
 	while (!is_at_end || n > 0) {
+		struct span span;
 		uint64_t n_sorted;
-		int r = is_at_end ? 0 : line_sort_read_chunk(sort, &n, &end, &is_at_end);
+		int r = cancellation_check(sort->params->cancellation);
 
+		if (r == 0 && !is_at_end)
+			r = line_sort_read_chunk(sort, &n, &end, &is_at_end);
 		if (is_at_end)
 			end = text + n;
+		span = stats_begin(STAGE_SORT, sort->n_runs);
 		if (r == 0)
 			r = line_block_sort(sort->block, &(struct line_range){ text, end }, 1,
 					    text + n, &n_sorted);
+		stats_end(sort->stats, span, r == 0 ? n_sorted : 0);
 		if (r < 0 || (n == 0 && sort->n_runs > 0))
 			return r;
+		if (n_sorted > sort->summary.chunk_nbytes)
+			sort->summary.chunk_nbytes = n_sorted;
 		line_digest_add(&sort->read, line_block_digest(sort->block));
+		sort->text_nbytes += n_sorted;
 		if (line_block_longest(sort->block) > sort->longest_nbytes)
 			sort->longest_nbytes = line_block_longest(sort->block);
 		r = line_sort_reduce_block(sort, (struct line_view){ 0 });
@@ -169,22 +179,39 @@ static int check_digests(const struct line_sort *sort)
 	return fail(-EIO, "internal error: the output does not hold the lines of the input");
 }
 
-static int sort_to_output(struct line_sort *sort)
+/* Write the block that holds all lines. */
+static int write_single_block(struct line_sort *sort)
 {
 	uint64_t nbytes = 0;
-	int r = sort_chunks(sort);
+	int r = line_block_measure(sort->block, &nbytes);
 
-	if (r == 0 && sort->n_runs > 0) {
-		r = line_merge_all(sort);
-	} else if (r == 0) {
-		r = line_block_measure(sort->block, &nbytes);
-		if (r == 0)
-			r = line_output_set_size(sort, nbytes);
-		if (r == 0)
-			r = line_output_write_block(sort);
-	}
+	stats_begin_phase(sort->stats, PHASE_FINAL_MERGE, nbytes);
+	sort->summary.n_passes = sort->summary.n_windows = 1;
+	if (r == 0)
+		r = line_output_set_size(sort, nbytes);
+	return r < 0 ? r : line_output_write_block(sort, &nbytes);
+}
+
+static int sort_to_output(struct line_sort *sort)
+{
+	const uint64_t total_nbytes = line_input_total_nbytes(sort->input);
+	const uint64_t known_nbytes = total_nbytes == UINT64_MAX ? 0 : total_nbytes;
+	int r;
+
+	stats_begin_phase(sort->stats, PHASE_RUN_GENERATION, known_nbytes);
+	stats_set_phase_total(sort->stats, PHASE_FINAL_MERGE, known_nbytes);
+	r = sort_chunks(sort);
+	stats_complete_phase(sort->stats);
+	sort->summary.n_runs_spilled = sort->n_runs;
+	sort->summary.n_runs = sort->n_runs ? sort->n_runs : 1;
+	if (r == 0)
+		r = sort->n_runs > 0 ? line_merge_all(sort) : write_single_block(sort);
 	if (r == 0)
 		r = line_sort_check_scratch(sort);
+	if (r == 0)
+		r = line_input_check_state(sort->input);
+	if (r == 0)
+		stats_complete_phase(sort->stats);
 	return r < 0 ? r : check_digests(sort);
 }
 
@@ -228,7 +255,9 @@ static size_t enough_memory(const struct line_sort *sort)
 
 	if (total_nbytes >= sort->memory_nbytes / per_byte)
 		return sort->memory_nbytes;
-	return clamp((size_t)(total_nbytes * per_byte), MIN_MEMORY_NBYTES, sort->memory_nbytes);
+	/* Last lines may need a delimiter each. */
+	return clamp((size_t)((total_nbytes + sort->params->n_inputs) * per_byte),
+		     MIN_MEMORY_NBYTES, sort->memory_nbytes);
 }
 
 int line_sort_open(const struct syscalls *calls, const struct line_sort_params *params,
@@ -245,12 +274,14 @@ int line_sort_open(const struct syscalls *calls, const struct line_sort_params *
 
 	*sort = (struct line_sort){ .params = params,
 				    .calls = calls,
+				    .stats = params->stats,
 				    .keys = params->keys,
 				    .n_lines_left = params->limit };
 	plan_memory(sort);
 	if (thread_pool_open(sort->n_threads, &sort->threads) < 0)
 		return fail(-ENOMEM, "no memory for a sort of lines");
 	input.threads = sort->threads;
+	input.stats = sort->stats;
 	r = line_input_open(&input, &sort->input);
 	if (r < 0)
 		return r;
@@ -276,15 +307,56 @@ void line_sort_close(struct line_sort *sort)
 	line_key_buffer_free(&sort->scratch[1]);
 }
 
-int line_sort_run(const struct syscalls *calls, const struct line_sort_params *params)
+static void stop_waiting(void *context)
+{
+	struct line_sort *sort = context;
+
+	line_input_cancel(sort->input);
+	output_cancel(sort->output);
+}
+
+static void fill_summary(struct line_sort *sort)
+{
+	struct sort_summary *summary = &sort->summary;
+
+	summary->is_lines = true;
+	summary->text_nbytes = sort->text_nbytes;
+	snprintf(summary->type, sizeof summary->type, "lines");
+	snprintf(summary->backend, sizeof summary->backend, "CPU, %u thread%s", sort->n_threads,
+		 sort->n_threads == 1 ? "" : "s");
+	summary->n_records_in = sort->read.n_records;
+	summary->n_records_out = sort->written.n_records;
+	summary->buffer_nbytes = sort->params->memory_nbytes;
+	summary->n_partitions = 1;
+	if (sort->spill) {
+		summary->peak_temp_nbytes = spill_peak_nbytes(sort->spill);
+		summary->spilled = compression_totals(sort->compression);
+	}
+}
+
+int line_sort_run(const struct syscalls *calls, const struct line_sort_params *params,
+		  struct sort_summary *ret_summary)
 {
 	struct line_sort sort;
 	int r = line_sort_open(calls, params, &sort);
 
 	if (r == 0)
 		r = line_output_open(&sort);
-	if (r == 0)
-		r = line_output_close(&sort, sort_to_output(&sort));
+	if (r == 0) {
+		cancellation_set_wakeup(params->cancellation, stop_waiting, &sort);
+		r = sort_to_output(&sort);
+		if (r == -ECANCELED) /* an input does not report it */
+			r = cancellation_check(params->cancellation);
+		cancellation_clear_wakeup(params->cancellation);
+		r = line_output_close(&sort, r);
+	}
+	if (r == 0) {
+		fill_summary(&sort);
+		*ret_summary = sort.summary;
+		stats_finish(params->stats);
+	}
+	stats_set_temp_space_source(params->stats, NULL, NULL);
+	stats_set_volume_source(params->stats, NULL, NULL);
 	line_sort_close(&sort);
 	return r;
 }

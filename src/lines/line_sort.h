@@ -22,7 +22,10 @@
 
 #include "io/file/file.h"
 #include "io/spill/compression_policy.h"
+#include "src/base/cancellation.h"
+#include "src/base/stats.h"
 #include "src/lines/line_keys.h"
+#include "src/sort/sort_summary.h"
 
 struct line_sort_params {
 	const struct line_keys *keys;
@@ -37,12 +40,18 @@ struct line_sort_params {
 	uint32_t n_threads;                    /* at least 1 */
 	uint32_t max_runs;                     /* merged at once; 0: as many as memory permits */
 	uint64_t limit;                        /* write at most so many lines; UINT64_MAX: all */
-	uint64_t n_header_lines; /* of each input; those of the first are written first */
-	int zstd_level;          /* of the output; 0: it is not compressed */
+	uint64_t n_header_lines;           /* of each input; those of the first are written first */
+	int zstd_level;                    /* of the output; 0: it is not compressed */
+	struct stats *stats;               /* NULL: none */
+	struct cancellation *cancellation; /* NULL: never */
 };
 
-/* Sort the inputs into the output. Returns 0 or a negative errno after a message. */
-int line_sort_run(const struct syscalls *calls, const struct line_sort_params *params);
+/*
+ * Sort the inputs into the output. *ret_summary: numbers of a sort that has succeeded; its records
+ * are lines. Returns 0 or a negative errno after a message.
+ */
+int line_sort_run(const struct syscalls *calls, const struct line_sort_params *params,
+		  struct sort_summary *ret_summary);
 
 /* A line that is out of order. */
 struct line_disorder {
@@ -56,4 +65,4 @@ struct line_disorder {
  * line before. The caller frees ret_disorder->line. Returns 0 or a negative errno after a message.
  */
 int line_sort_check(const struct syscalls *calls, const struct line_sort_params *params,
-		    struct line_disorder *ret_disorder);
+		    struct sort_summary *ret_summary, struct line_disorder *ret_disorder);

@@ -15,6 +15,7 @@
 #include "src/lines/line_block.h"
 #include "src/lines/line_input.h"
 #include "src/lines/line_scan.h"
+#include "src/sort/sort_summary.h"
 
 struct line_sort_params;
 
@@ -36,6 +37,7 @@ struct line_run {
 /* Where the next lines of a run go. */
 struct line_run_writer {
 	struct run_file *file;
+	struct stats *stats;
 	uint64_t nbytes; /* written before this block */
 };
 
@@ -43,6 +45,7 @@ struct line_sort {
 	const struct line_sort_params *params;
 	const struct line_keys *keys; /* of params */
 	const struct syscalls *calls;
+	struct stats *stats; /* of params */
 	struct thread_pool *threads;
 	struct line_input *input;
 	struct line_block *block;
@@ -60,7 +63,9 @@ struct line_sort {
 	struct line_key_buffer scratch[2];
 	uint64_t n_lines_left; /* of the limit */
 	uint64_t offset;       /* in the output */
+	uint64_t text_nbytes;  /* of all lines that were read */
 	struct digest read, written, dropped;
+	struct sort_summary summary;
 };
 
 static inline void line_digest_add(struct digest *sum, struct digest digest)
@@ -109,8 +114,9 @@ int line_sort_check_scratch(const struct line_sort *sort);
 
 int line_run_open(struct line_sort *sort, struct line_run_writer *ret_writer);
 
-/* Write the sorted block to a run. */
-int line_run_write_block(struct line_sort *sort, struct line_run_writer *writer);
+/* Write the sorted block to a run. *ret_nbytes: of its lines. */
+int line_run_write_block(struct line_sort *sort, struct line_run_writer *writer,
+			 uint64_t *ret_nbytes);
 
 /* Finish a run, which the sort then owns. */
 int line_run_finish(const struct line_run_writer *writer, struct line_run *ret_run);
@@ -132,8 +138,8 @@ int line_output_set_size(struct line_sort *sort, uint64_t nbytes);
 int line_sort_write_block(struct line_sort *sort, const struct line_sink *sink,
 			  uint64_t *ret_nbytes, struct digest *ret_digest);
 
-/* Write the sorted block to the output. */
-int line_output_write_block(struct line_sort *sort);
+/* Write the sorted block to the output. *ret_nbytes: of its lines. */
+int line_output_write_block(struct line_sort *sort, uint64_t *ret_nbytes);
 
 /* Commit the output after success (r == 0), else abort it. Returns r or the error of that. */
 int line_output_close(struct line_sort *sort, int r);

@@ -482,8 +482,10 @@ static int parse_words(struct lines_command *command, int argc, char **argv)
 /* Returns the exit status. */
 static int check_order(const struct lines_command *command)
 {
+	struct sort_summary summary;
 	struct line_disorder disorder;
-	int r = line_sort_check(process_syscalls(process_get()), &command->params, &disorder);
+	int r = line_sort_check(process_syscalls(process_get()), &command->params, &summary,
+				&disorder);
 
 	if (r < 0)
 		return EXIT_TROUBLE;
@@ -528,6 +530,7 @@ static int complete_params(struct lines_command *command)
 static int run_command(struct lines_command *command, int argc, char **argv)
 {
 	struct line_sort_params *params = &command->params;
+	struct sort_summary summary;
 	int r = process_setup();
 
 	if (r < 0) {
@@ -554,7 +557,7 @@ static int run_command(struct lines_command *command, int argc, char **argv)
 		return EXIT_TROUBLE;
 	if (command->check)
 		return check_order(command);
-	r = line_sort_run(process_syscalls(process_get()), params);
+	r = line_sort_run(process_syscalls(process_get()), params, &summary);
 	return r < 0 ? EXIT_TROUBLE : EXIT_SORTED;
 }
 

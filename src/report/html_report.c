@@ -197,7 +197,13 @@ static bool is_check(const struct html_page *page)
 
 static uint64_t input_nbytes(const struct html_page *page)
 {
-	return page->summary->n_records_in * page->summary->record_nbytes;
+	return sort_summary_input_nbytes(page->summary);
+}
+
+/* What was sorted or checked. */
+static const char *unit(const struct html_page *page)
+{
+	return page->summary->is_lines ? "lines" : "records";
 }
 
 /* Write "134,217,728 records sorted in 2.27 s". */
@@ -212,14 +218,14 @@ static void put_headline(const struct html_page *page, const struct html_report 
 	format_time(s, time);
 	size_format(input_nbytes(page), size);
 	format_rate(input_nbytes(page), s, rate);
-	if (summary->record_nbytes == 0) { /* a resumed sort that was complete */
+	if (!sort_summary_is_known(summary)) { /* a resumed sort that was complete */
 		html_print(stream, "<h1>The sort was already complete</h1>\n");
 		return;
 	}
-	html_print(stream, "<h1>%s records %s in %s</h1>\n<p class=\"lead\">", count,
-		   is_check(page)         ? "checked" :
-		   summary->plan.n_chunks ? "sorted" :
-					    "merged",
+	html_print(stream, "<h1>%s %s %s in %s</h1>\n<p class=\"lead\">", count, unit(page),
+		   is_check(page)                              ? "checked" :
+		   summary->is_lines || summary->plan.n_chunks ? "sorted" :
+								 "merged",
 		   time);
 	if (is_check(page))
 		html_print(stream, "<strong>%s</strong>\n",
@@ -227,7 +233,7 @@ static void put_headline(const struct html_page *page, const struct html_report 
 	html_print(stream, "%s of %s, %s", size, summary->type, rate);
 	if (!is_check(page)) {
 		stats_report_format_device(report->stats_report, device);
-		html_print(stream, ", on %s. All records were verified.", device);
+		html_print(stream, ", on %s. All %s were verified.", device, unit(page));
 	}
 	html_print(stream, "</p>\n");
 }
@@ -314,8 +320,9 @@ static void put_sort_metrics(const struct html_page *page)
 	size_format(summary->written.cached_nbytes, cached);
 	size_format(summary->written.direct_nbytes, direct);
 	size_format(summary->written.mmap_nbytes, mapped);
-	html_print(page->stream, METRIC("%s cached, %s direct, %s mmap"), "Records written", value,
-		   cached, direct, mapped);
+	html_print(page->stream, METRIC("%s cached, %s direct, %s mmap"),
+		   summary->is_lines ? "Lines written" : "Records written", value, cached, direct,
+		   mapped);
 }
 
 static void put_metrics(const struct html_page *page)
@@ -326,8 +333,11 @@ static void put_metrics(const struct html_page *page)
 	html_print(page->stream, "<dl class=\"figures\">\n");
 	format_count(page->summary->n_records_in, value);
 	size_format(input_nbytes(page), size);
-	html_print(page->stream, METRIC("%s, each of %" PRIu64 " bytes"), "Records read", value,
-		   size, page->summary->record_nbytes);
+	if (page->summary->is_lines)
+		html_print(page->stream, METRIC("%s"), "Lines read", value, size);
+	else
+		html_print(page->stream, METRIC("%s, each of %" PRIu64 " bytes"), "Records read",
+			   value, size, page->summary->record_nbytes);
 	format_time(ns_to_seconds(page->totals.elapsed_ns), value);
 	format_rate(input_nbytes(page), ns_to_seconds(page->totals.elapsed_ns), rate);
 	html_print(page->stream, METRIC("%s of input"), "Time", value, rate);
@@ -371,7 +381,7 @@ static void put_plan(const struct html_page *page, const struct html_report *rep
 
 	html_open_section(page->stream, "plan", is_check(page) ? "Files" : "Files and plan");
 	put_files(page, report);
-	if (!is_check(page)) {
+	if (!is_check(page) && !page->summary->is_lines) {
 		html_open_table(page->stream, "Plan, as --explain has it", columns, 2);
 		plan_text_for_each(&page->summary->plan, put_row, page->stream);
 		html_close_table(page->stream);

@@ -149,7 +149,7 @@ static struct stats_report_data collect_report_data(const struct stats_report *r
 	const struct sort_summary *summary = &data.run.summary;
 
 	stats_report_totals(report, &data.run.totals);
-	data.input_nbytes = summary->n_records_in * summary->record_nbytes;
+	data.input_nbytes = sort_summary_input_nbytes(summary);
 	data.elapsed_s = ns_to_seconds(data.run.totals.elapsed_ns);
 	stats_report_format_device(report, data.device);
 	return data;
@@ -254,8 +254,8 @@ static void print_sort_summary(const struct stats_report_data *data, FILE *strea
 
 	size_format(data->input_nbytes, input);
 	format_rate(data->input_nbytes, data->elapsed_s, rate);
-	fprintf(stream, "%" PRIu64 " records of %s (%s) read", summary->n_records_in, summary->type,
-		input);
+	fprintf(stream, "%" PRIu64 " %s%s (%s) read", summary->n_records_in,
+		summary->is_lines ? "" : "records of ", summary->type, input);
 	if (is_sort)
 		fprintf(stream, ", %" PRIu64 " written", summary->n_records_out);
 	fprintf(stream, ", %s", rate);
@@ -297,7 +297,7 @@ static void print_summary(const struct stats_report_data *data, FILE *stream)
 {
 	char rss[32];
 
-	if (data->run.summary.record_nbytes)
+	if (sort_summary_is_known(&data->run.summary))
 		print_sort_summary(data, stream);
 	size_format(data->run.totals.usage.peak_rss_nbytes, rss);
 	fprintf(stream, "%.3f s, %.3f s user, %.3f s system, %s peak RSS\n", data->elapsed_s,
@@ -408,6 +408,7 @@ static void put_sort(json_t **object, const struct stats_report_data *data)
 
 	json_put(object, "type", json_string(summary->type));
 	put_fields(object, STAT_OF_RUN, STAT_INPUT, &data->run);
+	json_put(object, "input_bytes", json_number(data->input_nbytes));
 	if (!summary->backend[0])
 		return;
 	json_put(object, "backend", name_to_json(summary->backend));
@@ -486,7 +487,7 @@ int stats_report_write_json(const struct stats_report *report, FILE *stream)
 	phases = json_array();
 	json_put(&object, "version", json_string(GSORT_VERSION));
 	put_fields(&object, STAT_OF_RUN, STAT_PROCESS, &data.run);
-	if (data.run.summary.record_nbytes)
+	if (sort_summary_is_known(&data.run.summary))
 		put_sort(&object, &data);
 	if (data.run.summary.n_devices)
 		json_put(&object, "devices", devices_to_json(&data));

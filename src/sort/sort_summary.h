@@ -22,9 +22,11 @@ struct memory_estimate {
 	const char *temp_dir;    /* a temporary directory in memory (tmpfs); NULL: none */
 };
 
-/* Nothing is known if record_nbytes is 0. A check sets only the members before `backend`. */
+/* A check sets only the members before `backend`. */
 struct sort_summary {
-	uint64_t record_nbytes;
+	uint64_t record_nbytes;      /* 0: nothing is known, or lines were sorted */
+	bool is_lines;               /* records are lines of text */
+	uint64_t text_nbytes;        /* of all lines that were read */
 	char type[KEYS_TEXT_NBYTES]; /* of the keys: "u64le" */
 	uint64_t n_records_in;       /* of a check: up to the first disorder */
 	char backend[128];           /* "CPU, 2 threads" */
@@ -50,6 +52,18 @@ struct sort_summary {
 	/* Measured after the sort, in bytes per second; 0: unknown. */
 	double peak_rates[N_STAGES];
 };
+
+/* Return whether records or lines were read: not if a resumed sort was complete already. */
+static inline bool sort_summary_is_known(const struct sort_summary *summary)
+{
+	return summary->is_lines || summary->record_nbytes > 0;
+}
+
+static inline uint64_t sort_summary_input_nbytes(const struct sort_summary *summary)
+{
+	return summary->is_lines ? summary->text_nbytes :
+				   summary->n_records_in * summary->record_nbytes;
+}
 
 /* Callbacks of a sort; each may be NULL. */
 struct sort_observer {
