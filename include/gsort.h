@@ -292,14 +292,14 @@ struct gsort_option {
 };
 
 /*
- * Read option number i, from 0, in the order of --help. Returns 0, or -ENOENT behind the last one.
+ * Read option number i, from 0, in the order of --help. Returns 0, or -ENOENT after the last one.
  * size: sizeof *ret_option. Any thread may call this and the next two functions.
  */
 GSORT_API int gsort_get_option(unsigned i, struct gsort_option *ret_option, size_t size);
 
 /*
  * Return word number n, from 0, of the possible values of option number i, for shell completion;
- * NULL behind the last one. `text` is a buffer of GSORT_WORD_NBYTES that may hold the word.
+ * NULL after the last one. `text` is a buffer of GSORT_WORD_NBYTES that may hold the word.
  */
 enum { GSORT_WORD_NBYTES = 32 };
 GSORT_API const char *gsort_get_option_word(unsigned i, unsigned n, char *text);

@@ -3,7 +3,7 @@
  *
  * Zstandard: any sequence of frames. Skippable frames are skipped, but a stream of nothing else is
  * refused: plain numbers may begin like a skippable frame. gzip: any sequence of members; zeros
- * behind the last one are ignored, other bytes are not. Checksums are verified.
+ * after the last one are ignored, other bytes are not. Checksums are verified.
  */
 #pragma once
 

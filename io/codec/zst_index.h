@@ -70,7 +70,7 @@ size_t zst_index_find(const struct zst_index *index, uint64_t offset);
 int zst_index_format(const struct zst_index *index, unsigned char **ret_table, size_t *ret_nbytes);
 
 /*
- * Read the table of a file whose frames begin at `base` and which ends nbytes behind it. Returns 0
+ * Read the table of a file whose frames begin at `base` and which ends nbytes after it. Returns 0
  * and an index to free; -ENODATA if there is no table, or it contradicts the file; or the error of
  * a read. Nothing is reported.
  */

@@ -74,7 +74,7 @@ static int refuse(const struct parser *parser, const char *format, ...)
 	va_end(args);
 	return fail(-EINVAL,
 		    "%s: is a .npy file %s; use --skip-bytes=%" PRIu64
-		    " with -t, or -R and -k, to read plain records behind the header",
+		    " with -t, or -R and -k, to read plain records after the header",
 		    parser->name, reason, parser->npy->header_nbytes);
 }
 
@@ -204,7 +204,7 @@ static void normalize_type(const char *raw_type, char type[static TYPE_NBYTES])
 	snprintf(type + 1, TYPE_NBYTES - 1, "%s", spelling);
 }
 
-/* Parse the number behind the letter, at the end of the type. */
+/* Parse the number after the letter, at the end of the type. */
 static bool parse_number(const char *type, unsigned long *ret_number)
 {
 	char *end;
@@ -447,7 +447,7 @@ static int parse_string_size(struct parser *parser, struct item *item)
 	return parse_type(parser, item->type, &item->field);
 }
 
-/* A number behind a type without a size is its size; anything else is a shape. */
+/* A number after a type without a size is its size; anything else is a shape. */
 static int parse_size_or_shape(struct parser *parser, struct item *item)
 {
 	const char *size = item->type + 2;
@@ -555,7 +555,7 @@ static bool is_byte_order(char c)
 	return c && strchr("<>|=", c);
 }
 
-/* Parse "3" or "(2, 3)" in front of a type within a string. */
+/* Parse "3" or "(2, 3)" before a type within a string. */
 static int parse_repeat_count(struct parser *parser, const char **text, struct array_shape *array)
 {
 	const char *const saved_next = parser->text.next;

@@ -276,7 +276,7 @@ static int format_descr(struct header_builder *builder, char row_shape[static RO
 	return 0;
 }
 
-/* Format the dictionary, in two parts: up to the number of records, and behind it. */
+/* Format the dictionary, in two parts: up to the number of records, and after it. */
 static int format_dict(const struct npy *npy, const struct output_header_params *params,
 		       char **ret_prefix, char **ret_suffix)
 {

@@ -19,7 +19,7 @@
 struct output_header {
 	unsigned char *bytes;
 	size_t nbytes;
-	char *count_suffix;  /* text behind the number of records; NULL: no number */
+	char *count_suffix;  /* text after the number of records; NULL: no number */
 	size_t count_offset; /* offset of the number */
 };
 

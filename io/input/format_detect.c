@@ -63,9 +63,9 @@ static uint64_t load_le(const unsigned char *from, size_t nbytes)
 	return value;
 }
 
-/* --- detection of single formats, behind their magic numbers --- */
+/* --- detection of single formats, after their magic numbers --- */
 
-/* No program writes more skippable frames in front of content. */
+/* No program writes more skippable frames before content. */
 enum { MAX_SKIPPABLE_FRAMES = 1024 };
 
 /*
@@ -160,7 +160,7 @@ static int detect_parquet(const struct format_view *view, const struct format_ru
 	return memcmp(end + 4, "PAR1", 4) == 0 && load_le(end, 4) <= nbytes - 4 - END_NBYTES;
 }
 
-/* At the beginning, or behind a user block of 512, 1024, ... bytes. */
+/* At the beginning, or after a user block of 512, 1024, ... bytes. */
 static int detect_hdf5(const struct format_view *view, const struct format_rules *rules)
 {
 	static const char magic[8] = "\x89HDF\r\n\x1a\n";
@@ -284,7 +284,7 @@ static int refuse_npy(const struct format_view *view, const struct format_rules 
 			name);
 	return fail(-EINVAL,
 		    "%s: is a .npy file; omit --skip-bytes to read the header, or use -t for the "
-		    "data behind it",
+		    "data after it",
 		    name);
 }
 

@@ -7,7 +7,7 @@
  * refused, with a hint what to do, except for:
  *
  * - Zstandard and gzip, whose content is read
- * - .npy, whose records are behind a header
+ * - .npy, whose records are after a header
  * - part manifests, if the operation reads sorted inputs
  *
  * Numbers must not be taken for another format. A signature has at least three bytes, and

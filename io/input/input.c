@@ -217,7 +217,7 @@ int input_probe_pipe(struct input *input, bool may_open)
 	return 0;
 }
 
-/* Determine how many of the nbytes behind the header of the current source are records. */
+/* Determine how many of the nbytes after the header of the current source are records. */
 static int measure_current(const struct input *input, uint64_t nbytes, uint64_t *ret_records_nbytes)
 {
 	const struct input_source *entry = &input->sources[input->current];

@@ -242,7 +242,7 @@ bool input_has_file(const struct input *input, struct file_id identity);
 bool input_has_manifest_file(const struct input *input, struct file_id identity);
 
 /*
- * The bytes of a file in front of the initial position of standard input, which are not read; 0 if
+ * The bytes of a file before the initial position of standard input, which are not read; 0 if
  * the file is not standard input.
  */
 uint64_t input_start_offset(const struct input *input, struct file_id identity);

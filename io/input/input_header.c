@@ -1,7 +1,7 @@
 /*
  * input_header - headers and records of the sources of an input (see input.h)
  *
- * The first source that is probed determines the format of all: plain records, perhaps behind a
+ * The first source that is probed determines the format of all: plain records, perhaps after a
  * header of skip_nbytes, or .npy files with the same records.
  */
 #include <assert.h>
@@ -35,7 +35,7 @@ static int resolve_npy(struct input *input, const struct input_source *entry, st
 		return fail(-EINVAL,
 			    "%s: is a .npy file with records of %" PRIu64 " bytes, not %" PRIu64
 			    "; omit the record size, or use --skip-bytes=%" PRIu64
-			    " with -t, or -R and -k, to read plain records behind the header",
+			    " with -t, or -R and -k, to read plain records after the header",
 			    entry->source.name, nbytes, framing->record_nbytes, npy->header_nbytes);
 	input->npy = npy;
 	input->owns_npy = true;
@@ -189,7 +189,7 @@ int input_fail_short(const struct input *input, const struct input_source *entry
 static int check_partial(const struct framing *framing, const struct input_source *entry,
 			 uint64_t nbytes, uint64_t partial_nbytes)
 {
-	const char *const behind_header = entry->header_nbytes ? " behind the header" : "";
+	const char *const after_header = entry->header_nbytes ? " after the header" : "";
 
 	if (partial_nbytes == 0 || framing->partial != PARTIAL_ERROR)
 		return 0;
@@ -197,12 +197,12 @@ static int check_partial(const struct framing *framing, const struct input_sourc
 		return fail(-EINVAL,
 			    "%s: %" PRIu64 " bytes%s are not a multiple of the record size %" PRIu64
 			    ": %" PRIu64 " left over (default type u64; use -t or -R)",
-			    entry->source.name, nbytes, behind_header, framing->record_nbytes,
+			    entry->source.name, nbytes, after_header, framing->record_nbytes,
 			    partial_nbytes);
 	return fail(-EINVAL,
 		    "%s: %" PRIu64 " bytes%s are not a whole number of records of %" PRIu64
 		    " bytes: %" PRIu64 " left over",
-		    entry->source.name, nbytes, behind_header, framing->record_nbytes,
+		    entry->source.name, nbytes, after_header, framing->record_nbytes,
 		    partial_nbytes);
 }
 

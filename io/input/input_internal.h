@@ -74,7 +74,7 @@ typedef int input_read_header_fn(struct input *input, struct input_source *entry
 int input_parse_header(struct input *input, struct input_source *entry,
 		       input_read_header_fn *read_bytes);
 
-/* Check that the nbytes behind the header are as many records as it declares. */
+/* Check that the nbytes after the header are as many records as it declares. */
 int input_check_count(const struct input *input, const struct input_source *entry, uint64_t nbytes);
 
 /* Determine how many bytes are records in a source of nbytes, including its header. */

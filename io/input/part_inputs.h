@@ -71,7 +71,7 @@ int part_inputs_check_size(const struct part_inputs *part_inputs, size_t file,
 			   const struct source *source);
 
 /*
- * Determine how many of the nbytes behind the header are records, as listed in the manifest;
+ * Determine how many of the nbytes after the header are records, as listed in the manifest;
  * incomplete records may follow in the last part. *ret_is_counted is false if the file is in no
  * manifest. Returns 0 or a negative errno (reported).
  */

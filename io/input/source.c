@@ -105,7 +105,7 @@ static uint64_t source_end(const struct source *source)
 					source->base + source->nbytes + source->trailing_nbytes;
 }
 
-/* --- dropping pages behind small reads (these functions require the table's lock) --- */
+/* --- dropping pages after small reads (these functions require the table's lock) --- */
 
 /*
  * Pages that the kernel has read ahead look like pages that were cached before. So the cache is
@@ -306,7 +306,7 @@ static struct format_rules effective_rules(const struct source_table *table,
 
 /*
  * Detect the format of what is viewed. Returns 1 if it is compressed, and sets `compression`; 0 if
- * it is records, perhaps behind a header, or a manifest, or a file that becomes shorter, which the
+ * it is records, perhaps after a header, or a manifest, or a file that becomes shorter, which the
  * next read detects; or a negative errno.
  */
 static int detect_format(const struct source_table *table, struct source *source,

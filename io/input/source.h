@@ -58,7 +58,7 @@ struct source {
 	uint64_t start_offset;    /* the initial position of the endpoint's descriptor */
 	uint64_t base;            /* offset in the file of what the source contributes */
 	uint64_t nbytes;          /* size of what it contributes; 0 for a stream */
-	uint64_t trailing_nbytes; /* bytes behind that, which are not read */
+	uint64_t trailing_nbytes; /* bytes after that, which are not read */
 	uint64_t header_nbytes;   /* of a header that the format defines; 0: none */
 	enum decoder_format compression;
 	uint64_t compressed_end;       /* end of a compressed file; 0: it is none */
@@ -154,7 +154,7 @@ void source_set_max_window(struct source *source, uint64_t nbytes);
 /* The largest window that a stream may need; 0: it is not compressed. */
 uint64_t source_stream_window_nbytes(const struct source_table *table, const struct source *source);
 
-/* Drop skip_nbytes in front, and all but nbytes behind them, from what a source contributes. */
+/* Drop the first skip_nbytes, and all but nbytes after them, from what a source contributes. */
 void source_narrow(struct source *source, uint64_t skip_nbytes, uint64_t nbytes);
 
 /*

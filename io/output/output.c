@@ -295,7 +295,7 @@ int output_open_endpoint(const struct syscalls *calls, const char *name, struct 
 	if (r == 0 && output->is_sequential)
 		file_enlarge_pipe(&output->file);
 	if (r == 0) {
-		/* A failure or a signal removes what was written behind the end of the file. */
+		/* A failure or a signal removes what was written after the end of the file. */
 		if (!output->atomic_file && !output->is_sequential && output->ends_at_base)
 			output->truncation = undo_add_truncation(calls->undo, output->file.fd,
 								 output->base,

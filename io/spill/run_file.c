@@ -126,7 +126,7 @@ static bool is_encoded_group(const struct window_writer *window)
 	return window->group_nbytes && window->blocks[window->first].codec != CODEC_RAW;
 }
 
-/* Encode block i behind the group, if that is encoded. *ret_nbytes: as encode(). */
+/* Encode block i after the group, if that is encoded. *ret_nbytes: as encode(). */
 static int encode_block(struct window_writer *window, size_t i, const struct codec_items *items,
 			const unsigned char **ret_stored, size_t *ret_nbytes)
 {

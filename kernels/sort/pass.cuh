@@ -207,7 +207,7 @@ template <class E> __device__ __forceinline__ E *buffer_at(const pass<E> &pass, 
 	return buffer ? pass.buffers[1] : pass.buffers[0];
 }
 
-/* Return run i; empty behind the last. */
+/* Return run i; empty after the last. */
 template <class E> __device__ __forceinline__ kernel_slice view_run(const pass<E> &pass, uint64_t i)
 {
 	kernel_slice run = { nullptr, 0 };

@@ -486,7 +486,7 @@ static int verify_get_result(struct verify *verify, struct verify_result *ret_re
 	return 0;
 }
 
-/* A pipe cannot be read again: keep the last record of each block in front of the next one. */
+/* A pipe cannot be read again: keep the last record of each block before the next one. */
 static int check_stream(struct verify *verify, struct input *input, unsigned char *buffer,
 			struct verify_result *result)
 {

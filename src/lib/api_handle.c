@@ -134,7 +134,7 @@ int api_check_not_started(const struct gsort *sort, const char *name)
 
 /* --- Options --- */
 
-/* Return row i of the options of a single process, or of ranks; NULL behind the last. */
+/* Return row i of the options of a single process, or of ranks; NULL after the last. */
 static const struct option_spec *option_at(unsigned i, bool single_process)
 {
 	for (unsigned k = 0; k < options_table.n_specs; k++)

@@ -28,12 +28,12 @@
  * Partitions are even to within one block of each run, and runs have thousands of blocks.
  *
  * Ties. The order of all items is (key, rank, run, position in the run), and that of all blocks is
- * (first key, rank, run, block). So a splitter that is block b of run i cuts run i in front of the
- * block. Runs before run i are cut behind their items that equal the block's first key, and runs
- * after it in front of them. Equal items then leave the merge in the order of the runs, whatever
+ * (first key, rank, run, block). So a splitter that is block b of run i cuts run i before the
+ * block. Runs before run i are cut after their items that equal the block's first key, and runs
+ * after run i before those. Equal items then leave the merge in the order of the runs, whatever
  * partition they are in, and the bytes of the output do not depend on the number of partitions. It
  * also means that a single key can be divided. Two exceptions: with at_key_boundaries all runs are
- * cut in front of the key; so they are if keys are longer than the 16 bytes that are known of each
+ * cut before the key; so they are if keys are longer than the 16 bytes that are known of each
  * block, because it is not known which of two blocks with equal beginnings comes first.
  *
  * The search. Nobody has the sequence of all blocks, and it need not exist: it is the merge of the
@@ -673,7 +673,7 @@ static int select_item(struct item_search *search, uint64_t n_items)
 	return 0;
 }
 
-/* Set search->key to the lowest key behind the cuts. */
+/* Set search->key to the lowest key after the cuts. */
 static int find_min_key_after(struct item_search *search, const uint64_t *cuts, bool *ret_has_key)
 {
 	int r = 0;
@@ -696,7 +696,7 @@ static int find_min_key_after(struct item_search *search, const uint64_t *cuts, 
 	return r;
 }
 
-/* Move the cuts back to the beginning of the key behind them. */
+/* Move the cuts back to the beginning of the key after them. */
 static int move_cuts_before_key(struct item_search *search, uint64_t *cuts)
 {
 	bool has_key;

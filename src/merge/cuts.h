@@ -31,7 +31,7 @@ int cuts_make(struct comm *comm, const struct job *job, struct run *const *runs,
 
 /*
  * Cut runs that are not resident exactly: ret_cuts[i] of the first n_items items of the merged
- * order are of run i. With at_key_boundary the key that would be divided comes behind the cut as a
+ * order are of run i. With at_key_boundary the key that would be divided comes after the cut as a
  * whole. The result depends on nothing but the items and the order of the runs, not on blocks,
  * memory or threads; so processes that never communicated agree on it.
  *

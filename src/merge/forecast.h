@@ -9,7 +9,7 @@
 
 struct forecast;
 
-/* A point of the merged order: in front of items equal to `key` of runs from number `run` on. */
+/* A point of the merged order: before items equal to `key` of runs from number `run` on. */
 struct splitter {
 	const void *key; /* layout_key_nbytes(); valid until the next window */
 	uint32_t run;

@@ -330,7 +330,7 @@ static bool is_worth_splitting(const struct partition_set *set)
 	return plan_worth_splitting(n_items, n_largest, set->n);
 }
 
-/* Tell the sink where part files begin: at the sums of the cuts, but not behind the limit. */
+/* Tell the sink where part files begin: at the sums of the cuts, but not after the limit. */
 static int set_part_file_bounds(const struct partition_set *set)
 {
 	const uint64_t limit = set->job->limit;

@@ -19,7 +19,7 @@
  *	window 3                     fetch merge write       in the buffers of window 0
  *
  * The input buffer is needed twice: by the window's own merge, and by the fetch of the next window,
- * which copies from it what was left over behind the cut. So a window is acquired with two
+ * which copies from it what was left over after the cut. So a window is acquired with two
  * references, its writer's and the fetcher's, and is free when both are dropped. With three windows
  * or more that cannot deadlock: the fetcher holds one window and waits for another, and writers
  * wait for nothing but the windows that they hold.

@@ -603,7 +603,7 @@ static void apply_unique(struct window_input *windows)
 	}
 }
 
-/* Make the taken blocks available, behind the leftover of each run. */
+/* Make the taken blocks available, after the leftover of each run. */
 static int make_available(struct window_input *windows, const struct window *window)
 {
 	int r = place_slices(windows, window);

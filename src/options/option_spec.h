@@ -59,7 +59,7 @@ struct option_spec {
 	size_t offset, member_nbytes;
 	int value;
 	const struct option_choice *choices; /* ends with a NULL word */
-	/* Return word number i for shell completion, possibly in `text`; NULL behind the last. */
+	/* Return word number i for shell completion, possibly in `text`; NULL after the last. */
 	const char *(*get_word)(unsigned i, char text[static OPTION_WORD_NBYTES]);
 	uint64_t min, max; /* of a count, size in bytes or number; max 0: that of the type */
 };
@@ -94,7 +94,7 @@ static inline bool option_is_present(const struct option_arguments *arguments, u
 /* Return the row with this long name or letter, or NULL. */
 const struct option_spec *option_find(const struct option_table *table, const char *name);
 
-/* Return word number i of an option's argument, possibly in `text`; NULL behind the last. */
+/* Return word number i of an option's argument, possibly in `text`; NULL after the last. */
 const char *option_word(const struct option_spec *spec, unsigned i,
 			char text[static OPTION_WORD_NBYTES]);
 

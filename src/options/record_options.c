@@ -144,7 +144,7 @@ static int append_key_request(struct record_options *record, struct key_request 
 }
 
 /*
- * Return whether the key begins with OFFSET:TYPE. A number with only an order behind it ("2:n:r")
+ * Return whether the key begins with OFFSET:TYPE. A number with only an order after it ("2:n:r")
  * is the name of a column.
  */
 static bool has_key_offset(const char *argument)

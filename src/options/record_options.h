@@ -85,7 +85,7 @@ extern const struct option_choice framing_options_partials[], framing_options_fo
 	"order (:t, :total), or in numpy's with :n or :numpy: zeros equal, all NaN last.\n"        \
 	"Names of C and numpy (uint64_t, double, float32, <f4) are accepted as well.\n"
 
-/* Return the name of type number i, for completion; NULL behind the last one. */
+/* Return the name of type number i, for completion; NULL after the last one. */
 const char *record_options_type_name(unsigned i, char text[static OPTION_WORD_NBYTES]);
 
 int record_options_parse_type(const struct option_spec *spec, const char *argument, void *target);

@@ -15,7 +15,7 @@
  *	          the last: for each 8 keys, or fewer at the end, as many bytes as its width
  *	          at least 16 zeros, to a multiple of 32 bytes
  *
- * Difference i of a miniblock is key[i] - key[i - 1]; difference 0, and those behind the end of the
+ * Difference i of a miniblock is key[i] - key[i - 1]; difference 0, and those after the end of the
  * last miniblock, are 0. Their bits follow each other, lowest first, and fill bytes from the lowest
  * bit. So 8 differences take as many bytes as a difference has bits, and every eighth begins with a
  * byte. With the zeros at the end, a difference of up to 56 bits can be read with one load of 8

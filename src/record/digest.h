@@ -45,7 +45,7 @@ static inline GSORT_HD uint64_t digest_mix64(uint64_t x)
 
 #define DIGEST_SEED UINT64_C(0x9e3779b97f4a7c15)
 
-/* Return the word of bytes [offset, offset + 8), padded with zeros behind the record's end. */
+/* Return the word of bytes [offset, offset + 8), padded with zeros after the record's end. */
 static inline GSORT_HD uint64_t digest_word(const unsigned char *record, uint64_t record_nbytes,
 					    uint64_t offset)
 {

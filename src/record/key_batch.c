@@ -4,8 +4,8 @@
  * One loop does everything while the data is in the first-level cache: it loads a block of records
  * into an array of raw values, hashes the array, and maps it to elements. The array makes the loops
  * within a block independent of any overlap outside it, so that the compiler can vectorise them. In
- * place, blocks go forwards: an element never lies behind its record when they end together, nor a
- * record behind its element when they start together.
+ * place, blocks go forwards: an element never lies after its record when they end together, nor a
+ * record after its element when they start together.
  *
  * The digest is the expensive part, two 64-bit multiplications for each record, and AVX-512DQ
  * multiplies eight at a time. With AVX2, comparing neighbours takes a third of the time of the

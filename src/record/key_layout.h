@@ -19,7 +19,7 @@ struct key_encoding key_encoding_make(const struct key *keys, uint32_t n_keys,
 
 /*
  * Make the fields of the keys, each at its offset in the record, or with `packed` one after the
- * other, behind first_offset bytes. refined: floats in numeric order become KEY_FORM_REFINED.
+ * other, after first_offset bytes. refined: floats in numeric order become KEY_FORM_REFINED.
  * Returns 0 or -ENOMEM (reported).
  */
 int key_fields_make(const struct key *keys, uint32_t n_keys, bool packed, uint64_t first_offset,

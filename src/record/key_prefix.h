@@ -11,10 +11,10 @@
  *	fold it, if it is a negative float; flip the sign bit, or all of it
  *	shift it down to its place in the key
  *
- * Records shorter than 16 bytes are loaded as a whole, so that nothing behind them is read. Fields
+ * Records shorter than 16 bytes are loaded as a whole, so that nothing after them is read. Fields
  * that are not made of bits (enum key_form) are left to key_field_load().
  *
- * Behind the first bytes, long keys are mostly a single string of bytes, whose words are just 8
+ * After the first bytes, long keys are mostly a single string of bytes, whose words are just 8
  * bytes of the record (key_tail_word()).
  */
 #pragma once

@@ -160,7 +160,7 @@ static struct key make_key(enum key_kind kind, unsigned long nbytes, bool big_en
 			     .numeric = kinds[kind].numeric_by_default };
 }
 
-/* Parse digits that do not begin with 0, and move the position behind them. */
+/* Parse digits that do not begin with 0, and move the position after them. */
 static bool parse_width(const char **position, unsigned long *ret_number)
 {
 	char *end;
@@ -257,7 +257,7 @@ static bool parse_numpy(const char *text, struct key *ret_key)
 	return false;
 }
 
-/* Parse the order behind a type: nothing, ":n" or ":numpy", ":t" or ":total". */
+/* Parse the order after a type: nothing, ":n" or ":numpy", ":t" or ":total". */
 static bool parse_value_order(const char *suffix, struct key *key)
 {
 	const bool is_numpy = strcmp(suffix, ":n") == 0 || strcmp(suffix, ":numpy") == 0;
@@ -290,7 +290,7 @@ int key_parse_type(const char *text, struct key *ret_key)
 	return 0;
 }
 
-/* Write the name, with `order` behind it if the type has a byte order. */
+/* Write the name, with `order` after it if the type has a byte order. */
 static void format_type_name(const struct key *key, const char *order,
 			     char text[static KEY_TYPE_NBYTES])
 {

@@ -75,7 +75,7 @@ void keys_format(const struct key *keys, uint32_t n, uint64_t record_nbytes,
 /* Write a type that the user may have meant by `typo`. Returns false if none is close. */
 bool key_suggest_type(const char *typo, char text[static KEY_TYPE_NBYTES]);
 
-/* Get number i of all types, little-endian, in one width each. Returns false behind the last. */
+/* Get number i of all types, little-endian, in one width each. Returns false after the last. */
 bool key_type_by_index(unsigned i, struct key *ret_key);
 
 /* Return whether values with the top bit set come before those without. */

@@ -142,11 +142,11 @@ size_t layout_key_nbytes(const struct layout *layout);
  */
 encoded_key_t layout_record_key(const struct layout *layout, const void *record);
 encoded_key_t layout_get_key_prefix(const struct layout *layout, const void *key);
-/* Make a whole key of its first 16 bytes. The caller sets the bytes behind them. */
+/* Make a whole key of its first 16 bytes. The caller sets the bytes after them. */
 void layout_key_from_prefix(const struct layout *layout, encoded_key_t prefix, void *key);
 /*
  * Return the lowest prefix with the same key. (Indirect elements are unique; the lowest one with
- * the key is in front of all of them.)
+ * the key is before all of them.)
  */
 encoded_key_t layout_first_equal(const struct layout *layout, encoded_key_t prefix);
 /* Make the whole key of an item. */

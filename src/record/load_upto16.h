@@ -1,5 +1,5 @@
 /*
- * load_upto16.h - load and store up to 16 bytes without touching those behind them
+ * load_upto16.h - load and store up to 16 bytes without touching those after them
  *
  * A loop over single bytes costs several cycles for each, and a misprediction. Two loads that
  * overlap, each as wide as the bytes allow, cost as much as one:

@@ -4,7 +4,7 @@
  * The keys, most significant first, are concatenated without gaps: integers with their most
  * significant byte first and the sign bit flipped, floats in IEEE 754's total order
  * (key_encoding.h), descending keys complemented. The normalised key is never stored. It is looked
- * at in words of 8 bytes, as big-endian integers that are padded with zeros behind the end:
+ * at in words of 8 bytes, as big-endian integers that are padded with zeros after the end:
  *
  *	keys         8:i16  0:b3:r
  *	fields       { offset 8, start 0, 2 bytes, reversed, sign }
@@ -16,7 +16,7 @@
  * broken by the next word.
  *
  * In the numeric order (key_type.h) values that are equal have equal bytes here, although their own
- * bytes differ: -0.0 those of +0.0, and every NaN 0xff. A complex number has a byte in front that
+ * bytes differ: -0.0 those of +0.0, and every NaN 0xff. A complex number begins with a byte that
  * says which of its parts are NaN, because numpy's order is: no part, the imaginary part, the real
  * part, both.
  *

@@ -449,7 +449,7 @@ static int spooler_open(struct spooler *spooler)
 			     (uint32_t)layout->item_nbytes, spooler->block_n_items, &spooler->file);
 }
 
-/* Store all of a pipe as a run. *position: of its first record; set to the one behind its last. */
+/* Store all of a pipe as a run. *position: of its first record; set to the one after its last. */
 static int spool_pipe(const struct job *job, struct input *input, uint64_t *position,
 		      struct digest *ret_read, struct run **ret_run)
 {

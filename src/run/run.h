@@ -21,7 +21,7 @@ struct run_file;
 struct run_bound {
 	const struct layout *layout;
 	const void *key;   /* layout_key_nbytes() */
-	bool after_equals; /* behind the items that equal the key; else in front of them */
+	bool after_equals; /* after the items that equal the key; else before them */
 };
 
 /*

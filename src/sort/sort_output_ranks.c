@@ -23,7 +23,7 @@
  * compressed file has stripes, too. A rank compresses one file after another. A file is finished
  * when the next one is begun, except the last one: its last frame may contain records of later
  * ranks. These are exchanged when all ranks have merged. Then every rank learns the frames of each
- * file. The frames of an empty file, and of a header in front of records, are made by rank 0.
+ * file. The frames of an empty file, and of a header before records, are made by rank 0.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -295,7 +295,7 @@ static uint64_t stream_of(const struct gen *gen, uint64_t stream, uint64_t i)
 	return digest_mix64(digest_mix64(gen->stream + stream) ^ i);
 }
 
-/* Make the normalised key behind the prefix. */
+/* Make the normalised key after the prefix. */
 static void put_key(const struct gen *gen, uint128_t fraction, unsigned char *key)
 {
 	const uint64_t hi = (uint64_t)(fraction >> 64), lo = (uint64_t)fraction;
@@ -462,7 +462,7 @@ struct gen_job {
 	_Atomic int error;
 };
 
-/* Return 1, 0 behind the last block, or a negative errno (reported). */
+/* Return 1, 0 after the last block, or a negative errno (reported). */
 static int write_next_block(struct gen_job *job, void *buffer)
 {
 	const uint64_t record_nbytes = job->set->record_nbytes;

@@ -68,7 +68,7 @@ struct gen {
 /* Parse the name of a distribution. Returns 0 or -EINVAL (silent). */
 int gen_parse_dist(const char *name, enum gen_dist *ret_dist);
 
-/* Return name i of the distributions, for completion; NULL behind the last. `text` is unused. */
+/* Return name i of the distributions, for completion; NULL after the last. `text` is unused. */
 const char *gen_dist_name(unsigned i, char *text);
 
 /* Write the names of all distributions, and return `text`. */
@@ -80,7 +80,7 @@ void gen_init(const struct layout *layout, enum gen_dist dist, uint64_t n_record
 	      struct gen *ret_gen);
 
 /*
- * Make the first prefix_nbytes of the key equal in all records; the bytes behind them follow the
+ * Make the first prefix_nbytes of the key equal in all records; the bytes after them follow the
  * distribution. Call it after gen_init(), with a layout that has record_keys.
  */
 void gen_set_prefix(struct gen *gen, uint32_t prefix_nbytes);

@@ -580,7 +580,7 @@ class Worker:
         self.objects = self.build.objects_of()
 
     def try_all(self, mutants, note, is_late):
-        """All of one file, one after the other; the file is as it was behind them."""
+        """All of one file, one after the other; the file is as it was after them."""
         path = os.path.join(self.build.tree, mutants[0].path)
         with open(path) as f:
             source = f.read()
@@ -780,7 +780,7 @@ def main():
     if arguments.again:
         try_them([m for m in order if m.verdict == 'survived' and m.key() not in reviewed])
     else:
-        # In rounds, as how many of a round count is known only behind it.
+        # In rounds, as how many of a round count is known only after it.
         while not is_late():
             enough = sum(map(counts, order)) >= arguments.count
             untried = [m for m in order if not m.verdict]

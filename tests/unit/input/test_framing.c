@@ -127,7 +127,7 @@ static void files_that_are_framed_otherwise_are_refused(void **state)
 	assert_non_null(strstr(captured_messages_error(), "9 bytes"));
 	refuse_framed(write_input_part("empty", 0, 0), longer);
 	refuse_framed(write_input_part("odd", 0, 102), whole);
-	assert_non_null(strstr(captured_messages_error(), "92 bytes behind the header"));
+	assert_non_null(strstr(captured_messages_error(), "92 bytes after the header"));
 	input = open_framed(paths, 1, whole);
 	assert_int_equal(input_total_nbytes(input), 0);
 	assert_header(input, input_bytes, 10);
