@@ -97,7 +97,7 @@ one renameat,renameat2:error=EBUSY -S64M --checkpoint=ck input -o output
 [ ! -e ck ] || broken 'the checkpoint is left'
 [ -z "$(ls -d .gsort-* 2> /dev/null)" ] || broken "left behind: $(ls -d .gsort-*)"
 
-echo "$n_refused refused, $n_survived got over"
+echo "$n_refused refused, $n_survived tolerated"
 [ "$n_refused" -gt 0 ] || broken 'nothing was refused'
 
 finish

@@ -1,5 +1,5 @@
 /*
- * expected_outputs - the inputs, and what is right to make of them (see expected_outputs.h)
+ * expected_outputs.c - the inputs of the sorts, and their expected outputs (see expected_outputs.h)
  */
 #include "tests/fault/expected_outputs.h"
 #include "tests/fault/part_files_check.h"
@@ -15,12 +15,12 @@ const char input_file_names[] =
 	" input input.zst input.gz sorted few names part0 part1 part2 part3 part4 part5 "
 	"sorted-parts ";
 
-/* What makes an answer of the input. */
+/* How an expected output is made from the input. */
 static const struct expected_output_params {
 	size_t record_nbytes, key_offset, key_nbytes; /* a key of one number, or of bytes */
 	bool is_number, unique, uses_few_input;
 	size_t limit;       /* in records */
-	size_t skip_nbytes; /* a header; what is left behind the records is a tail */
+	size_t skip_nbytes; /* the header; an incomplete last record is the trailer */
 } expected_params[N_EXPECTED_OUTPUTS] = {
 	[EXPECTED_SORTED] = { 8, 0, 8, .is_number = true, .limit = SIZE_MAX },
 	[EXPECTED_UNIQUE] = { 8, 0, 8, .is_number = true, .unique = true, .limit = SIZE_MAX },
@@ -52,7 +52,7 @@ static int compare_keys(const struct expected_output_params *params, const void 
 	return (m > n) - (m < n);
 }
 
-/* Of pointers into the input; stable. */
+/* Compare two records by pointers into the input. The order is stable. */
 static int compare_records(const void *a, const void *b, void *context)
 {
 	const char *x = *(const char *const *)a, *y = *(const char *const *)b;
@@ -113,7 +113,7 @@ static void write_sorted_inputs(struct byte_buffer few)
 	}
 }
 
-/* The numbers as an array of numpy. */
+/* Make a .npy file of the numbers. */
 static struct byte_buffer make_npy(struct byte_buffer numbers)
 {
 	enum { HEADER_NBYTES = 128, PREFIX_NBYTES = 10 };
@@ -146,7 +146,7 @@ void expected_outputs_create(struct expected_output_set *ret_expected)
 	require(keys != NULL, "memory");
 	for (size_t i = 0; i < n; i++) {
 		x = x * UINT64_C(6364136223846793005) + 1442695040888963407;
-		keys[i] = x >> 46; /* of 18 bits: of 200,000 a third have equals */
+		keys[i] = x >> 46; /* 18 bits: a third of 200,000 keys are duplicates */
 	}
 	ret_expected->input = input;
 	write_file("input", input.data, input.nbytes);

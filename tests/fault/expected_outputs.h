@@ -1,14 +1,14 @@
 /*
- * expected_outputs - the inputs, and what is right to make of them
+ * expected_outputs.h - the inputs of the sorts, and their expected outputs
  */
 #pragma once
 
 #include "tests/fault/test_files.h"
 
-/* The right result. */
+/* The expected content of an output. */
 enum expected_output {
 	EXPECTED_SORTED, /* the keys */
-	EXPECTED_UNIQUE, /* without those that are equal to the one before */
+	EXPECTED_UNIQUE, /* the keys without duplicates */
 	EXPECTED_RECORDS,
 	EXPECTED_FIRST_RECORDS,
 	EXPECTED_LONG_KEYS,
@@ -20,29 +20,29 @@ enum expected_output {
 	EXPECTED_FEW_PAIRS,
 	EXPECTED_FEW_LONG_KEYS,
 	EXPECTED_FRAMED, /* the keys between a header and an incomplete record */
-	EXPECTED_NPY,    /* of numpy: the keys without those that are equal to the one before */
+	EXPECTED_NPY,    /* a .npy file of the keys without duplicates */
 	N_EXPECTED_OUTPUTS,
 };
 
-/* Of these. */
+/* All inputs and expected outputs. */
 struct expected_output_set {
 	struct byte_buffer input;
-	struct byte_buffer npy; /* of numpy, of the keys in order */
+	struct byte_buffer npy; /* a .npy file of the sorted keys */
 	struct byte_buffer outputs[N_EXPECTED_OUTPUTS];
 };
 
 /*
  * Write the inputs into the working directory: input, input.zst, input.gz, sorted, few, part0 to
- * part5 (sorted each), and names, which has "input" for --files0-from.
+ * part5 (each sorted), and names, a list for --files0-from that contains "input".
  */
 void expected_outputs_create(struct expected_output_set *ret_expected);
 void expected_outputs_free(struct expected_output_set *expected);
 
 /*
- * How many numbers of 8 bytes the input has, and how many of them are also in "few" and the parts:
- * as the modes (sort_scenarios.h) want them.
+ * The number of 8-byte keys in the input, and of those that are also in "few" and in the parts.
+ * Defined beside the scenarios (sort_scenarios.h).
  */
 extern const size_t input_n_keys, few_input_n_keys;
 
-/* All these names, surrounded by blanks. */
+/* The names of all inputs, surrounded by blanks. */
 extern const char input_file_names[];

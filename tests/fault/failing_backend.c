@@ -1,10 +1,10 @@
 /*
- * failing_backend - the CPU back end, whose every call passes a fault point (see fault_points.h)
+ * failing_backend.c - the CPU back end with a fault point in each call (see fault_points.h)
  *
- * A call that fails does so as a GPU's would: an allocation for want of memory says nothing and
- * returns -ENOMEM; everything else is a GPU error, which is -EIO after a message. Waiting for a
- * mark fails after the wait, since what was queued is still under way. A fault "from then on" is
- * the error that sticks to a CUDA context, or a device that is gone: all of them, or that one.
+ * Calls fail like those of a GPU. An allocation without memory returns -ENOMEM and reports nothing.
+ * Every other error is reported and is -EIO. Waiting for an event fails after the wait, because
+ * queued operations are still running. A fault with FAULT_FOREVER is an error that sticks to a CUDA
+ * context, or the loss of one device or of all.
  */
 #include "src/device/device.h"
 
@@ -15,7 +15,7 @@
 #include "tests/fault/fault_points.h"
 #include "tests/support/separate_memory_backend.h"
 
-/* Device memory that a device of the shape "apart" says it has without --device-memory. */
+/* The memory that a separate device reports without --device-memory. */
 enum { DEFAULT_DEVICE_MEMORY_NBYTES = 64 << 20 };
 
 static enum test_device_kind device_kind;
@@ -32,7 +32,7 @@ unsigned fault_points_n_devices(const char **ret_reason)
 void fault_points_set_device(enum test_device_kind kind)
 {
 	device_kind = kind;
-	/* There is one host. */
+	/* Devices on the host's memory are one device. */
 	separate_memory_set_devices(kind == TEST_DEVICE_UNIFIED ? 1 : N_DEVICES,
 				    kind == TEST_DEVICE_PEER_ACCESS);
 }
@@ -42,7 +42,7 @@ static int device_error(unsigned number)
 	return fail(-EIO, "GPU %u: injected fault: %m", number);
 }
 
-/* thing: the device, or what belongs to it. */
+/* Inject a fault. object: the device, or one of its queues or events. */
 static int inject_fault(enum fault_point point, const void *object)
 {
 	const unsigned number = separate_memory_device_number(object);
@@ -92,7 +92,7 @@ static void failing_get_info(const struct device *device, struct device_info *re
 	separate_memory_backend.get_info(device, ret_info);
 	if (device_kind != TEST_DEVICE_SEPARATE && device_kind != TEST_DEVICE_PEER_ACCESS)
 		return;
-	strcpy(ret_info->name, "a device apart");
+	strcpy(ret_info->name, "a separate device");
 	ret_info->unified = false;
 	ret_info->memory_nbytes = device_memory_nbytes;
 }
@@ -157,7 +157,7 @@ static int failing_event_wait(struct device_event *event)
 	return r;
 }
 
-/* A call that only queues: it fails, or is the CPU's. */
+/* Define a call that only queues: it fails, or calls the CPU back end. */
 #define DEFINE_ENQUEUE(point, name, parameters, arguments)                                         \
 	static int failing_##name parameters                                                       \
 	{                                                                                          \
@@ -165,7 +165,7 @@ static int failing_event_wait(struct device_event *event)
 		return separate_memory_backend.name arguments;                                     \
 	}
 
-/* The same, by the kind of layout. */
+/* Define a queueing call that depends on the kind of layout. */
 #define DEFINE_LAYOUT_OP(point, name)                                                              \
 	static int failing_##name(struct device_queue *queue, const struct name##_op *op)          \
 	{                                                                                          \
@@ -194,7 +194,7 @@ DEFINE_ENQUEUE(POINT_DEVICE_COPY, unpack,
 	(struct device_queue * queue, const struct unpack_op *op), (queue, op))
 /* clang-format on */
 
-/* Sizes of scratch cannot fail, and what goes back early neither. */
+/* Calls that cannot fail: sizes of scratch memory, and discarding memory. */
 static size_t sort_scratch_nbytes(const struct layout *layout, uint64_t n)
 {
 	return separate_memory_backend.ops_by_layout[layout->kind]->sort_scratch_nbytes(layout, n);
@@ -258,7 +258,7 @@ int __wrap_backend_choose(enum backend_choice choice, uint64_t input_nbytes, uns
 			  const struct backend **ret_backend)
 {
 	(void)input_nbytes, (void)n_threads;
-	/* The fallback of a GPU without memory is the CPU itself. */
+	/* gsort falls back to the CPU if a GPU has too little memory. */
 	*ret_backend = choice == BACKEND_CPU || device_kind == TEST_DEVICE_CPU ? &backend_cpu :
 										 &failing_backend;
 	return 0;

@@ -1,12 +1,12 @@
 /*
- * fault_kinds - of the system's calls, and of a back end's (see fault_kinds.h)
+ * fault_kinds.c - faults of system calls and of back ends (see fault_kinds.h)
  */
 #include "tests/fault/fault_kinds.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* A call that signals interrupt is interrupted so often in a row. */
+/* The number of times in a row that a signal interrupts a call. */
 enum { N_INTERRUPTS = 9 };
 
 #define INTERRUPTED(point) FAULT_KIND(point, EFFECT_FAIL, EINTR, N_INTERRUPTS, EXPECT_SUCCESS)
@@ -19,7 +19,7 @@ enum { N_INTERRUPTS = 9 };
 		FAULT_KIND(point, EFFECT_EOF, 0, 1, EXPECT_EITHER),                                \
 		FAULT_KIND(point, EFFECT_EOF, 0, FAULT_FOREVER, EXPECT_EITHER)
 
-/* A byte of what is stored for a while. */
+/* A changed byte of a temporary file. */
 #define CORRUPTED(p, e, expected_, position_)                                                      \
 	{                                                                                          \
 		.point = p, .effect = e, .n_times = 1, .expected_outcome = expected_,              \
@@ -49,13 +49,13 @@ const struct fault_kind fault_kinds[] = {
 	FAULT_KIND(POINT_WRITE_TEMP, EFFECT_FAIL, EIO, 1, EXPECT_EITHER),
 	CORRUPTED_ANYWHERE(POINT_READ_TEMP, EFFECT_CORRUPT, EXPECT_FAILURE),
 	CORRUPTED_ANYWHERE(POINT_READ_TEMP, EFFECT_TRUNCATE, EXPECT_FAILURE),
-	/* The first record of a piece has been checked with the piece before. */
+	/* The first record of a block is also checked with the block before it. */
 	CORRUPTED(POINT_READ_BACK, EFFECT_CORRUPT, EXPECT_FAILURE, BYTE_LAST),
 	CORRUPTED_ANYWHERE(POINT_READ_BACK, EFFECT_TRUNCATE, EXPECT_FAILURE),
-	/* A manifest's end may be that of a process that was killed. */
+	/* A damaged end of a manifest looks like that of a killed process. */
 	CORRUPTED_ANYWHERE(POINT_READ_MANIFEST, EFFECT_CORRUPT, EXPECT_EITHER),
 	CORRUPTED_ANYWHERE(POINT_READ_MANIFEST, EFFECT_TRUNCATE, EXPECT_EITHER),
-	/* Nobody reads it when the sort comes to its end. */
+	/* A sort that succeeds does not read its manifest. */
 	FAULT_KIND(POINT_WRITE_MANIFEST, EFFECT_LOSE_WRITE, 0, 1, EXPECT_SUCCESS),
 	FAULT_KIND(POINT_WRITE_MANIFEST, EFFECT_ALTER_WRITE, 0, 1, EXPECT_SUCCESS),
 	FAULT_KIND(POINT_WRITE_TEMP, EFFECT_LOSE_WRITE, 0, 1, EXPECT_FAILURE),
@@ -73,11 +73,11 @@ const struct fault_kind fault_kinds[] = {
 	ONCE_AND_FOREVER(POINT_LINK, EIO),
 	ONCE_AND_FOREVER(POINT_RENAME, EACCES),
 	ONCE_AND_FOREVER(POINT_PERMISSIONS, EIO),
-	/* The output is complete then. */
+	/* Files are removed after the output is complete. */
 	FAULT_KIND(POINT_UNLINK, EFFECT_FAIL, EROFS, 1, EXPECT_SUCCESS),
 	FAULT_KIND(POINT_UNLINK, EFFECT_FAIL, EROFS, FAULT_FOREVER, EXPECT_SUCCESS),
 	ONCE_AND_FOREVER(POINT_MKDIR, EACCES),
-	/* What is not locked may be somebody else's. */
+	/* A file that cannot be locked may belong to another process. */
 	FAULT_KIND(POINT_LOCK, EFFECT_FAIL, ENOLCK, 1, EXPECT_FAILURE),
 	ONCE_AND_FOREVER(POINT_STREAM, ENOSPC),
 	ONCE_AND_FOREVER(POINT_EVENTFD, EMFILE),
@@ -109,12 +109,9 @@ bool fault_kind_is_device_loss(const struct fault_kind *kind)
 const char *fault_kind_name(const struct fault_kind *kind)
 {
 	static const char *const names[] = {
-		[EFFECT_SHORT] = "half of it",
-		[EFFECT_EOF] = "nothing moved",
-		[EFFECT_LOSE_WRITE] = "lost in silence",
-		[EFFECT_ALTER_WRITE] = "altered in silence",
-		[EFFECT_CORRUPT] = "damaged",
-		[EFFECT_TRUNCATE] = "cut",
+		[EFFECT_SHORT] = "half transferred",   [EFFECT_EOF] = "nothing transferred",
+		[EFFECT_LOSE_WRITE] = "silently lost", [EFFECT_ALTER_WRITE] = "silently altered",
+		[EFFECT_CORRUPT] = "corrupted",        [EFFECT_TRUNCATE] = "truncated",
 	};
 
 	return kind->effect == EFFECT_FAIL ? strerror(kind->error) : names[kind->effect];
@@ -123,7 +120,7 @@ const char *fault_kind_name(const struct fault_kind *kind)
 const char *fault_kind_expected_message(const struct fault_kind *kind)
 {
 	if (kind->point == POINT_READ_TEMP && kind->effect >= EFFECT_CORRUPT)
-		return ": block "; /* of how many, and where */
+		return ": block "; /* the message has its number and offset */
 	if (kind->effect != EFFECT_FAIL)
 		return NULL;
 	if (kind->point == POINT_DEVICE_OPEN)

@@ -1,8 +1,8 @@
 /*
- * fault_kinds - what can go wrong at the fault points, and what must come of it
+ * fault_kinds.h - the faults of each fault point, and their expected outcomes
  *
- * One of two tables, each for a program of its own: fault_kinds.c (the system, and back ends as a
- * whole) and fault_kinds_cuda.c (the calls of CUDA's runtime).
+ * Two programs have a table each: fault_kinds.c (system calls, and back ends as a whole) and
+ * fault_kinds_cuda.c (calls of CUDA's runtime).
  */
 #pragma once
 
@@ -14,32 +14,32 @@
 struct fault_kind {
 	enum fault_point point;
 	enum fault_effect effect;
-	int error; /* errno's, or CUDA's */
+	int error; /* an errno, or a CUDA error */
 	unsigned n_times;
 	enum expected_outcome expected_outcome;
 	enum byte_position {
 		BYTE_FIRST,
 		BYTE_LAST,
 		BYTE_RANDOM
-	} byte_position; /* of the byte in question */
+	} byte_position; /* of the byte that is changed, or at which the file is cut */
 };
 
 extern const struct fault_kind fault_kinds[];
 extern const size_t n_fault_kinds;
 
-/* Can it be made to happen here? */
+/* Return whether this program can inject the fault. */
 bool fault_kind_is_possible(const struct fault_kind *kind);
 
-/* Is it what a device does that is lost for good? */
+/* Return whether the fault is the permanent loss of a device. */
 bool fault_kind_is_device_loss(const struct fault_kind *kind);
 
-/* What the message of a refusal must contain; NULL: anything. */
+/* Return a text that the error message must contain; NULL: none. */
 const char *fault_kind_expected_message(const struct fault_kind *kind);
 
-/* What happens, for complaints. */
+/* Return the name of the fault, for reports. */
 const char *fault_kind_name(const struct fault_kind *kind);
 
-/* For the tables. */
+/* Rows of the tables. */
 #define FAULT_KIND(p, e, errno_, n, d)                                                             \
 	{                                                                                          \
 		.point = p, .effect = e, .error = errno_, .n_times = n, .expected_outcome = d      \

@@ -1,8 +1,8 @@
 /*
- * fault_kinds_cuda - of the calls of CUDA's runtime (see fault_kinds.h)
+ * fault_kinds_cuda.c - faults of the calls of CUDA's runtime (see fault_kinds.h)
  *
- * What sticks to a context sticks to all calls after it (fault_points.h). Errors that always do
- * are tried once as well: such a call must not be passed over because the next one goes well.
+ * A sticky error of a context also fails all later calls (fault_points.h). Errors that are always
+ * sticky in CUDA are injected once, too: a call must be checked even if the next one succeeds.
  */
 #include <errno.h>
 
@@ -18,7 +18,7 @@ const struct fault_kind fault_kinds[] = {
 	ONCE_AND_FOREVER(POINT_DEVICE_KERNEL_IMAGE, cudaErrorUnsupportedPtxVersion),
 	ONCE_AND_FOREVER(POINT_DEVICE_SELECT, cudaErrorDevicesUnavailable),
 	ONCE_AND_FOREVER(POINT_DEVICE_ALLOCATION, cudaErrorMemoryAllocation),
-	/* What cannot be reached goes by way of the host. */
+	/* Without peer access, copies go through host memory. */
 	FAULT_KIND(POINT_DEVICE_PEER, EFFECT_FAIL, cudaErrorPeerAccessUnsupported, 1,
 		   EXPECT_SUCCESS),
 	FAULT_KIND(POINT_DEVICE_PEER, EFFECT_FAIL, cudaErrorPeerAccessUnsupported, FAULT_FOREVER,
@@ -33,12 +33,12 @@ const struct fault_kind fault_kinds[] = {
 	ONCE_AND_FOREVER(POINT_DEVICE_WAIT, cudaErrorIllegalAddress),
 	FAULT_KIND(POINT_DEVICE_WAIT, EFFECT_FAIL, cudaErrorECCUncorrectable, FAULT_FOREVER,
 		   EXPECT_EITHER),
-	/* Only the statistics ask. */
+	/* Only statistics use the times. */
 	FAULT_KIND(POINT_DEVICE_TIMING, EFFECT_FAIL, cudaErrorLaunchFailure, 1, EXPECT_SUCCESS),
 	FAULT_KIND(POINT_DEVICE_FREE, EFFECT_FAIL, cudaErrorLaunchFailure, 1, EXPECT_EITHER),
 	FAULT_KIND(POINT_DEVICE_FREE, EFFECT_FAIL, cudaErrorECCUncorrectable, FAULT_FOREVER,
 		   EXPECT_EITHER),
-	/* What the back end itself asks of the system. */
+	/* Allocations of host memory by the back end. */
 	ONCE_AND_FOREVER(POINT_ALLOCATION, ENOMEM),
 };
 const size_t n_fault_kinds = sizeof fault_kinds / sizeof *fault_kinds;
@@ -48,7 +48,7 @@ static bool is_cuda_fault(const struct fault_kind *kind)
 	return kind->point >= POINT_DEVICE_OPEN;
 }
 
-/* CUDA's own runtime, which is linked to the program, allocates as gsort does. */
+/* CUDA's runtime is linked to the program, so its allocations cannot be told from gsort's. */
 bool fault_kind_is_possible(const struct fault_kind *kind)
 {
 	return is_cuda_fault(kind) || !launch_trap;
@@ -63,7 +63,7 @@ bool fault_kind_is_device_loss(const struct fault_kind *kind)
 const char *fault_kind_name(const struct fault_kind *kind)
 {
 	if (kind->effect == EFFECT_TRAP_DEVICE)
-		return "it dies";
+		return "context lost";
 	return is_cuda_fault(kind) ? cudaGetErrorName((cudaError_t)kind->error) :
 				     strerrorname_np(kind->error);
 }

@@ -1,6 +1,5 @@
 /*
- * fault_points - every place where the system can fail gsort, and a way to make it (see
- * fault_points.h)
+ * fault_points.c - inject a fault into the n-th call of a kind (see fault_points.h)
  */
 #include "tests/fault/fault_points.h"
 
@@ -12,7 +11,7 @@
 const char *const fault_point_names[N_POINTS] = {
 	[POINT_OPEN] = "open",
 	[POINT_CLOSE] = "close",
-	[POINT_STAT] = "examine",
+	[POINT_STAT] = "stat",
 	[POINT_READ] = "read",
 	[POINT_READ_BACK] = "read-back",
 	[POINT_READ_TEMP] = "read-temporary",
@@ -27,8 +26,8 @@ const char *const fault_point_names[N_POINTS] = {
 	[POINT_LINK] = "link",
 	[POINT_RENAME] = "rename",
 	[POINT_PERMISSIONS] = "permissions",
-	[POINT_MKDIR] = "make-directory",
-	[POINT_UNLINK] = "remove",
+	[POINT_MKDIR] = "mkdir",
+	[POINT_UNLINK] = "unlink",
 	[POINT_LOCK] = "lock",
 	[POINT_STREAM] = "stream",
 	[POINT_EVENTFD] = "event",
@@ -37,34 +36,34 @@ const char *const fault_point_names[N_POINTS] = {
 	[POINT_DEVICE_OPEN] = "device-open",
 	[POINT_DEVICE_ALLOCATION] = "device-allocation",
 	[POINT_DEVICE_PEER] = "device-peer",
-	[POINT_DEVICE_QUEUE] = "device-lane",
+	[POINT_DEVICE_QUEUE] = "device-queue",
 	[POINT_DEVICE_COPY] = "device-copy",
 	[POINT_DEVICE_SORT] = "device-sort",
 	[POINT_DEVICE_CUT] = "device-cut",
 	[POINT_DEVICE_MERGE] = "device-merge",
 	[POINT_DEVICE_WAIT] = "device-wait",
-	[POINT_DEVICE_KERNEL_IMAGE] = "device-code",
-	[POINT_DEVICE_SELECT] = "device-use",
+	[POINT_DEVICE_KERNEL_IMAGE] = "device-kernel-image",
+	[POINT_DEVICE_SELECT] = "device-select",
 	[POINT_DEVICE_EVENT] = "device-event",
 	[POINT_DEVICE_LAUNCH] = "device-launch",
-	[POINT_DEVICE_TIMING] = "device-clock",
-	[POINT_DEVICE_FREE] = "device-release",
+	[POINT_DEVICE_TIMING] = "device-timing",
+	[POINT_DEVICE_FREE] = "device-free",
 };
 
 enum { NO_DEVICE = -1, ALL_DEVICES = -2 };
 
 static struct {
-	/* Set while nothing is armed. */
+	/* Set while counting is off. */
 	struct fault fault;
 	unsigned interrupt_at;
 
 	atomic_bool armed;
 	atomic_uint n_passed[N_POINTS];
 	atomic_uint n_faults;
-	atomic_int lost_device; /* or one of these: */
+	atomic_int lost_device; /* or NO_DEVICE, ALL_DEVICES */
 	atomic_int n_resources[N_TRACKED_RESOURCES];
 
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the members below */
 	struct call_site sites[MAX_CALL_SITES];
 	size_t n_sites;
 } fault_points = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -145,7 +144,7 @@ static bool is_device_lost(int device)
 	return lost_device == ALL_DEVICES || (lost_device >= 0 && lost_device == device);
 }
 
-/* Is it this call's turn, the nth that passes the point? */
+/* Return whether the fault is for this call, the nth that passes the point. */
 static bool is_faulty_call(enum fault_point point, unsigned n, int device)
 {
 	const struct fault *fault = &fault_points.fault;
@@ -156,7 +155,7 @@ static bool is_faulty_call(enum fault_point point, unsigned n, int device)
 		return true;
 	if (point != fault->point || n < fault->nth)
 		return false;
-	/* The nth may be on no device; whichever is the next on one is lost. */
+	/* The nth call may be on no device. The device of the next call is lost then. */
 	if (fault->is_single_device)
 		return device >= 0 && atomic_load(&fault_points.lost_device) == NO_DEVICE;
 	return n - fault->nth < fault->n_times;
@@ -213,7 +212,7 @@ static enum fault_effect pass_point(enum fault_point point, const void *caller, 
 		return EFFECT_NONE;
 	if (point >= POINT_FIRST_DEVICE_CALL && fault->n_times == FAULT_FOREVER)
 		lose_device(device);
-	/* Of two that have come at the same time, one has lost its device. */
+	/* Another thread may have lost its device at the same time. */
 	if (fault->is_single_device && !is_device_lost(device))
 		return EFFECT_NONE;
 	atomic_fetch_add(&fault_points.n_faults, 1);

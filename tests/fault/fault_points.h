@@ -1,16 +1,17 @@
 /*
- * fault_points - every place where the system can fail gsort, and a way to make it
+ * fault_points.h - inject a fault into the n-th call of a kind of system call
  *
- * A program that is linked with fault_points.c, wrap_system.c and wrap_files.c, and with `--wrap`
- * for each function that has a __wrap_ twin there, calls the system by way of these twins. Each
- * call passes a fault point and is counted there. One fault can be armed at a time: that the nth
- * call that passes a point fails, or transfers less, or lies, once or from then on. So a test can
- * go through all n. A device that fails from then on fails in all that it is asked to do, unless
- * it only has no memory, or cannot be opened; and so do all devices, unless only one is lost:
- * then the others go on.
+ * A program is linked with fault_points.c, wrap_system.c and wrap_files.c, and with `--wrap` for
+ * each function that has a __wrap_ double there. So it calls the system through these doubles. Each
+ * call passes a fault point, which counts it. One fault can be armed at a time: the nth call that
+ * passes a point fails, transfers less, or falsely succeeds, once or from then on. So a test can
+ * try each n.
  *
- * The twins also keep accounts: threads started and joined, pages mapped and unmapped. A thread
- * that belongs to the test itself exempts itself, and its calls count nothing.
+ * A device that fails from then on fails in all calls, except if it only lacks memory or cannot be
+ * opened. All devices fail then, or only one of them (fault.is_single_device).
+ *
+ * The doubles also count resources: threads started and joined, pages mapped and unmapped. Threads
+ * of the test itself are exempt: their calls neither fail nor count.
  */
 #pragma once
 
@@ -24,11 +25,11 @@ struct backend;
 enum fault_point {
 	POINT_OPEN,
 	POINT_CLOSE,
-	POINT_STAT, /* stat and its like */
-	POINT_READ, /* of what is neither output nor temporary */
+	POINT_STAT, /* stat, fstat, statvfs ... */
+	POINT_READ, /* of files other than outputs and temporary files */
 	POINT_READ_BACK,
 	POINT_READ_TEMP,
-	POINT_READ_MANIFEST, /* of a checkpoint, whose runs are temporary */
+	POINT_READ_MANIFEST, /* of a checkpoint; its runs are temporary files */
 	POINT_WRITE,
 	POINT_WRITE_TEMP,
 	POINT_WRITE_MANIFEST,
@@ -43,21 +44,21 @@ enum fault_point {
 	POINT_UNLINK, /* names of files and directories */
 	POINT_LOCK,
 	POINT_STREAM,  /* opening, writing out and closing a stdio stream */
-	POINT_EVENTFD, /* making a descriptor to wake somebody by */
+	POINT_EVENTFD, /* creating an eventfd */
 	POINT_ALLOCATION,
 	POINT_THREAD,
 	POINT_DEVICE_OPEN,
 	POINT_DEVICE_ALLOCATION,
-	POINT_DEVICE_PEER, /* of two devices, one by the other's memory */
-	/* What a device is asked to do: see failing_backend.c. */
-	POINT_DEVICE_QUEUE, /* queues and marks */
-	POINT_DEVICE_COPY,  /* and what else prepares, or looks at, one range */
+	POINT_DEVICE_PEER, /* enabling access to the memory of another device */
+	/* Calls of a back end: see failing_backend.c. */
+	POINT_DEVICE_QUEUE, /* queues and events */
+	POINT_DEVICE_COPY,  /* copy, encode, decode, pack, unpack and sample */
 	POINT_DEVICE_SORT,
 	POINT_DEVICE_CUT,
 	POINT_DEVICE_MERGE,
-	POINT_DEVICE_WAIT, /* its answer */
-	/* And of CUDA's runtime besides: see wrap_cuda.c. */
-	POINT_DEVICE_KERNEL_IMAGE, /* whether there is any for it */
+	POINT_DEVICE_WAIT,
+	/* More calls of CUDA's runtime: see wrap_cuda.c. */
+	POINT_DEVICE_KERNEL_IMAGE, /* whether there is one for the device */
 	POINT_DEVICE_SELECT,
 	POINT_DEVICE_EVENT,
 	POINT_DEVICE_LAUNCH,
@@ -70,25 +71,24 @@ enum fault_point {
 
 enum fault_effect {
 	EFFECT_NONE,
-	EFFECT_FAIL,        /* -1 and the errno */
+	EFFECT_FAIL,        /* the call returns -1 and sets errno */
 	EFFECT_SHORT,       /* a transfer moves only half of the bytes */
-	EFFECT_EOF,         /* a transfer moves nothing and says so */
-	EFFECT_LOSE_WRITE,  /* a write says that it is done, but nothing is written */
-	EFFECT_ALTER_WRITE, /* a write changes a byte on the way */
-	/* Before a read at an offset, somebody else ... */
-	EFFECT_CORRUPT,     /* changes a byte of what it will read */
-	EFFECT_TRUNCATE,    /* cuts the file within it */
-	EFFECT_TRAP_DEVICE, /* the device itself breaks, for good: see wrap_cuda.c */
+	EFFECT_EOF,         /* a transfer moves nothing and returns 0 */
+	EFFECT_LOSE_WRITE,  /* a write returns success, but nothing is written */
+	EFFECT_ALTER_WRITE, /* a write changes one byte */
+	EFFECT_CORRUPT,     /* a byte of the file changes before it is read */
+	EFFECT_TRUNCATE,    /* the file is truncated before it is read, within the bytes to read */
+	EFFECT_TRAP_DEVICE, /* a kernel breaks the context for good: see wrap_cuda.c */
 };
 
 struct fault {
 	enum fault_point point;
 	unsigned nth;     /* from 1 */
-	unsigned n_times; /* how often in a row; UINT_MAX: from then on */
+	unsigned n_times; /* consecutive calls; FAULT_FOREVER: all calls from then on */
 	enum fault_effect effect;
 	int error;             /* of EFFECT_FAIL */
-	bool is_single_device; /* the device that it befalls is lost for good, and no other */
-	size_t position; /* of ALTER, DAMAGE, CUT: the byte of the transfer, modulo its size */
+	bool is_single_device; /* the device of the call is lost for good, the others are not */
+	size_t position; /* of a changed byte, or of the cut, in the transfer, modulo its size */
 };
 
 #define FAULT_FOREVER UINT_MAX
@@ -96,28 +96,27 @@ struct fault {
 
 extern const char *const fault_point_names[N_POINTS];
 
-/* Begin to count, with a fault to come, or NULL for none. */
+/* Begin to count calls and arm a fault; NULL: none. */
 void fault_points_arm(const struct fault *fault);
 
 /*
- * Besides any fault that is armed then, every write of the output fails from the nth on, which does
- * not count as one; 0: none.
+ * Also fail every write of the output from the nth on, without counting that as a fault. 0: do not.
  */
 void fault_points_interrupt_at(unsigned nth_write);
 
-/* Stop counting; nothing fails any more. */
+/* Stop counting and injecting. */
 void fault_points_disarm(void);
 
-/* How often the point was passed between arm and disarm. */
+/* Return how often the point was passed between arm and disarm. */
 unsigned fault_points_n_passed(enum fault_point point);
 
-/* The device that was lost, while others go on; -1: none. */
+/* Return the device that was lost while others were not; -1: none. */
 int fault_points_lost_device(void);
 
-/* How often the fault took effect. */
+/* Return how often the fault took effect. */
 unsigned fault_points_n_injected(void);
 
-/* A place in the code that calls a twin, and the first of its calls, as counted at the point. */
+/* A place in the code that calls a double, and the number of its first call at the point. */
 struct call_site {
 	const void *address;
 	enum fault_point point;
@@ -126,11 +125,10 @@ struct call_site {
 
 enum { MAX_CALL_SITES = 512 };
 
-/* The places that passed a point since arm, of the twins that know them. How many there are. */
+/* Get the call sites since arm, of the doubles that record them. Returns their number. */
 size_t fault_points_get_sites(struct call_site ret_sites[static MAX_CALL_SITES]);
 
-/* What was begun and not ended since fault_points_arm(): threads, mapped pages, what a device gave.
- */
+/* Resources acquired and not released since fault_points_arm(). */
 struct resource_balance {
 	int n_threads;
 	int n_pages;
@@ -139,45 +137,45 @@ struct resource_balance {
 
 struct resource_balance fault_points_get_balance(void);
 
-/* The calling thread is the test's, not gsort's. */
+/* Exempt the calling thread, which belongs to the test. */
 void fault_points_exempt_thread(void);
 
-/* Files that are opened below here are temporary. */
+/* Set the directory below which files are temporary. */
 void fault_points_set_temp_prefix(const char *prefix);
 
 /* Set whether the page cache is cold and too small, and whether I/O bypasses it where possible. */
 void fault_points_set_page_cache(bool is_cold, bool may_bypass);
 
-/* Which back end __wrap_backend_choose() gives: see failing_backend.c. */
+/* The back end that __wrap_backend_choose() returns: see failing_backend.c. */
 enum test_device_kind {
-	TEST_DEVICE_CPU,         /* the CPU itself: it fails by its allocations and threads */
-	TEST_DEVICE_UNIFIED,     /* a device that can fail, on the host's memory */
-	TEST_DEVICE_SEPARATE,    /* one with memory of its own, or several */
-	TEST_DEVICE_PEER_ACCESS, /* the same; several may copy from each other */
-	TEST_DEVICE_CUDA,        /* CUDA's, with fault points below: see wrap_cuda.c */
+	TEST_DEVICE_CPU,         /* the CPU back end; only its allocations and threads fail */
+	TEST_DEVICE_UNIFIED,     /* a failing device on the host's memory */
+	TEST_DEVICE_SEPARATE,    /* failing devices with separate memory */
+	TEST_DEVICE_PEER_ACCESS, /* failing devices that may copy from each other */
+	TEST_DEVICE_CUDA,        /* the CUDA back end on a failing runtime: see wrap_cuda.c */
 };
 
 void fault_points_set_device(enum test_device_kind kind);
 
-/* How many are there? If none, *ret_reason says why. Called once, before anything else. */
+/* Count the devices. If there are none, *ret_reason is set. Called once, before all others. */
 unsigned fault_points_n_devices(const char **ret_reason);
 
-/* For the twins: what becomes of this call. EFFECT_FAIL: errno is set. */
+/* Pass a point in a double and return the effect on this call. EFFECT_FAIL: errno is set. */
 enum fault_effect fault_point_pass(enum fault_point point);
 
-/* The same of a call that is made on a device of that number; -1: on none of them. */
+/* Like fault_point_pass(), for a call on a device; -1: on none. */
 enum fault_effect fault_point_pass_on_device(enum fault_point point, int device);
 
-/* Does the call fail? With errno set. */
+/* Pass a point and return whether the call fails, with errno set. */
 bool fault_point_fails(enum fault_point point);
 
-/* As fault_point_fails(), for a call from that place. */
+/* Like fault_point_fails(), and record the call site. */
 bool fault_point_fails_at(enum fault_point point, const void *caller);
 
-/* Which byte of a transfer the fault is about. */
+/* Return the byte of a transfer that the fault changes. */
 size_t fault_points_byte_position(size_t nbytes);
 
-/* Something of the balance was given to gsort, or taken back. */
+/* Resources of the balance. */
 enum tracked_resource {
 	RESOURCE_THREAD,
 	RESOURCE_MAPPED_PAGE,
@@ -185,4 +183,5 @@ enum tracked_resource {
 	N_TRACKED_RESOURCES
 };
 
+/* Add n resources that gsort acquired; negative: released. */
 void fault_points_count_resource(enum tracked_resource resource, int n);

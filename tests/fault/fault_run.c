@@ -1,5 +1,5 @@
 /*
- * fault_run - one run of gsort, and what it must come to (see fault_run.h)
+ * fault_run.c - check the outcome of one run of gsort (see fault_run.h)
  */
 #include "tests/fault/fault_run.h"
 #include "tests/fault/part_files_check.h"
@@ -63,8 +63,8 @@ static bool is_output_correct(const struct sort_scenario *scenario,
 }
 
 /*
- * Two things can fail when the output is there already, and say so: its name is not on stable
- * storage, or a report about the sort cannot be written.
+ * Return whether the error came after the output got its name: its directory could not be synced,
+ * or a report could not be written.
  */
 static bool failed_after_commit(void)
 {
@@ -80,7 +80,7 @@ static bool names_lost_device(void)
 	return strstr(captured_messages_error(), name);
 }
 
-/* What is wrong with a refusal; NULL: nothing. */
+/* Return the defect of a failed run; NULL: none. */
 static const char *find_failure_defect(const struct fault_run *fault_run,
 				       const struct fault_run_result *result,
 				       const struct test_environment *environment)
@@ -90,12 +90,12 @@ static const char *find_failure_defect(const struct fault_run *fault_run,
 	if (!captured_messages_has_error() || !*captured_messages_error())
 		return "no message";
 	if (strstr(captured_messages_error(), "internal error"))
-		return "it blames itself";
+		return "an internal error was reported";
 	if (fault_run->expected_message &&
 	    !strstr(captured_messages_error(), fault_run->expected_message))
-		return "the message does not say why";
+		return "the message does not name the cause";
 	if (fault_points_lost_device() >= 0 && !names_lost_device())
-		return "the message does not say which device was lost";
+		return "the message does not name the lost device";
 	if (failed_after_commit() && is_output_correct(scenario, result, environment))
 		return NULL;
 	if (!old_output_is_intact(scenario, environment))
@@ -106,8 +106,8 @@ static const char *find_failure_defect(const struct fault_run *fault_run,
 }
 
 /*
- * A device that cannot be opened is done without, and somebody should know. Of CUDA's nothing is
- * said where there is none, which is what some of these faults look like.
+ * Return whether a device that could not be opened is ignored without a warning. With CUDA no
+ * warning is expected: some of these faults look like a machine without a GPU.
  */
 static bool falls_back_silently(const struct fault_run *fault_run)
 {
@@ -119,7 +119,7 @@ static bool falls_back_silently(const struct fault_run *fault_run)
 	       !strstr(captured_messages_warning(), "; not using it");
 }
 
-/* With the option of the build that helps. */
+/* Return whether missing kernels are not reported, or without the build option that helps. */
 static bool lacks_kernels_silently(const struct fault_run *fault_run)
 {
 	return fault_run->fault && fault_run->fault->point == POINT_DEVICE_KERNEL_IMAGE &&
@@ -135,11 +135,11 @@ static const char *find_success_defect(const struct fault_run *fault_run,
 	const struct sort_scenario *scenario = fault_run->scenario;
 
 	if (captured_messages_has_error())
-		return "a message, but no failure";
+		return "an error message, but status 0";
 	if (falls_back_silently(fault_run))
-		return "without a device, in silence";
+		return "no warning about the device that is not used";
 	if (lacks_kernels_silently(fault_run))
-		return "it is not said which GPU there is no code for";
+		return "no warning about the GPU without kernels";
 	if (!is_output_correct(scenario, result, environment))
 		return "wrong bytes";
 	if (!scenario->in_place && !input_is_intact(environment))
@@ -147,7 +147,7 @@ static const char *find_success_defect(const struct fault_run *fault_run,
 	return NULL;
 }
 
-/* A file that was not there before; "" if there is none. */
+/* Return the name of a new file; "" if there is none. */
 static const char *find_leftover_file(const struct fault_run *fault_run, bool refused)
 {
 	static char known_names[512], unknown_name[256];
@@ -157,13 +157,13 @@ static const char *find_leftover_file(const struct fault_run *fault_run, bool re
 	count_directory_entries("tmp/a", " . .. ", unknown_name);
 	if (!*unknown_name)
 		count_directory_entries("tmp/b", " . .. ", unknown_name);
-	/* What is kept in a checkpoint is for the next run. */
+	/* A failed run leaves its checkpoint for the next run. */
 	if (!*unknown_name && !(fault_run->scenario->has_checkpoint && refused))
 		count_directory_entries(".", known_names, unknown_name);
 	return unknown_name;
 }
 
-/* What cannot be removed stays, but not in silence. */
+/* Return whether a file that could not be removed is reported. */
 static bool is_leftover_reported(const struct fault_run *fault_run, const char *file)
 {
 	return fault_run->fault &&
@@ -172,7 +172,7 @@ static bool is_leftover_reported(const struct fault_run *fault_run, const char *
 		strstr(captured_messages_error(), file));
 }
 
-/* What is left that was not there before; "" if nothing. */
+/* Return the name of what the run left behind; "" if nothing. */
 static const char *find_leftover(const struct fault_run *fault_run,
 				 const struct fault_run_result *result,
 				 const struct test_environment *environment)
@@ -184,20 +184,20 @@ static const char *find_leftover(const struct fault_run *fault_run,
 	return count_fds() != environment->n_fds ? "descriptors" :
 	       result->balance.n_threads         ? "threads" :
 	       result->balance.n_pages           ? "mapped pages" :
-	       result->balance.n_device_objects  ? "what a device gave" :
+	       result->balance.n_device_objects  ? "objects of a device" :
 						   "";
 }
 
 static const char *find_unexpected_failure(const struct fault_run *fault_run)
 {
-	return fault_run->expected_outcome == EXPECT_SUCCESS ? "it need not fail" : NULL;
+	return fault_run->expected_outcome == EXPECT_SUCCESS ? "the fault is not tolerated" : NULL;
 }
 
-/* Threads take turns: this time there may have been no n-th call. */
+/* Return a defect if the fault was injected and the sort succeeded although it must fail. */
 static const char *find_unexpected_success(const struct fault_run *fault_run)
 {
 	return fault_run->expected_outcome == EXPECT_FAILURE && fault_points_n_injected() > 0 ?
-		       "it cannot have succeeded" :
+		       "the sort succeeded, but must fail" :
 		       NULL;
 }
 

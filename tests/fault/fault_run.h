@@ -1,21 +1,21 @@
 /*
- * fault_run - one run of gsort, and what it must come to
+ * fault_run.h - check the outcome of one run of gsort
  *
  *	status 0	the right bytes
- *	status 2	one message, the input and the older output as they were
+ *	status 2	one message; the input and the older output are unchanged
  *	both		no file, descriptor, thread, mapping or device memory left behind
  *
- * But a checkpoint is left by a run that is refused, and what cannot be removed, which a warning
- * names; what another run makes of them is judged too (test_dir.c).
+ * Exceptions: a failed run leaves its checkpoint, and files that cannot be removed, which a warning
+ * names. The next run, which resumes, is checked, too (test_dir.c).
  */
 #pragma once
 
 #include "tests/fault/sort_scenarios.h"
 
-/* What a run must come to. */
+/* The outcomes that are allowed for a run. */
 enum expected_outcome {
-	EXPECT_EITHER,  /* the right bytes, or a refusal */
-	EXPECT_SUCCESS, /* the fault is none: it must be got over */
+	EXPECT_EITHER,  /* the right bytes, or an error */
+	EXPECT_SUCCESS, /* the fault must be tolerated */
 	EXPECT_FAILURE,
 };
 
@@ -23,40 +23,40 @@ struct fault_run {
 	const struct sort_scenario *scenario;
 	const struct fault *fault; /* NULL: none */
 	enum expected_outcome expected_outcome;
-	const char *expected_message; /* what the message of a refusal must say; NULL: anything */
-	const char *description;      /* what the trial is, for complaints */
+	const char *expected_message; /* a part of the error message; NULL: any */
+	const char *description;      /* of the trial, for reports */
 };
 
 enum run_outcome {
 	OUTCOME_SUCCEEDED,
 	OUTCOME_REFUSED,
 	OUTCOME_BROKEN,
-	OUTCOME_NOT_REACHED, /* as it should be, but the fault's call was not made this time */
+	OUTCOME_NOT_REACHED, /* right, but the call that should fail was not made this time */
 	N_OUTCOMES,
 };
 
-/* What runs find. */
+/* The state before each run. */
 struct test_environment {
 	struct expected_output_set expected;
-	char old_output[100]; /* in "output" */
+	char old_output[100]; /* the content of "output" */
 	unsigned n_fds;       /* open between runs */
 };
 
-/* What a run has come to. */
+/* What a run did. */
 struct fault_run_result {
 	int status;
-	struct byte_buffer piped_output; /* what came out of the pipe; data to be freed */
+	struct byte_buffer piped_output; /* bytes from the pipe; the caller frees the data */
 	struct resource_balance balance;
 };
 
-/* Complains of what is wrong. */
+/* Check the result and report a defect. */
 enum run_outcome fault_run_check(const struct fault_run *fault_run,
 				 const struct fault_run_result *result,
 				 const struct test_environment *environment);
 
-/* A trial has come to something else than it may. printf's arguments. */
+/* Report a defect. Takes the arguments of printf(). */
 void fault_run_report(const struct fault_run *fault_run, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Descriptors of this process. */
+/* Return the number of open descriptors of this process. */
 unsigned count_fds(void);

@@ -1,5 +1,5 @@
 /*
- * part_files_check - the part files of an output (see part_files_check.h)
+ * part_files_check.c - write and check the part files of an output (see part_files_check.h)
  */
 #include "tests/fault/part_files_check.h"
 
@@ -29,7 +29,6 @@ static void remove_directory(const char *path)
 	rmdir(path);
 }
 
-/* And what a run that could not remove it has left of it. */
 void test_part_files_remove(void)
 {
 	DIR *directory = opendir(".");

@@ -1,23 +1,24 @@
 /*
- * part_files_check - the part files of an output, new ones and those of before
+ * part_files_check.h - write and check the part files of an output, old and new ones
  */
 #pragma once
 
 #include "tests/fault/test_files.h"
 
-/* Write a directory "sorted-parts": all of the numbers of 64 bits, in three part files. */
+/* Write a directory "sorted-parts" with the sorted 64-bit numbers in three part files. */
 void test_part_files_write_sorted(struct byte_buffer sorted);
 
-/* Write a directory "divided" of older part files, and nothing else of such names. */
+/* Write a directory "divided" of older part files, after removing all that runs have left. */
 void test_part_files_write_old(void);
 
+/* Remove "divided", and temporary directories that runs could not remove. */
 void test_part_files_remove(void);
 
-/* Are they all there, with their manifest? */
+/* Return whether the older part files and their manifest are unchanged. */
 bool test_part_files_are_old(void);
 
-/* Are the new ones, with their manifest, together what is right, and none of the older there? */
+/* Return whether the new part files match their manifest and contain exactly the expected bytes. */
 bool test_part_files_contain(struct byte_buffer expected);
 
-/* The name of the directory, between blanks. */
+/* The name of the directory, surrounded by blanks. */
 extern const char test_part_file_names[];

@@ -1,5 +1,5 @@
 /*
- * pipe_threads - threads that feed a pipe to standard input, and drain one from standard output
+ * pipe_threads.c - threads that feed standard input and drain standard output (see pipe_threads.h)
  */
 #include "tests/fault/pipe_threads.h"
 
@@ -19,7 +19,7 @@ static void *feed_pipe(void *argument)
 	for (size_t i = 0; i < pipe_thread->bytes.nbytes; i += (size_t)n) {
 		n = write(pipe_thread->fd, data + i, pipe_thread->bytes.nbytes - i);
 		if (n < 0)
-			break; /* it was refused: nobody reads any more */
+			break; /* the reader has ended */
 	}
 	close(pipe_thread->fd);
 	return NULL;

@@ -1,5 +1,5 @@
 /*
- * pipe_threads - threads that feed a pipe to standard input, and drain one from standard output
+ * pipe_threads.h - threads that feed standard input and drain standard output through pipes
  */
 #pragma once
 
@@ -14,11 +14,11 @@ struct pipe_thread {
 	size_t capacity;
 };
 
-/* Standard input becomes a pipe that gives the bytes. */
+/* Make standard input a pipe with these bytes. */
 void pipe_thread_feed_stdin(struct pipe_thread *pipe_thread, struct byte_buffer bytes);
 
-/* Standard output becomes one; of more bytes than `most` only one more is kept. */
+/* Make standard output a pipe. Its bytes are kept, up to max_nbytes + 1. */
 void pipe_thread_drain_stdout(struct pipe_thread *pipe_thread, size_t max_nbytes);
 
-/* Wait for the end; what was drained is to be freed. */
+/* Wait for the thread. The caller frees bytes.data after draining. */
 void pipe_thread_join(struct pipe_thread *pipe_thread);

@@ -1,5 +1,5 @@
 /*
- * saved_checkpoint - what an interrupted sort has left (see saved_checkpoint.h)
+ * saved_checkpoint.c - the checkpoint of an interrupted sort (see saved_checkpoint.h)
  */
 #include "tests/fault/saved_checkpoint.h"
 

@@ -1,5 +1,5 @@
 /*
- * saved_checkpoint - what an interrupted sort has left in its checkpoint, "state"
+ * saved_checkpoint.h - the checkpoint that an interrupted sort has left in "state"
  */
 #pragma once
 
@@ -9,15 +9,15 @@ struct saved_checkpoint {
 	struct byte_buffer manifest, runs;
 };
 
-/* Is there anything in the place of a checkpoint? */
+/* Return whether the directory of the checkpoint exists. */
 bool saved_checkpoint_dir_exists(void);
 
-/* Is there a checkpoint that can be taken up? */
+/* Return whether there is a checkpoint that can be resumed. */
 bool saved_checkpoint_is_resumable(void);
 
 void saved_checkpoint_read(struct saved_checkpoint *ret_checkpoint);
 void saved_checkpoint_write(const struct saved_checkpoint *checkpoint);
 void saved_checkpoint_free(struct saved_checkpoint *checkpoint);
 
-/* Remove it all. */
+/* Remove the directory and its files. */
 void saved_checkpoint_remove(void);

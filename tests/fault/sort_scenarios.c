@@ -1,11 +1,12 @@
 /*
- * sort_scenarios - the ways to run gsort (see sort_scenarios.h)
+ * sort_scenarios.c - the ways to run gsort (see sort_scenarios.h)
  */
 #include "tests/fault/sort_scenarios.h"
 
 /*
- * A file is longer than 1 MiB, which is where rings begin, and the memory of most, of two devices,
- * too: a part of it is spilled, in three runs or more, which are merged in two passes.
+ * The input is longer than 1 MiB, from where on I/O queues are used. It is also longer than the
+ * memory of most scenarios, even with two devices: a part is spilled in three runs or more, which
+ * are merged in two passes.
  */
 const size_t input_n_keys = 200000, few_input_n_keys = 200000;
 
@@ -27,21 +28,23 @@ const struct sort_scenario sort_scenarios[] = {
 	  .arguments = "--verify -S 1M -T tmp/a -t u64 input -o input",
 	  .in_place = true,
 	  .verifies = true },
-	/* Rings are for transfers of more than 1 MiB. */
+	/* I/O queues are for transfers of more than 1 MiB. */
 	{ .name = "cold",
 	  .expected_output = EXPECTED_UNIQUE,
 	  .arguments = "-u -S 48M -T tmp/a input input input input input input input "
 		       "-o output",
 	  .has_cold_cache = true },
-	{ .name = "either-way", .arguments = "-S 64M input -o output", .may_bypass_cache = true },
-	{ .name = "either-way-spill",
+	{ .name = "bypass", .arguments = "-S 64M input -o output", .may_bypass_cache = true },
+	{ .name = "bypass-spill",
 	  .arguments = "-S 1M -T tmp/a -T tmp/b input -o output",
 	  .may_bypass_cache = true },
-	{ .name = "ranges",
+	{ .name = "partitions",
 	  .arguments = "--verify --partitions=2 -S 64M input -o output",
 	  .verifies = true },
-	/* Whose space is reserved when it is known how much came. */
-	{ .name = "ranges-pipe", .arguments = "--partitions=2 -S64M -o output", .from_pipe = true },
+	/* Space is preallocated when the length of the input is known. */
+	{ .name = "partitions-pipe",
+	  .arguments = "--partitions=2 -S64M -o output",
+	  .from_pipe = true },
 	{ .name = "parts",
 	  .arguments = "--verify --split=3 -S 1M -T tmp/a input -o divided",
 	  .verifies = true,
@@ -51,18 +54,18 @@ const struct sort_scenario sort_scenarios[] = {
 	  .arguments = "--split=3 -u --fsync --partitions=2 -S 8M input -o divided",
 	  .has_part_files = true },
 	/* Parts begin within blocks that a device unpacks. */
-	{ .name = "parts-apart",
+	{ .name = "parts-separate",
 	  .arguments = "--split=3 --split-by=keys --temp-compress=delta -S 1M --device-memory=1M "
 		       "-T tmp/a input -o divided",
 	  .device_kind = TEST_DEVICE_SEPARATE,
 	  .has_part_files = true },
-	{ .name = "parts-apart-unique",
+	{ .name = "parts-separate-unique",
 	  .expected_output = EXPECTED_UNIQUE,
 	  .arguments = "--split=3 -u --temp-compress=delta -S 1M --device-memory=1M -T tmp/a input "
 		       "-o divided",
 	  .device_kind = TEST_DEVICE_SEPARATE,
 	  .has_part_files = true },
-	{ .name = "parts-either-way",
+	{ .name = "parts-bypass",
 	  .arguments = "--split=3 --partitions=2 -S 64M input -o divided",
 	  .may_bypass_cache = true,
 	  .has_part_files = true },
@@ -90,7 +93,7 @@ const struct sort_scenario sort_scenarios[] = {
 	  .arguments = "--verify -R 40 -k 8:b3 -S 64M input -o input",
 	  .in_place = true,
 	  .verifies = true },
-	{ .name = "records-apart",
+	{ .name = "records-separate",
 	  .expected_output = EXPECTED_RECORDS,
 	  .device_kind = TEST_DEVICE_SEPARATE,
 	  .arguments = "-R 16 -k 0:b3 -S 1M -T tmp/a input -o output" },
@@ -100,7 +103,7 @@ const struct sort_scenario sort_scenarios[] = {
 	  .arguments = "--zstd -S 1M -T tmp/a input -o output",
 	  .output_is_zst = true },
 	{ .name = "pipes", .arguments = "-S 1M -T tmp/a", .from_pipe = true, .to_pipe = true },
-	/* Counted before it is written. */
+	/* The output is counted before it is written. */
 	{ .name = "merge-array",
 	  .expected_output = EXPECTED_NPY,
 	  .arguments = "-m -u -S 1M -T tmp/a",
@@ -110,7 +113,7 @@ const struct sort_scenario sort_scenarios[] = {
 	  .is_slow = true },
 	{ .name = "merge",
 	  .arguments = "-m -S 1M -T tmp/a part0 part1 part2 part3 part4 part5 -o output" },
-	{ .name = "ranges-merge",
+	{ .name = "partitions-merge",
 	  .arguments = "-m --partitions=2 -S 8M -T tmp/a part0 part1 part2 part3 part4 part5 "
 		       "-o output" },
 	{ .name = "merge-passes",
@@ -124,7 +127,7 @@ const struct sort_scenario sort_scenarios[] = {
 	  .expected_output = EXPECTED_UNIQUE,
 	  .arguments = "--checkpoint=state -u -S 1M input -o output",
 	  .has_checkpoint = true },
-	{ .name = "broken-off",
+	{ .name = "interrupted",
 	  .arguments = "--checkpoint=state -S 1M input -o output",
 	  .has_checkpoint = true,
 	  .is_interrupted = true },
@@ -154,11 +157,11 @@ const struct sort_scenario sort_scenarios[] = {
 	  .expected_output = EXPECTED_UNIQUE,
 	  .arguments = "-u -S 1M -T tmp/a --batch-size=2 input -o output",
 	  .device_kind = TEST_DEVICE_UNIFIED },
-	{ .name = "device-apart",
+	{ .name = "device-separate",
 	  .arguments = "-S 16M -T tmp/a --device-memory=1M input -o output",
 	  .device_kind = TEST_DEVICE_SEPARATE },
-	/* To the memory of the host, and what that has no room for to a file. */
-	{ .name = "device-apart-passes",
+	/* Runs are spilled to host memory first, then to a file. */
+	{ .name = "device-separate-passes",
 	  .expected_output = EXPECTED_UNIQUE,
 	  .arguments = "-u -S 1M -T tmp/a --device-memory=1M --batch-size=2 input -o output",
 	  .device_kind = TEST_DEVICE_SEPARATE },
@@ -177,7 +180,7 @@ const struct sort_scenario sort_scenarios[] = {
 		       "-o output",
 	  .device_kind = TEST_DEVICE_SEPARATE,
 	  .is_slow = true },
-	/* Whole keys of blocks that are with another device. */
+	/* The forecast reads whole keys of blocks on the other device. */
 	{ .name = "devices-long-keys",
 	  .expected_output = EXPECTED_LONG_KEYS,
 	  .arguments = "--gpus=0,1 -R 40 -k 3:b30 -S 64M --device-memory=16M input -o output",
@@ -189,20 +192,20 @@ const struct sort_scenario sort_scenarios[] = {
 	  .device_kind = TEST_DEVICE_SEPARATE,
 	  .has_checkpoint = true,
 	  .is_slow = true },
-	/* A range of each has written a part of the output. */
+	/* The partition of each device has written a part of the output. */
 	{ .name = "devices-resume",
 	  .arguments = "--gpus=0,1 --checkpoint=state -S 1M --device-memory=1M input -o output",
 	  .device_kind = TEST_DEVICE_SEPARATE,
 	  .has_checkpoint = true,
 	  .resume_from = RESUME_MERGE,
 	  .is_slow = true },
-	/* One of two is lost, while the other goes on. */
+	/* One device is lost while the other one works. */
 	{ .name = "devices-lose-one",
 	  .expected_output = EXPECTED_RECORDS,
 	  .arguments = "--gpus=0,1 -R 16 -k 0:b3 -S 1M -T tmp/a --device-memory=1M input -o output",
 	  .device_kind = TEST_DEVICE_SEPARATE,
 	  .loses_one_device = true },
-	{ .name = "device-apart-merge",
+	{ .name = "device-separate-merge",
 	  .arguments = "-m -S 1M -T tmp/a part0 part1 part2 part3 part4 part5 -o output",
 	  .device_kind = TEST_DEVICE_SEPARATE },
 };

@@ -1,7 +1,7 @@
 /*
- * sort_scenarios - the ways to run gsort
+ * sort_scenarios.h - the ways to run gsort
  *
- * One of two tables, each for a program of its own: sort_scenarios.c and sort_scenarios_cuda.c.
+ * Two programs have a table each: sort_scenarios.c and sort_scenarios_cuda.c.
  */
 #pragma once
 
@@ -12,16 +12,16 @@
 #include "tests/fault/expected_outputs.h"
 #include "tests/fault/fault_points.h"
 
-/* What there is of a checkpoint when it begins. */
+/* The checkpoint that exists when the sort begins. */
 enum resume_state {
 	RESUME_NOTHING,
 	RESUME_RUNS,
 	RESUME_PART_FILE_RUNS, /* of a sort into part files */
-	RESUME_MERGE,          /* all runs: the final merge was under way */
+	RESUME_MERGE,          /* all runs: the final merge was interrupted */
 	N_RESUME_STATES,
 };
 
-/* Of older parts there are more. */
+/* The older output has more part files than the new one. */
 enum { N_NEW_PARTS = 3, N_OLD_PARTS = 5 };
 
 struct sort_scenario {
@@ -29,30 +29,30 @@ struct sort_scenario {
 	const char *arguments; /* separated by blanks; the output is "output", or "input" */
 	enum expected_output expected_output;
 	enum test_device_kind device_kind;
-	unsigned n_devices;  /* that it takes; 0: one, or none */
-	bool from_pipe;      /* standard input is a pipe with the input, ... */
-	bool input_is_npy;   /* ... or with an array of numpy, in order */
-	bool to_pipe;        /* standard output is a pipe */
-	bool in_place;       /* the output is the input */
-	bool verifies;       /* --verify: reads its output back */
-	bool output_is_zst;  /* the output is compressed */
-	bool has_part_files; /* and a list of them, in place of one output: N_NEW_PARTS */
-	bool calibrates;     /* also tries how fast files are, which need not succeed */
-	bool has_cold_cache; /* nothing is in the page cache, and nothing fits in it: direct I/O */
-	bool may_bypass_cache;    /* the page cache may be passed by, and is where it can be */
+	unsigned n_devices;       /* required; 0: none */
+	bool from_pipe;           /* standard input is a pipe with the input */
+	bool input_is_npy;        /* the pipe has the sorted .npy file instead */
+	bool to_pipe;             /* standard output is a pipe */
+	bool in_place;            /* the output is the input */
+	bool verifies;            /* --verify: reads its output back */
+	bool output_is_zst;       /* the output is compressed */
+	bool has_part_files;      /* the output is a directory of N_NEW_PARTS part files */
+	bool calibrates;          /* measures file rates, too, which need not succeed */
+	bool has_cold_cache;      /* the page cache is empty and too small: direct I/O */
+	bool may_bypass_cache;    /* the policy allows direct I/O, which is used where possible */
 	bool is_slow;             /* without --all, one call of each kind fails, not three */
-	bool has_device_fallback; /* a device that cannot be opened need not be: first calls fail */
-	bool loses_one_device;    /* of its devices, for good, and nothing else goes wrong */
+	bool has_device_fallback; /* sorts on the CPU if opening the device fails */
+	bool loses_one_device;    /* the only faults are permanent losses of one device */
 	bool has_checkpoint;      /* in "state" */
 	enum resume_state resume_from;
-	bool is_interrupted; /* besides any fault, before the output is done */
-	int status;          /* when all goes well */
+	bool is_interrupted; /* in addition to the fault, before the output is complete */
+	int status;          /* without a fault */
 };
 
 extern const struct sort_scenario sort_scenarios[];
 extern const size_t n_sort_scenarios;
 
-/* Does it write to a file? */
+/* Return whether the output is a file. */
 static inline bool sort_scenario_has_output(const struct sort_scenario *scenario)
 {
 	return strstr(scenario->arguments, "-o ") != NULL;

@@ -1,9 +1,8 @@
 /*
- * sort_scenarios_cuda - the ways to run gsort on CUDA (see sort_scenarios.h)
+ * sort_scenarios_cuda.c - the ways to run gsort on CUDA (see sort_scenarios.h)
  *
- * Where there is no GPU, kernels run a thousand times slower. So there is little to sort, and what
- * does not fit into the least device memory that a plan is made for does so because records are
- * long, or because runs of a merge are taken two at a time.
+ * Without a GPU, kernels run a thousand times slower, so inputs are small. Inputs that must exceed
+ * the minimum of device memory have long records, or merge only two runs at a time.
  */
 #include "tests/fault/sort_scenarios.h"
 
@@ -18,10 +17,10 @@ const struct sort_scenario sort_scenarios[] = {
 	  .expected_output = EXPECTED_LARGE_RECORDS,
 	  .arguments = CUDA "-R 400 -k 200:b2 -T tmp/a input -o output",
 	  .is_slow = true },
-	{ .name = "cuda-ranges",
+	{ .name = "cuda-partitions",
 	  .expected_output = EXPECTED_FEW,
 	  .arguments = "--backend=cuda -S 64M --device-memory=16M --partitions=2 few -o output" },
-	/* Two devices, and one that is two. */
+	/* Two devices; and one device that is given twice. */
 	{ .name = "cuda-devices",
 	  .n_devices = 2,
 	  .expected_output = EXPECTED_FEW,
@@ -39,7 +38,7 @@ const struct sort_scenario sort_scenarios[] = {
 	{ .name = "cuda-merge",
 	  .expected_output = EXPECTED_FEW,
 	  .arguments = CUDA "-m " PARTS " -o output" },
-	/* Packed between the passes. */
+	/* The runs between the passes are packed. */
 	{ .name = "cuda-packed",
 	  .expected_output = EXPECTED_FEW_UNIQUE,
 	  .arguments = CUDA "-m -u --batch-size=2 --temp-compress=delta -T tmp/a " PARTS
@@ -52,7 +51,7 @@ const struct sort_scenario sort_scenarios[] = {
 	  .expected_output = EXPECTED_FEW_PAIRS,
 	  .arguments = CUDA "-R 16 -k 0:u64 few -o output",
 	  .is_slow = true },
-	/* Refined. */
+	/* Ties are broken. */
 	{ .name = "cuda-long-keys",
 	  .expected_output = EXPECTED_FEW_LONG_KEYS,
 	  .arguments = CUDA "-R 40 -k 3:b30 few -o output" },
@@ -67,7 +66,7 @@ const struct sort_scenario sort_scenarios[] = {
 	  "--stats-json=reports/s --trace=reports/t --report=reports/r few -o output",
 	  .calibrates = true,
 	  .is_slow = true },
-	/* Of an input of unknown size it is taken that a GPU pays. */
+	/* For an input of unknown size the GPU is chosen. */
 	{ .name = "auto",
 	  .expected_output = EXPECTED_LARGE_RECORDS,
 	  .arguments = "-R 400 -k 200:b2 -S 1M --device-memory=1M -T tmp/a",

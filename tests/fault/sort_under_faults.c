@@ -1,27 +1,27 @@
 /*
- * sort_under_faults - whole sorts in which the n-th call of each kind fails, for every n
+ * sort_under_faults.c - whole sorts in which the n-th call of each kind fails, for every n
  *
  * usage: sort_under_faults [--all|--interval=N] [--seed=N] [MODE[,MODE]... [POINT [N]]]
  *        sort_under_faults --rehearse
  *        sort_under_faults --dies MODE [N]
  *
- * After SQLite's habit: for each way to run gsort (test_dir.h) and each fault point
- * (fault_points.h) the calls that pass it are counted in a run without a fault. Then it is run
- * again with the first of them failing, with the second, and so on; once and from then on; for
- * each errno that the system may give there. By default n is the first, the last and one at random
- * (or only that), and the first of each place in the code; --all goes through all n. With modes, a
- * point and an n, only these. --interval=N, or GSORT_FAULT_INTERVAL=N in the environment, injects
- * every N-th of them: the seed says which is the first. Without --seed it is GSORT_SEED in the
- * environment, or the time.
- * --rehearse runs each mode without a fault, and sees whether every point is passed by one of
- * them.
+ * The method is SQLite's. For each way to run gsort (sort_scenarios.h) and each fault point
+ * (fault_points.h), a run without a fault counts the calls that pass the point. Then gsort is run
+ * again with the first call failing, with the second, and so on; once and from then on; with each
+ * errno that the system may return there. By default n is the first call, the last, a random one
+ * (slow modes: only this), and the first of each call site. --all tries each n. With modes, a point
+ * and an n, only these are tried.
  *
- * --dies breaks the GPU's context at the N-th launch of a kernel, or at one at random, which only
- * can be where there is a GPU, and only once: no other sort could use it in this process.
+ * --interval=N, or GSORT_FAULT_INTERVAL=N in the environment, injects every N-th fault; the seed
+ * decides which is the first. Without --seed the seed is GSORT_SEED, or the time.
  *
- * --help says this, with the names of modes and points.
+ * --rehearse runs each mode without a fault, and checks that some mode passes each point.
  *
- * The last lines say how many faults were injected and what became of them.
+ * --dies breaks the GPU's context at the N-th launch of a kernel, or at a random one. It needs a
+ * GPU, and no other sort can use the GPU in this process afterwards.
+ *
+ * --help prints the usage with the names of modes and points. The last lines of the output are the
+ * numbers of faults by outcome.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -41,7 +41,7 @@ static struct {
 	const char *scenarios, *point;
 	unsigned n;
 
-	uint64_t n_scheduled; /* faults, the seed before them */
+	uint64_t n_scheduled; /* faults so far, plus the seed */
 	unsigned n_outcomes[N_OUTCOMES];
 	bool passed[N_POINTS];
 	struct call_site sites[MAX_CALL_SITES]; /* of the mode, in a run without a fault */
@@ -54,22 +54,22 @@ static uint64_t next_random(void)
 	return session.seed >> 33;
 }
 
-/* With a cold page cache large transfers go through a queue (io/file/io_queue.h). */
+/* Return whether a cold page cache changes the calls: large ones use io/file/io_queue.h. */
 static bool is_transfer(enum fault_point point)
 {
 	return point == POINT_READ || point == POINT_READ_TEMP || point == POINT_WRITE ||
 	       point == POINT_WRITE_TEMP;
 }
 
-/* Is there a way to notice, or to tell what is right? */
+/* Return whether the scenario can detect the fault. */
 static bool is_applicable(const struct sort_scenario *scenario, const struct fault_kind *kind)
 {
 	if (scenario->loses_one_device)
 		return fault_kind_is_device_loss(kind);
-	/* What is only noticed, or not, when it is gone on with. */
+	/* These scenarios are for faults that only the resumed sort can detect. */
 	if (scenario->is_interrupted)
 		return kind->effect >= EFFECT_LOSE_WRITE;
-	/* It takes long, and has nothing else that is its own. */
+	/* The scenario is slow, and only its transfers differ from those of others. */
 	if (scenario->has_cold_cache && !is_transfer(kind->point) && !session.all)
 		return false;
 	if (kind->point == POINT_WRITE &&
@@ -91,7 +91,7 @@ static size_t choose_byte_position(const struct fault_kind *kind)
 	return 0;
 }
 
-/* Is the call made while the device is opened? Of most kinds it is the first. */
+/* Return whether the call is made while the device is opened: for most kinds, the first one. */
 static bool opens_device(enum fault_point point, unsigned nth)
 {
 	return point == POINT_DEVICE_OPEN ||
@@ -144,7 +144,7 @@ static unsigned random_index(unsigned n)
 	return 1 + (unsigned)(next_random() % n);
 }
 
-/* The first, the last, and one in between. */
+/* Try the first call, the last, and a random one in between. */
 static void try_some(const struct sort_scenario *scenario, const struct fault_kind *kind,
 		     unsigned n)
 {
@@ -155,7 +155,7 @@ static void try_some(const struct sort_scenario *scenario, const struct fault_ki
 		try_fault(scenario, kind, 1 + random_index(n - 2), n);
 }
 
-/* Three of a thousand calls leave most of those who make them untried. */
+/* Try the first call of each call site. */
 static void try_sites(const struct sort_scenario *scenario, const struct fault_kind *kind,
 		      unsigned n)
 {
@@ -186,7 +186,7 @@ static void try_kind(const struct sort_scenario *scenario, const struct fault_ki
 	}
 }
 
-/* How often each point is passed when all goes well. */
+/* Run without a fault and get how often each point is passed. Returns false if the run failed. */
 static bool run_without_fault(const struct sort_scenario *scenario,
 			      unsigned n_passed[static N_POINTS])
 {
@@ -241,7 +241,7 @@ static void try_scenario(const struct sort_scenario *scenario)
 	else
 		try_kinds(scenario, n_passed);
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	printf("%-20s %6u got over %6u refused %6u broken %6ld s\n", scenario->name,
+	printf("%-20s %6u tolerated %6u refused %6u broken %6ld s\n", scenario->name,
 	       session.n_outcomes[OUTCOME_SUCCEEDED] - before[OUTCOME_SUCCEEDED],
 	       session.n_outcomes[OUTCOME_REFUSED] - before[OUTCOME_REFUSED],
 	       session.n_outcomes[OUTCOME_BROKEN] - before[OUTCOME_BROKEN],
@@ -256,12 +256,12 @@ static void try_scenario_on_devices(const struct sort_scenario *scenario, unsign
 		return;
 	}
 	printf("skipped: %s: there are no %u devices\n", scenario->name, scenario->n_devices);
-	session.passed[POINT_DEVICE_PEER] = true; /* none can be, then */
+	session.passed[POINT_DEVICE_PEER] = true; /* peer access needs two devices */
 }
 
 /*
- * A point that no mode passes tests nothing. But files are cut only after something went wrong,
- * and space is given back in the background, when there is time and enough of it.
+ * Check that some mode passes each point. Two points need not be passed: files are truncated only
+ * after an error, and space is released in the background, if there is enough time and space.
  */
 static void check_points(void)
 {
@@ -276,7 +276,7 @@ static void check_points(void)
 	}
 }
 
-/* Is the word in a list with commas? */
+/* Return whether the word is in a list separated by commas. */
 static bool is_in_list(const char *word, const char *list)
 {
 	const size_t n = strlen(word);
@@ -312,8 +312,8 @@ static int print_help(void)
 
 static int fail_usage(const char *what, const char *word)
 {
-	fprintf(stderr, "%s: no such %s: %s; --help has them\n", program_invocation_short_name,
-		what, word);
+	fprintf(stderr, "%s: no such %s: %s; see --help\n", program_invocation_short_name, what,
+		word);
 	print_usage(stderr);
 	return 2;
 }
@@ -335,7 +335,7 @@ static bool is_point(const char *word)
 	return false;
 }
 
-/* 0, or 2 after a message: nobody would notice that what is not there is not tried. */
+/* Refuse unknown modes and points, which would not be tried. Returns 0, or 2 after a message. */
 static int check_arguments(void)
 {
 	for (const char *word = session.scenarios; word && *word;) {
@@ -348,7 +348,7 @@ static int check_arguments(void)
 	return session.point && !is_point(session.point) ? fail_usage("point", session.point) : 0;
 }
 
-/* Options; returns the index of the first mode, or -1 after a message. */
+/* Parse the options. Returns the index of the first mode, or -1 after a message. */
 static int parse_options(int argc, char **argv)
 {
 	const char *interval = getenv("GSORT_FAULT_INTERVAL"), *seed = getenv("GSORT_SEED");
@@ -405,7 +405,7 @@ int main(int argc, char **argv)
 		printf("skipped: no device: %s\n", reason);
 		return 77;
 	}
-	fflush(stdout); /* or gsort's main() would do it, to where standard output leads then */
+	fflush(stdout); /* before gsort's main() does so, with a redirected standard output */
 
 	test_dir_open();
 	for (size_t m = 0; m < n_sort_scenarios; m++)
@@ -414,11 +414,11 @@ int main(int argc, char **argv)
 	test_dir_close();
 	if (session.rehearse)
 		check_points();
-	printf("%u faults: %u got over, %u refused, %u broken; %u were not met\n",
+	printf("%u faults: %u tolerated, %u refused, %u broken; %u not reached\n",
 	       session.n_outcomes[OUTCOME_SUCCEEDED] + session.n_outcomes[OUTCOME_REFUSED] +
 		       session.n_outcomes[OUTCOME_BROKEN],
 	       session.n_outcomes[OUTCOME_SUCCEEDED], session.n_outcomes[OUTCOME_REFUSED],
 	       session.n_outcomes[OUTCOME_BROKEN], session.n_outcomes[OUTCOME_NOT_REACHED]);
-	printf("%u interrupted sorts were gone on with\n", test_dir_n_resumed());
+	printf("%u interrupted sorts were resumed\n", test_dir_n_resumed());
 	return session.n_outcomes[OUTCOME_BROKEN] ? 1 : 0;
 }

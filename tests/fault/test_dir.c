@@ -1,5 +1,5 @@
 /*
- * test_dir - a directory with inputs, and whole runs of gsort in it, judged (see test_dir.h)
+ * test_dir.c - run gsort in a directory with inputs, and check each run (see test_dir.h)
  */
 #include "tests/fault/test_dir.h"
 
@@ -25,25 +25,25 @@ int gsort_main(int argc, char **argv);
 
 enum {
 	MAX_GSORT_ARGUMENTS = 32,
-	RUN_TIMEOUT_S = 60,      /* a thousand times what it takes */
-	INTERRUPT_AT_WRITE = 14, /* of some 24 writes of the output */
+	RUN_TIMEOUT_S = 60,      /* a thousand times the usual duration */
+	INTERRUPT_AT_WRITE = 14, /* of about 24 writes of the output */
 };
 
 static struct {
 	char path[256];
 	struct test_environment environment;
-	struct saved_checkpoint checkpoints[N_RESUME_STATES]; /* made when they are wanted */
-	int saved_stdout, saved_stderr; /* what standard output and error were before */
-	unsigned n_passed[N_POINTS];    /* by the last trial's first run */
+	struct saved_checkpoint checkpoints[N_RESUME_STATES]; /* made by the first use */
+	int saved_stdout, saved_stderr;                       /* of the test itself */
+	unsigned n_passed[N_POINTS];                          /* by the last trial's first run */
 	struct call_site sites[MAX_CALL_SITES];
 	size_t n_sites;
 	unsigned n_resumed;
 } test_dir;
 
-/* What is happening, for the handlers of signals. */
+/* The description of the run, for signal handlers. */
 static char current_run[512];
 
-/* Let the descriptor lead to the file. */
+/* Redirect the descriptor to the file. */
 static void redirect(int descriptor, const char *path, int flags)
 {
 	const int fd = open(path, flags | O_CLOEXEC);
@@ -51,11 +51,11 @@ static void redirect(int descriptor, const char *path, int flags)
 	require(fd >= 0 && dup2(fd, descriptor) == descriptor && close(fd) == 0, path);
 }
 
-/* --- What goes wrong with the trial itself --- */
+/* --- Crashes and timeouts --- */
 
 static void print_current_run(int signal_number)
 {
-	static const char notice[] = "\nended by a signal, or not in time: ";
+	static const char notice[] = "\nkilled by a signal, or timed out: ";
 
 	if (write(test_dir.saved_stderr, notice, sizeof notice - 1) < 0 ||
 	    write(test_dir.saved_stderr, current_run, strlen(current_run)) < 0 ||
@@ -65,7 +65,7 @@ static void print_current_run(int signal_number)
 	raise(signal_number == SIGALRM ? SIGABRT : signal_number);
 }
 
-/* Where the sanitizers are, they tell of a death, not of the trial. */
+/* Functions of the sanitizers, which report a crash but not the run. */
 void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 void __sanitizer_set_report_fd(void *fd) __attribute__((weak));
 
@@ -76,7 +76,7 @@ static void print_current_run_on_death(void)
 
 /* --- Open, close --- */
 
-/* What is synced to a disk takes ten times as long as in memory, and fails no better. */
+/* Return the parent directory. On a disk, syncing would take ten times as long as in memory. */
 static const char *find_parent(void)
 {
 	const char *tmpdir = getenv("TMPDIR");
@@ -131,7 +131,7 @@ void test_dir_close(void)
 
 /* --- A run --- */
 
-/* Instead of being printed it is kept, for the judge. */
+/* Capture messages instead of printing them. */
 void __wrap_cli_message(enum gsort_severity kind, const char *text);
 void __wrap_cli_message(enum gsort_severity kind, const char *text)
 {
@@ -233,13 +233,13 @@ static enum run_outcome run_and_check(const struct fault_run *fault_run)
 
 /* --- Checkpoints --- */
 
-/* Was what is stored made wrong, and not only a call refused? */
+/* Return whether the fault damages stored data, other than a failing call. */
 static bool corrupts_data(const struct fault *fault)
 {
 	return fault && fault->effect >= EFFECT_LOSE_WRITE;
 }
 
-/* The same again, but no fault. */
+/* Run the same command again, without a fault. */
 static enum run_outcome resume_sort(const struct fault_run *first_run)
 {
 	char text[256];
@@ -249,12 +249,12 @@ static enum run_outcome resume_sort(const struct fault_run *first_run)
 									   EXPECT_SUCCESS,
 					       .description = text };
 
-	snprintf(text, sizeof text, "%s; and again", first_run->description);
+	snprintf(text, sizeof text, "%s; resumed", first_run->description);
 	test_dir.n_resumed += saved_checkpoint_is_resumable();
 	return run_and_check(&resumed_run);
 }
 
-/* Break the mode's sort off, as far as it wants, and keep what it leaves. */
+/* Interrupt the scenario's sort where it is to be resumed, and keep its checkpoint. */
 static void make_checkpoint(const struct sort_scenario *scenario)
 {
 	struct sort_scenario fresh_scenario = *scenario;
@@ -307,7 +307,7 @@ enum run_outcome test_dir_run(const struct fault_run *fault_run)
 	if (scenario->in_place)
 		write_file("input", input.data, input.nbytes);
 	if (scenario->has_part_files)
-		write_old_output(scenario); /* and nothing of what was half moved aside */
+		write_old_output(scenario); /* also removes what the run has left */
 	if (scenario->has_checkpoint && outcome != OUTCOME_BROKEN &&
 	    (outcome == OUTCOME_REFUSED || saved_checkpoint_dir_exists()) &&
 	    resume_sort(fault_run) == OUTCOME_BROKEN)
@@ -316,7 +316,7 @@ enum run_outcome test_dir_run(const struct fault_run *fault_run)
 		test_part_files_remove();
 	if (scenario->has_checkpoint)
 		saved_checkpoint_remove();
-	/* One complaint is enough. */
+	/* A lost descriptor is reported once. */
 	test_dir.environment.n_fds = count_fds();
 	return outcome;
 }

@@ -1,31 +1,29 @@
 /*
- * test_dir - a directory with inputs, and whole runs of gsort in it, judged
+ * test_dir.h - run gsort in a directory with inputs, and check each run
  *
- * The program under test is gsort's own main(), called in this process. What a run may leave is
- * known before it starts (fault_run.h).
- *
- * Whatever else happens is a line on standard error, and counted. A run that does not end in time
- * is named and aborted.
+ * The program under test is gsort's own main(), called in this process. fault_run.h checks what it
+ * did. A defect is printed on standard error and counted. A run that does not end in time is named
+ * and aborted.
  */
 #pragma once
 
 #include "tests/fault/fault_run.h"
 
-/* Make the directory and the inputs, and enter it. */
+/* Make the directory and the inputs, and change to it. */
 void test_dir_open(void);
 void test_dir_close(void);
 
 /*
- * Run gsort. If that leaves a checkpoint or a part of one, run it again without a fault, which must
- * give the right bytes, or may find the damage that the fault has done.
+ * Run gsort. If it leaves a checkpoint or a part of one, run it again without a fault. The second
+ * run must give the right bytes; it may fail if the fault damaged data.
  */
 enum run_outcome test_dir_run(const struct fault_run *fault_run);
 
-/* How often it passed the point, before it was gone on with. */
+/* Return how often the last run passed the point, without the resumed run. */
 unsigned test_dir_n_passed(enum fault_point point);
 
-/* As fault_points_get_sites(), of the same. */
+/* Get the call sites of the last run, without the resumed run. Returns their number. */
 size_t test_dir_get_sites(struct call_site ret_sites[static MAX_CALL_SITES]);
 
-/* How many runs were gone on with so. */
+/* Return how many sorts were resumed from a checkpoint. */
 unsigned test_dir_n_resumed(void);

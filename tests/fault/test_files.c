@@ -1,5 +1,5 @@
 /*
- * test_files - whole files, read, written and compared by the test itself (see test_files.h)
+ * test_files.c - read, write and compare whole files in a test (see test_files.h)
  */
 #include "tests/fault/test_files.h"
 

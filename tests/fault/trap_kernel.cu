@@ -1,5 +1,5 @@
 /*
- * trap_kernel - a kernel that ends the context that it runs in (see trap_kernel.h)
+ * trap_kernel.cu - a kernel that breaks its CUDA context (see trap_kernel.h)
  */
 #include "tests/fault/trap_kernel.h"
 

@@ -1,8 +1,7 @@
 /*
- * trap_kernel - a kernel that ends the context that it runs in
+ * trap_kernel.h - a kernel that breaks its CUDA context
  *
- * After that every call of CUDA's runtime fails for as long as the process lives: an error that
- * sticks, for real.
+ * Every later call of CUDA's runtime in this process fails: it is a real sticky error.
  */
 #pragma once
 
@@ -10,7 +9,7 @@
 extern "C" {
 #endif
 
-/* It has happened when it returns. NULL where kernels run on the CPU. */
+/* Launch the kernel and wait for it. NULL if kernels run on the CPU. */
 void launch_trap(void) __attribute__((weak));
 
 #ifdef __cplusplus

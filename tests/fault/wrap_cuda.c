@@ -1,13 +1,12 @@
 /*
- * wrap_cuda - the calls of CUDA's runtime, each past a fault point (see fault_points.h)
+ * wrap_cuda.c - doubles of the calls of CUDA's runtime, with fault points (see fault_points.h)
  *
- * What is under them is CUDA's runtime, or the one that runs the kernels on the CPU
- * (tests/kernels/cuda_emulation/).
+ * They call CUDA's runtime, or the one that runs kernels on the CPU (tests/kernels/cuda_emulation).
  *
- * An error is what CUDA makes of it. It is also the last error of the thread, until
- * cudaGetLastError() has told it: whoever does not ask after a failing call finds the error at the
- * next launch, which asks. What waits has waited when it fails. What is given back is given back
- * when that fails, for the program under test lives on; but gsort has to try.
+ * Errors behave as in CUDA. An error is also the last error of the thread, until
+ * cudaGetLastError() returns it: code that does not check a failing call finds the error at the
+ * next launch, which calls that function. A wait fails after waiting. A release fails after
+ * releasing, because the process lives on; but gsort must call it.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -19,11 +18,11 @@
 
 static _Thread_local cudaError_t last_error;
 
-/* --- Which device a call is made on --- */
+/* --- The device of a call --- */
 
 enum { NO_CUDA_DEVICE = -1, MAX_CUDA_OBJECTS = 1 << 14 };
 
-/* What a device gave: streams, events, memory. */
+/* Streams, events and memory, with their device. */
 static struct cuda_object {
 	const void *handle;
 	int device;
@@ -31,7 +30,7 @@ static struct cuda_object {
 static size_t n_objects;
 static pthread_mutex_t objects_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* That of the calling thread. */
+/* Return the device of the calling thread. */
 static int current_device(void)
 {
 	int device = NO_CUDA_DEVICE;
@@ -59,7 +58,7 @@ static void remove_object(const void *handle)
 	pthread_mutex_unlock(&objects_lock);
 }
 
-/* Of what was not given, as stream 0, it is the thread's. */
+/* Return the device of an object. For unknown ones, such as stream 0, it is the thread's device. */
 static int object_device(const void *handle)
 {
 	int device = NO_CUDA_DEVICE;
@@ -74,7 +73,7 @@ static int object_device(const void *handle)
 
 /* --- The calls --- */
 
-/* The shape is TEST_DEVICE_CUDA; called by the thread that calls gsort's main(). */
+/* Only TEST_DEVICE_CUDA. Called by the thread that calls gsort's main(). */
 void fault_points_set_device(enum test_device_kind kind)
 {
 	(void)kind;
@@ -89,7 +88,7 @@ static cudaError_t inject_error(enum fault_point point, int device)
 	case EFFECT_TRAP_DEVICE:
 		if (launch_trap)
 			launch_trap();
-		return cudaSuccess; /* whoever asks next will hear of it */
+		return cudaSuccess; /* the next call returns the error */
 	default:
 		return cudaSuccess;
 	}
@@ -99,7 +98,7 @@ static cudaError_t inject_error(enum fault_point point, int device)
 	cudaError_t __real_##name parameters;                                                      \
 	cudaError_t __wrap_##name parameters
 
-/* It fails, and does nothing. device: that it is made on. */
+/* Define a double that does nothing if it fails. device: of the call. */
 #define WRAP_CUDA_CALL(point, device, name, parameters, arguments)                                 \
 	DECLARE_WRAPPER(name, parameters);                                                         \
 	cudaError_t __wrap_##name parameters                                                       \
@@ -109,7 +108,7 @@ static cudaError_t inject_error(enum fault_point point, int device)
 		return error ? error : __real_##name arguments;                                    \
 	}
 
-/* The same of what gives a thing. */
+/* Define the double of a function that creates an object. */
 #define WRAP_CUDA_CREATE(point, handle, name, parameters, arguments)                               \
 	DECLARE_WRAPPER(name, parameters);                                                         \
 	cudaError_t __wrap_##name parameters                                                       \
@@ -124,7 +123,7 @@ static cudaError_t inject_error(enum fault_point point, int device)
 		return error;                                                                      \
 	}
 
-/* What it is to do with a thing it has done when it fails; it has taken n_taken back. */
+/* Define a double that always calls the real function, which frees n_taken objects. */
 #define WRAP_CUDA_ALWAYS_CALLED(point, n_taken, handle, name, parameters, arguments)               \
 	DECLARE_WRAPPER(name, parameters);                                                         \
 	cudaError_t __wrap_##name parameters                                                       \
@@ -201,7 +200,7 @@ WRAP_CUDA_CALL(POINT_DEVICE_COPY, object_device(stream), cudaMemsetAsync,
 	(void *to, int byte, size_t nbytes, cudaStream_t stream), (to, byte, nbytes, stream))
 /* clang-format on */
 
-/* What a launch_* of kernels/ asks for when it has launched, and src/ when a call has failed. */
+/* Called by each launch_*() of kernels/ after the launch, and by src/ after a failed call. */
 DECLARE_WRAPPER(cudaGetLastError, (void));
 cudaError_t __wrap_cudaGetLastError(void)
 {
@@ -214,7 +213,7 @@ cudaError_t __wrap_cudaGetLastError(void)
 	return error;
 }
 
-/* It also makes the contexts, which keep descriptors. */
+/* Also creates the contexts, which keep descriptors open. */
 unsigned fault_points_n_devices(const char **ret_reason)
 {
 	int n = 0;
@@ -225,6 +224,6 @@ unsigned fault_points_n_devices(const char **ret_reason)
 		if (error == cudaSuccess)
 			error = __real_cudaFree(NULL);
 	}
-	*ret_reason = error == cudaSuccess ? "there is none" : cudaGetErrorString(error);
+	*ret_reason = error == cudaSuccess ? "none found" : cudaGetErrorString(error);
 	return error == cudaSuccess ? (unsigned)n : 0;
 }

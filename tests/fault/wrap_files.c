@@ -1,7 +1,7 @@
 /*
- * wrap_files - files whose calls can fail: see fault_points.h
+ * wrap_files.c - doubles of calls on files, with fault points (see fault_points.h)
  *
- * What a descriptor leads to decides which point its transfers pass.
+ * The kind of file decides which point the transfers of a descriptor pass.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@ struct statvfs64;
 
 enum { MAX_FDS = 1024 };
 
-/* What a descriptor leads to. */
+/* The kind of file of a descriptor. */
 enum fd_role { FD_OTHER, FD_OUTPUT, FD_TEMP, FD_MANIFEST };
 
 static const char *temp_prefix;
@@ -36,8 +36,8 @@ static enum fd_role get_fd_role(int fd)
 }
 
 /*
- * A nameless file beside a target, a hidden name there, and what is in a checkpoint are opened by
- * their directories.
+ * Return the role of a file that is opened. Temporary files of an output and files of a checkpoint
+ * are opened relative to their directories.
  */
 static enum fd_role get_role_by_path(int directory, const char *path, int flags)
 {
@@ -83,8 +83,8 @@ int __wrap_close(int fd)
 }
 
 /*
- * The mark of a checkpoint's runs is no data: nothing that is sorted lies in so little at the
- * beginning of a file.
+ * Return whether a transfer is the magic number of a checkpoint's runs, which is not data: items
+ * are never transferred in so few bytes at the beginning of a file.
  */
 static bool is_runs_magic(int fd, size_t nbytes, off_t offset)
 {
@@ -118,7 +118,7 @@ ssize_t __real_pwrite64(int fd, const void *data, size_t nbytes, off_t offset);
 int __real_ftruncate64(int fd, off_t nbytes);
 void *__real_malloc(size_t nbytes);
 
-/* A transfer at the descriptor's own position has this offset. */
+/* The offset of a transfer at the descriptor's own position. */
 enum { CURRENT_POSITION = -1 };
 
 static ssize_t real_read_at(int fd, void *buffer, size_t nbytes, off_t offset)
@@ -241,7 +241,7 @@ int __wrap_fallocate64(int fd, int mode, off_t offset, off_t nbytes)
 		       __real_fallocate64(fd, mode, offset, nbytes);
 }
 
-/* --- Calls that either happen or fail --- */
+/* --- Calls without other effects than failing --- */
 
 /* clang-format off */
 WRAP_CALL(POINT_STAT, int, -1, stat64, (const char *path, struct stat64 *status), (path, status))

@@ -1,5 +1,5 @@
 /*
- * wrap_page_cache - a page cache that is cold, small, or bypassed: see fault_points.h
+ * wrap_page_cache.c - simulate a page cache that is cold, small or bypassed (see fault_points.h)
  */
 #include <unistd.h>
 
@@ -8,28 +8,28 @@
 #include "src/plan/job.h"
 #include "tests/fault/fault_points.h"
 
-static bool is_cold, may_be_passed;
+static bool is_cold, may_bypass;
 
-void fault_points_set_page_cache(bool cold, bool may_pass)
+void fault_points_set_page_cache(bool cold, bool bypass)
 {
 	is_cold = cold;
-	may_be_passed = may_pass;
+	may_bypass = bypass;
 }
 
 enum cache_policy __real_cache_policy_choose(const struct job *job, uint64_t nbytes);
 enum cache_policy __wrap_cache_policy_choose(const struct job *job, uint64_t nbytes);
 enum cache_policy __wrap_cache_policy_choose(const struct job *job, uint64_t nbytes)
 {
-	return may_be_passed ? CACHE_ADAPTIVE : __real_cache_policy_choose(job, nbytes);
+	return may_bypass ? CACHE_ADAPTIVE : __real_cache_policy_choose(job, nbytes);
 }
 
-enum adaptive_method __real_adaptive_choose(struct adaptive *ways, unsigned possible);
-enum adaptive_method __wrap_adaptive_choose(struct adaptive *ways, unsigned possible);
-enum adaptive_method __wrap_adaptive_choose(struct adaptive *ways, unsigned possible)
+enum adaptive_method __real_adaptive_choose(struct adaptive *adaptive, unsigned possible);
+enum adaptive_method __wrap_adaptive_choose(struct adaptive *adaptive, unsigned possible);
+enum adaptive_method __wrap_adaptive_choose(struct adaptive *adaptive, unsigned possible)
 {
-	return may_be_passed && possible & METHOD_MASK_SECOND ?
+	return may_bypass && possible & METHOD_MASK_SECOND ?
 		       METHOD_SECOND :
-		       __real_adaptive_choose(ways, possible);
+		       __real_adaptive_choose(adaptive, possible);
 }
 
 bool __wrap_direct_is_cached(const struct file *file, uint64_t offset, uint64_t nbytes);
@@ -46,7 +46,7 @@ uint64_t __wrap_memory_available_nbytes(const char *root)
 	return is_cold ? 0 : __real_memory_available_nbytes(root);
 }
 
-/* What sources are large beside is another question than what there is a plan for. */
+/* Physical memory decides on the memory limit, so it must stay large. */
 uint64_t __real_memory_physical_nbytes(void);
 uint64_t __wrap_memory_physical_nbytes(void);
 uint64_t __wrap_memory_physical_nbytes(void)

@@ -1,5 +1,5 @@
 /*
- * wrap_system - memory, threads and what else of the system can fail: see fault_points.h
+ * wrap_system.c - doubles of calls for memory, threads and streams (see fault_points.h)
  */
 #include <errno.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 
 #include "tests/fault/wrapper.h"
 
-/* Of Linux 5.14 */
+/* Since Linux 5.14. */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -69,7 +69,7 @@ int __wrap_asprintf(char **ret_text, const char *format, ...)
 	return n;
 }
 
-/* Parts of a mapping can go alone: pages are what counts. */
+/* Return the pages of a mapping. Parts of it may be unmapped, so pages are counted. */
 static int count_pages(size_t nbytes)
 {
 	const size_t page_nbytes = (size_t)sysconf(_SC_PAGESIZE);
@@ -95,7 +95,7 @@ int __wrap_munmap(void *address, size_t nbytes)
 	return __real_munmap(address, nbytes);
 }
 
-/* Pages that are to be written: of memory it is a hint. */
+/* Populating pages for writing allocates memory. It is a hint and may fail. */
 int __real_madvise(void *address, size_t nbytes, int advice);
 int __wrap_madvise(void *address, size_t nbytes, int advice);
 int __wrap_madvise(void *address, size_t nbytes, int advice)
@@ -108,7 +108,7 @@ int __wrap_madvise(void *address, size_t nbytes, int advice)
 
 /* --- Threads --- */
 
-static _Thread_local bool in_thread_start; /* thread_start() is at it, and counts */
+static _Thread_local bool in_thread_start; /* thread_start() is running, and counts the thread */
 
 int __real_thread_start(void *(*run)(void *), void *argument, size_t stack_nbytes,
 			pthread_t *ret_thread);
@@ -128,7 +128,7 @@ int __wrap_thread_start(void *(*run)(void *), void *argument, size_t stack_nbyte
 	return r;
 }
 
-/* Of the command line, whose threads work for no job. */
+/* Threads of the command line, which do not belong to a job. */
 int __real_pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes,
 			  void *(*run)(void *), void *argument);
 int __wrap_pthread_create(pthread_t *ret_thread, const pthread_attr_t *attributes,

@@ -1,12 +1,11 @@
 /*
- * wrapper - the commonest twin of a function of the system: it passes a point, and fails or does
- * the same (see fault_points.h)
+ * wrapper.h - define a double that passes a fault point, and fails or calls the system
  */
 #pragma once
 
 #include "tests/fault/fault_points.h"
 
-/* A twin of a function of the type, with parameters and arguments in parentheses. */
+/* Define a double of a function. type: of the result; parameters, arguments: in parentheses. */
 #define WRAP_CALL(point, type, failure, name, parameters, arguments)                               \
 	type __real_##name parameters;                                                             \
 	type __wrap_##name parameters;                                                             \
