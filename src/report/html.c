@@ -96,16 +96,26 @@ void html_print(FILE *stream, const char *format, ...)
 	va_end(args);
 }
 
+void html_begin_tag(FILE *stream, const char *tag, const char *class)
+{
+	if (class)
+		html_print(stream, "<%s class=\"%s\"", tag, class);
+	else
+		html_print(stream, "<%s", tag);
+}
+
 void html_open_table(FILE *stream, const char *caption, const struct html_column *columns,
 		     unsigned n)
 {
 	html_print(stream,
-		   "<div class=\"table\" role=\"region\" tabindex=\"0\" aria-label=\"%s\">\n"
-		   "<table class=\"%s\"><caption>%s</caption>\n<thead><tr>",
-		   caption, n == 2 ? "pairs" : "sums", caption);
-	for (unsigned i = 0; i < n; i++)
-		html_print(stream, "<th scope=\"col\" class=\"%s\">%s</th>\n",
-			   columns[i].is_number ? "number" : "text", columns[i].name);
+		   "<div class=\"table\" role=\"region\" tabindex=\"0\" aria-label=\"%s\">\n",
+		   caption);
+	html_begin_tag(stream, "table", n == 2 ? "pairs" : NULL);
+	html_print(stream, "><caption>%s</caption>\n<thead><tr>", caption);
+	for (unsigned i = 0; i < n; i++) {
+		html_begin_tag(stream, "th", columns[i].is_number ? "number" : NULL);
+		html_print(stream, " scope=\"col\">%s</th>\n", columns[i].name);
+	}
 	html_print(stream, "</tr></thead>\n<tbody>\n");
 }
 
@@ -151,11 +161,12 @@ static double tenth(double number)
 	return round(number * 10) / 10;
 }
 
+/* Write a text. class: NULL: none. */
 static void chart_text(const struct chart *chart, const char *class, double x, double y,
 		       const char *text)
 {
-	html_print(chart->stream, "<text class=\"%s\" x=\"%.4g\" y=\"%.4g\">%s</text>\n", class,
-		   tenth(x), tenth(y), text);
+	html_begin_tag(chart->stream, "text", class);
+	html_print(chart->stream, " x=\"%.4g\" y=\"%.4g\">%s</text>\n", tenth(x), tenth(y), text);
 }
 
 static void chart_line(const struct chart *chart, const char *class, double x1, double y1,
@@ -187,7 +198,7 @@ void chart_span(struct chart *chart, const char *name, double begin_s, double en
 		tenth(x), CHART_HEADER_HEIGHT - 4, tenth(fmax(end_x - x, 1)),
 		tenth(plot_bottom(chart) - CHART_HEADER_HEIGHT + 4));
 	if (end_x - x > character_width * (double)strlen(name))
-		chart_text(chart, "label", x + 4, CHART_HEADER_HEIGHT - 10, name);
+		chart_text(chart, NULL, x + 4, CHART_HEADER_HEIGHT - 10, name);
 }
 
 /* Return the sum of the first n_series, in units from the top. */
@@ -241,7 +252,7 @@ void chart_row(struct chart *chart, const struct chart_row *row)
 	const double bottom = top + height, right = CHART_LEFT + CHART_PLOT;
 
 	chart_text(chart, "name", 0, top + 14, row->name);
-	chart_text(chart, "note", 0, top + 30, row->note);
+	chart_text(chart, NULL, 0, top + 30, row->note);
 	chart_line(chart, "top", CHART_LEFT, top, right, top);
 	for (unsigned n_series = row->n; n_series > 0; n_series--)
 		put_area(chart, row, n_series, top);

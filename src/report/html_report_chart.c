@@ -156,11 +156,11 @@ static void put_stage_row(const struct html_page *page, const struct phase_total
 	size_format(totals->nbytes, size);
 	format_time(ns_to_seconds(totals->busy_ns), busy);
 	format_time(ns_to_seconds(totals->blocked_ns), blocked);
+	html_begin_tag(stream, "tr", stage == phase_bottleneck(phase) ? "longest" : NULL);
 	html_print(stream,
-		   "<tr class=\"%s\"><th scope=\"row\">%s</th>\n<td class=\"number\">%s</td>\n"
+		   "><th scope=\"row\">%s</th>\n<td class=\"number\">%s</td>\n"
 		   "<td class=\"number\">%s</td>\n<td class=\"number\">%s</td>\n",
-		   stage == phase_bottleneck(phase) ? "longest" : "stage", stage_name(stage),
-		   totals->nbytes ? size : "-", busy, blocked);
+		   stage_name(stage), totals->nbytes ? size : "-", busy, blocked);
 	put_percent_cell(stream, stage, active_fraction(phase, stage));
 	format_rate(totals->nbytes, ns_to_seconds(totals->active_ns), text);
 	put_bar_cell(stream, stage, rate / max_rate, text);

@@ -73,6 +73,12 @@ def check_structure(page):
     claim(len(set(page.ids)) == len(page.ids), 'an id is there twice')
     claim(set(page.references) <= set(page.ids),
           f'leads nowhere: {set(page.references) - set(page.ids)}')
+
+
+def check_styles(page, source):
+    styled = set(re.findall(r'\.([a-z][\w-]*)', source[source.index('<style'):source.index('</style>')]))
+    used = {name for _, attributes in page.elements for name in attributes.get('class', '').split()}
+    claim(used <= styled, f'classes without a style: {used - styled}')
     claim(page.links == page.sections, f'links to {page.links}, sections {page.sections}')
     claim(page.headings[0] == 1 and page.headings.count(1) == 1, 'one first heading')
     claim(all(b <= a + 1 for a, b in zip(page.headings, page.headings[1:])),
@@ -140,6 +146,7 @@ def main():
     page.close()
     page.text = re.sub(r'\s+', ' ', page.text)
     check_structure(page)
+    check_styles(page, text)
     check_pictures(page)
     check_alone(page, text)
     check_figures(page, stats)
