@@ -20,7 +20,7 @@
 
 enum { NAME_NBYTES = sizeof(struct device_info) };
 
-/* The name that users know, with the number of the device if there are several. Returns `name`. */
+/* Return `name`, set to the name that users know, with the device's number if there are several. */
 static const char *job_device_name(const struct job *job, uint32_t device_index,
 				   char name[NAME_NBYTES])
 {
@@ -144,7 +144,7 @@ int temp_space_recheck(const struct job *job)
 
 /* --- The page cache --- */
 
-/* From this size on it pays to find out which way is faster. */
+/* From this size on, measuring which method is faster pays. */
 static const uint64_t min_adaptive_nbytes = UINT64_C(256) << 20;
 
 enum cache_policy cache_policy_choose(const struct job *job, uint64_t nbytes)

@@ -84,13 +84,13 @@ static inline bool job_can_access(const struct job *job, uint32_t device_index)
 	return job->devices[job->merge_device].peer_access_mask >> device_index & 1;
 }
 
-/* The end of what is read of the input, in bytes; UINT64_MAX: unknown. */
+/* Return the end of the input that is read, in bytes; UINT64_MAX: unknown. */
 static inline uint64_t job_input_end(const struct job *job)
 {
 	return job->has_end ? job->end_record * job->layout->record_nbytes : job->plan.input_nbytes;
 }
 
-/* The device that merges. */
+/* Return the device that merges. */
 static inline struct device *job_device(const struct job *job)
 {
 	return job->devices[job->merge_device].device;
@@ -126,5 +126,5 @@ enum cache_policy {
  */
 enum cache_policy cache_policy_choose(const struct job *job, uint64_t nbytes);
 
-/* Apply the policy before anything is spilled, by so many threads at the same time. */
+/* Apply the policy before anything is spilled. n_writers: threads that write at the same time. */
 void cache_policy_apply_to_spill(enum cache_policy policy, uint32_t n_writers, struct spill *spill);

@@ -75,18 +75,18 @@ uint32_t plan_round_to_files(uint32_t n_partitions, uint32_t n_files);
 struct plan_request {
 	const struct layout *layout;
 	const struct device *device;
-	uint64_t input_nbytes;          /* PLAN_SIZE_UNKNOWN: a pipe */
-	uint32_t n_threads;             /* of the CPU */
-	uint64_t memory_nbytes;         /* -S, or its default; without */
-	uint64_t exchange_nbytes;       /* what is reserved of it for an exchange between ranks */
-	uint64_t device_nbytes;         /* memory of the device, if it has its own */
-	const char *device_name;        /* of all devices; NULL: that of `device` */
-	uint32_t n_devices;             /* of this kind, if they have memory of their own; 0: one */
-	uint32_t n_input_runs;          /* with -m the number of inputs; else 0 */
-	uint32_t batch_size;            /* maximum fan-in; 0: only memory limits it */
-	uint64_t min_block_nbytes;      /* of blocks that exist already, or 0 */
-	uint32_t n_partitions;          /* of the final merge; 0: chosen by the plan */
-	uint32_t n_part_files;          /* of the output; 0: it is a single file */
+	uint64_t input_nbytes;     /* PLAN_SIZE_UNKNOWN: a pipe */
+	uint32_t n_threads;        /* of the CPU */
+	uint64_t memory_nbytes;    /* -S, or its default; without */
+	uint64_t exchange_nbytes;  /* the part that is reserved for an exchange between ranks */
+	uint64_t device_nbytes;    /* memory of the device, if it has its own */
+	const char *device_name;   /* of all devices; NULL: that of `device` */
+	uint32_t n_devices;        /* of this kind, if they have memory of their own; 0: one */
+	uint32_t n_input_runs;     /* with -m the number of inputs; else 0 */
+	uint32_t batch_size;       /* maximum fan-in; 0: only memory limits it */
+	uint64_t min_block_nbytes; /* of blocks that exist already, or 0 */
+	uint32_t n_partitions;     /* of the final merge; 0: chosen by the plan */
+	uint32_t n_part_files;     /* of the output; 0: it is a single file */
 	bool part_files_are_partitions; /* the merge cuts where part files end */
 	/* Each has an input of this size, and merges a partition of the runs of all; 0: one. */
 	uint32_t n_ranks;
@@ -122,7 +122,7 @@ struct plan {
 	/* Of each device; if it has no memory of its own, what is left of memory_nbytes. */
 	uint64_t device_nbytes;
 	uint32_t n_devices;
-	uint32_t n_ranks; /* each with what is said here; 1: this one is alone */
+	uint32_t n_ranks; /* each as planned here; 1: not distributed */
 	/*
 	 * The properties of the device (device_info.unified) that matter elsewhere: data is copied
 	 * to its memory and back; or the CPU sorts, and the same processors read and write.
@@ -159,8 +159,9 @@ struct plan {
 	uint64_t window_nbytes; /* output of one window, if memory allows */
 	uint64_t merge_nbytes;  /* of each device, for windows, while its chunks are allocated */
 	/*
-	 * The same for the final merge of a rank. If its last chunks are not stored in memory
-	 * (keep_last_run_in_memory), they are freed before it. Else merge_nbytes.
+	 * Like merge_nbytes, for the final merge of a rank. If its last chunks are not stored in
+	 * memory (keep_last_run_in_memory), they are freed before it. Otherwise equal to
+	 * merge_nbytes.
 	 */
 	uint64_t final_merge_nbytes;
 	bool keep_last_run_in_memory;
@@ -239,7 +240,7 @@ enum { PLAN_INPUT_BATCH_NBYTES = 64 << 10 };
  */
 enum { PLAN_MAX_ALL_TO_ALL_RUNS = 1 << 14 };
 
-/* How many of the expected partitions are merged at the same time, at most. */
+/* Return how many of the expected partitions are merged at the same time, at most. */
 static inline uint32_t plan_concurrent_partitions(const struct plan *plan)
 {
 	return plan->n_partitions < plan->n_expected_partitions ? plan->n_partitions :
@@ -268,8 +269,8 @@ void plan_windows(const struct plan *plan, const struct plan_request *request, u
 		  struct window_plan *ret_windows);
 
 /*
- * The maximum number of partitions for a merge of n_records. If the size of the input was unknown,
- * this may be less than planned, because each partition has to be worth its windows.
+ * Return the maximum number of partitions for a merge of n_records. If the size of the input was
+ * unknown, this may be less than planned, because each partition has to be worth its windows.
  */
 uint32_t plan_max_partitions(const struct plan *plan, const struct plan_request *request,
 			     uint64_t n_records);
@@ -281,15 +282,15 @@ uint32_t plan_max_partitions(const struct plan *plan, const struct plan_request 
 bool plan_worth_splitting(uint64_t n_items, uint64_t n_largest, uint32_t n);
 
 /*
- * Plan the partitions of such a merge. The plan of each has a share of the threads, one writer, and
- * merge_nbytes for its windows. Returns how many: at most max_partitions, and as many as have room
- * for windows like those of a single merge of stored runs. If that is one, the plan is unchanged.
+ * Plan the partitions of a merge. The plan of each has a share of the threads, one writer, and
+ * merge_nbytes for its windows. Returns their number: at most max_partitions, and as many as have
+ * room for windows like those of a single merge of spilled runs. If it is 1, the plan is unchanged.
  */
 uint32_t plan_partitions(const struct plan *plan, const struct plan_request *request,
 			 uint64_t nbytes, uint64_t n_records, uint32_t n_resident,
 			 uint32_t n_stored, uint32_t max_partitions,
 			 struct plan *ret_partition_plan);
 
-/* The memory of all windows. has_stored: not all runs are resident. */
+/* Return the memory of all windows. has_stored: not all runs are resident. */
 uint64_t plan_windows_nbytes(const struct plan *plan, const struct window_plan *windows,
 			     bool has_stored);

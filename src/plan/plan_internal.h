@@ -20,7 +20,7 @@ static inline uint64_t u64_min(uint64_t value, uint64_t max)
 	return value > max ? max : value;
 }
 
-/* The product, or UINT64_MAX if it overflows. */
+/* Return the product, or UINT64_MAX if it overflows. */
 static inline uint64_t saturating_mul(uint64_t value, uint64_t factor)
 {
 	uint64_t product;
@@ -39,7 +39,7 @@ enum {
 	PLAN_DEFAULT_INDEX_DIVISOR = 8,
 };
 
-/* Records in a block of a stored run. */
+/* Return the number of records in a block of a spilled run. */
 static inline uint64_t plan_block_records(const struct plan *plan)
 {
 	return plan->block_nbytes / plan->resident_nbytes;
@@ -47,14 +47,16 @@ static inline uint64_t plan_block_records(const struct plan *plan)
 
 /* --- plan_merge.c --- */
 
-/* The size of a record in a window of a merge of stored runs: read, written, and scratch. */
+/*
+ * Return the size of a record in a window of a merge of spilled runs: read, written, and scratch.
+ */
 uint64_t plan_window_record_nbytes(const struct plan_request *request, const struct plan *plan);
-/* The maximum number of partitions of a final merge of `nbytes`. */
+/* Return the maximum number of partitions of a final merge of `nbytes`. */
 uint32_t plan_partition_limit(const struct plan_request *request, const struct plan *plan,
 			      uint64_t nbytes);
-/* The expected number of partitions, when all else is planned. */
+/* Return the expected number of partitions. All else must be planned. */
 uint32_t plan_expected_partitions(const struct plan_request *request, const struct plan *plan);
-/* Windows in flight in all partitions of a device, including what is mapped of the output. */
+/* Return the windows in flight in all partitions of a device, including mapped output. */
 uint64_t plan_max_windows(const struct plan *plan);
 
 /* --- plan_passes.c --- */
@@ -70,9 +72,9 @@ struct pass_counts {
 struct pass_counts plan_count_passes(uint64_t n_runs, uint32_t fan_in);
 
 /*
- * The same if no merge leaves more than max_length, of runs of run_length, in any unit: what is
- * merged before the final merge, what is stored by that, what the final merge reads, and the merges
- * that a record goes through at most.
+ * Volumes of merges that leave at most max_length each, of runs of run_length, in any unit: merged
+ * before the final merge, stored by these merges, and read by the final merge; and the maximum of
+ * merges that a record goes through.
  */
 struct pass_volumes {
 	uint64_t n_merged, n_stored, n_final, n_passes;
@@ -81,7 +83,7 @@ struct pass_volumes {
 struct pass_volumes plan_pass_volumes(uint64_t n_runs, uint32_t fan_in, uint64_t run_length,
 				      uint64_t max_length);
 
-/* Runs that are spilled of n_chunks of an input of known size. */
+/* Return the number of spilled runs of an input of n_chunks, if its size is known. */
 uint64_t plan_spilled_runs(const struct plan *plan, uint64_t n_chunks);
 
 /* Set the expectations; all else must be planned. */

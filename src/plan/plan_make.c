@@ -34,10 +34,10 @@ static bool plan_stores_runs(const struct plan *plan)
 }
 
 /*
- * What is known of a block. Of an input of -m that is the first key, but pipes are stored first. A
- * merge into a run needs the index of what it reads and of what it writes; the records of a
- * checkpoint hold one, too, until they are written; and a rank knows its own runs and its partition
- * of the runs of all.
+ * Return the index memory per block. An input of -m has only the first key of each block, but pipes
+ * are spilled first. A merge to a run needs the index of its inputs and of its output. A checkpoint
+ * holds another one until its record is written. A rank has the index of its own runs, and of its
+ * partition of the runs of all.
  */
 static uint64_t plan_index_entry_nbytes(const struct plan_request *request, bool merges_to_runs)
 {
@@ -50,7 +50,7 @@ static uint64_t plan_index_entry_nbytes(const struct plan_request *request, bool
 	       n_extra_entries * sizeof(struct run_block);
 }
 
-/* The maximum for the index of all runs. */
+/* Return the maximum size of the index of all runs. */
 static uint64_t plan_max_index_nbytes(const struct plan *plan)
 {
 	return plan->memory_nbytes / PLAN_INDEX_DIVISOR + PLAN_OVERHEAD_NBYTES / 2;
@@ -71,7 +71,10 @@ enum {
 /* Sums of chunk numbers fit in 32 bits. */
 static const uint64_t MAX_PLAN_CHUNKS = UINT64_C(1) << 31;
 
-/* Room for a record in a chunk: it is read as a record, and stays as an element or an item. */
+/*
+ * Return the size of a record in a chunk: it is read as a record, and stays as an element or an
+ * item.
+ */
 static uint64_t chunk_record_nbytes(const struct layout *layout)
 {
 	return u64_max(layout->resident_nbytes,
@@ -94,7 +97,10 @@ static uint64_t plan_input_records(const struct plan_request *request)
 		       request->input_nbytes / request->layout->record_nbytes;
 }
 
-/* Chunks and slots hold a multiple of this: whole pages or so, if records are narrow. */
+/*
+ * Return the number of records that chunks and slots hold a multiple of: about a page, if records
+ * are narrow.
+ */
 static uint64_t align_records(const struct layout *layout)
 {
 	return u64_max(u64_min(CHUNK_ALIGN_NBYTES / chunk_record_nbytes(layout),
@@ -102,7 +108,9 @@ static uint64_t align_records(const struct layout *layout)
 		       1);
 }
 
-/* Two slots for each reader, one of which is being copied. A chunk is a whole number of slots. */
+/*
+ * Plan two slots for each reader, one of which is being copied. A chunk is a whole number of slots.
+ */
 static void plan_slots(const struct plan_request *request, struct plan *plan)
 {
 	const uint64_t align = align_records(request->layout);
@@ -117,7 +125,7 @@ static void plan_slots(const struct plan_request *request, struct plan *plan)
 	plan->host_spill_nbytes = plan_data_nbytes(plan) / 2;
 }
 
-/* The scratch that each queue needs to sort a chunk. */
+/* Return the scratch that each queue needs to sort a chunk. */
 static uint64_t sort_scratch_nbytes(const struct plan_request *request, const struct plan *plan)
 {
 	const struct layout *layout = request->layout;
@@ -174,7 +182,7 @@ static void plan_chunk_size(const struct plan_request *request, uint64_t preferr
 		plan->sort_output_nbytes = plan->chunk_nbytes;
 }
 
-/* The memory for windows of a merge of resident chunks only. */
+/* Return the memory for windows of a merge of resident chunks only. */
 static uint64_t resident_windows_nbytes(const struct plan *plan, const struct plan_request *request,
 					uint32_t n_chunks)
 {
@@ -233,8 +241,8 @@ static void plan_sizes(const struct plan_request *request, const struct device_i
 }
 
 /*
- * Of many chunks each has so little in a window that merging is slow. (Ranks use the memory for
- * something else: final_merge_nbytes.)
+ * Return whether there are so many chunks that each has a short slice in a window, which makes
+ * merging slow. (Ranks use the memory for something else: final_merge_nbytes.)
  */
 static bool prefers_longer_chunks(const struct plan_request *request,
 				  const struct device_info *info)
@@ -278,12 +286,12 @@ enum {
 	SMALL_REMAINDER_DIVISOR = 8,
 	LARGE_BLOCK_NBYTES = 64 << 10, /* long enough to be a message */
 	UNKNOWN_INPUT_MEMORY_FACTOR = 32,
-	DEFAULT_FAN_IN = 32, /* that an index of its default size must leave */
+	DEFAULT_FAN_IN = 32, /* for which an index of the default size must have room */
 	MIN_FAN_IN = 2,
 	MAX_FAN_IN = 1 << 20,
 };
 
-/* Runs that are spilled of an input that takes input_nbytes in chunks. */
+/* Return the number of spilled runs of an input that takes input_nbytes in chunks. */
 static uint64_t expected_spilled_runs(const struct plan *plan, uint64_t input_nbytes)
 {
 	return plan_spilled_runs(plan, divide_up(input_nbytes, plan->chunk_nbytes));
@@ -321,26 +329,23 @@ static uint64_t plan_expected_stored_runs(const struct plan_request *request,
 			request->n_input_runs :
 			expected_spilled_runs(plan, plan_expected_input_nbytes(request, plan));
 
-	/* Of a rank, what is resident in the end is one more. */
+	/* A rank spills the chunks that are resident in the end as one more run. */
 	return plan_is_distributed(request) ? saturating_mul(n_local_runs + 1, request->n_ranks) :
 					      n_local_runs;
 }
 
 /*
- * The memory that a merge needs for each byte of its k blocks. With n windows in flight, each with
- * room to read and to write its quota and an overhang of k blocks, and a quota of twice the
- * overhang:
- *
- *	n * 2 * (2 + 1) * k * block <= merge memory
+ * Return the memory that a merge needs for each byte of its k blocks. With n windows in flight,
+ * each with room to read and to write its quota and an overhang of k blocks, and a quota of twice
+ * the overhang: n * 2 * (2 + 1) * k * block <= merge memory.
  *
  * A window may be as short as its overhang, and a quarter longer if resident runs take part. If
- * records need much scratch, that is more:
+ * records need much scratch, that is more: n * (1 + 1 + 1/4) * k * block * (size in a window / size
+ * of a record) <= merge memory.
  *
- *	n * (1 + 1 + 1/4) * k * block * (size in a window / size of a record) <= merge memory
- *
- * If the input is many times as large as the memory, there would be so many blocks that their index
- * fills it. Then blocks are longer and fewer runs are merged at once: at least 32 as long as the
- * index has room, then 2. If it has no room even then, the memory is insufficient.
+ * If the input is many times as large as the memory, the index of so many blocks would fill it.
+ * Then blocks are longer and fewer runs are merged at once: at least 32 as long as the index has
+ * room, then 2. If it has no room even then, the memory is insufficient.
  */
 static uint64_t merge_nbytes_per_block(const struct plan_request *request, const struct plan *plan)
 {
@@ -460,7 +465,7 @@ enum {
 	RUN_OVERHEAD_NBYTES = 1 << 10 /* of a run without its blocks, generously */
 };
 
-/* Blocks of all resident runs: each has its first key in memory. */
+/* Return the number of blocks of all resident runs; the first key of each is in memory. */
 static uint64_t n_resident_blocks(const struct plan_request *request, const struct plan *plan)
 {
 	const uint64_t n_chunks =
@@ -475,7 +480,7 @@ static uint64_t n_resident_blocks(const struct plan_request *request, const stru
 	return n_chunks * divide_up(plan->chunk_records, windows.resident_stride);
 }
 
-/* The index of all blocks of all runs. */
+/* Return the size of the index of all blocks of all runs. */
 static uint64_t plan_index_nbytes(const struct plan_request *request, const struct plan *plan)
 {
 	const uint64_t n_blocks = divide_up(plan_stored_nbytes(request, plan), plan->block_nbytes);
@@ -495,7 +500,7 @@ static uint64_t plan_thread_codec_nbytes(const struct plan_request *request,
 				      plan->block_nbytes);
 }
 
-/* For the threads that store and fetch blocks. */
+/* Return the codec memory of the threads that store and fetch blocks. */
 static uint64_t plan_block_codecs_nbytes(const struct plan_request *request,
 					 const struct plan *plan)
 {
@@ -508,7 +513,10 @@ static uint64_t plan_stream_codecs_nbytes(const struct plan_request *request,
 	return u64_min(request->stream_codec_nbytes, plan->memory_nbytes / STREAM_CODEC_DIVISOR);
 }
 
-/* The windows of a merge of so many runs, and what it needs for each run and window. */
+/*
+ * Return the memory of a merge with these numbers of runs: its windows, and its cost per run and
+ * window.
+ */
 static uint64_t merge_total_nbytes(const struct plan_request *request, const struct plan *plan,
 				   uint64_t nbytes, uint32_t n_resident, uint32_t n_stored)
 {
@@ -526,8 +534,8 @@ static uint64_t merge_total_nbytes(const struct plan_request *request, const str
 }
 
 /*
- * The final merge, with the chunks that it merges or other ranks do. A merge of resident runs only
- * needs its windows, which plan_resident() has made room for.
+ * Return the memory of the final merge and of the chunks that it, or other ranks, merge. A merge of
+ * resident runs only needs its windows, for which plan_resident() has made room.
  */
 static uint64_t final_merge_total_nbytes(const struct plan_request *request,
 					 const struct plan *plan)
@@ -545,7 +553,7 @@ static uint64_t final_merge_total_nbytes(const struct plan_request *request,
 							  (uint32_t)plan->n_chunks, plan->fan_in);
 }
 
-/* Chunks and windows, during run generation or the final merge. */
+/* Return the memory of chunks and windows, during run generation or the final merge. */
 static uint64_t chunks_total_nbytes(const struct plan_request *request, const struct plan *plan)
 {
 	const uint64_t chunks_nbytes = plan->n_chunks * plan->chunk_nbytes;
@@ -554,7 +562,7 @@ static uint64_t chunks_total_nbytes(const struct plan_request *request, const st
 	if (request->n_input_runs)
 		return merge_total_nbytes(request, plan, plan->merge_nbytes, 0,
 					  (uint32_t)u64_min(request->n_input_runs, plan->fan_in));
-	/* In plan_resident() everything had room; else chunks are merged during run generation. */
+	/* plan_resident() made room for all; otherwise chunks are merged during run generation. */
 	generation_nbytes = chunks_nbytes + plan_queues_nbytes(plan);
 	if (plan->fits_in_memory)
 		generation_nbytes += plan->merge_nbytes;
@@ -564,7 +572,10 @@ static uint64_t chunks_total_nbytes(const struct plan_request *request, const st
 	return u64_max(generation_nbytes, final_merge_total_nbytes(request, plan));
 }
 
-/* An input of -m keeps a record to compare the next with, and a buffer if records are projected. */
+/*
+ * Return the memory of a run without its blocks. An input of -m keeps a record to compare with the
+ * next, and a buffer if records are projected.
+ */
 static uint64_t run_overhead_nbytes(const struct plan_request *request, const struct plan *plan)
 {
 	const struct layout *layout = request->layout;
@@ -578,13 +589,13 @@ static uint64_t run_overhead_nbytes(const struct plan_request *request, const st
 	return saturating_mul(n_runs, nbytes);
 }
 
-/* Codecs, and chunks and windows; for a device with its own memory, the slots. */
+/* Return the memory of codecs, chunks and windows; for a device with its own memory, of slots. */
 static uint64_t working_set_nbytes(const struct plan_request *request, const struct plan *plan)
 {
 	const uint64_t codecs_nbytes =
 		plan_stores_runs(plan) ? plan_block_codecs_nbytes(request, plan) : 0;
 
-	/* The host's part is small and limited by the plan. */
+	/* Host memory is small then, and limited by the plan. */
 	if (plan->copies_to_device)
 		return u64_min(codecs_nbytes + plan->n_slots * plan->slot_nbytes +
 				       plan->host_spill_nbytes,
@@ -592,7 +603,7 @@ static uint64_t working_set_nbytes(const struct plan_request *request, const str
 	return codecs_nbytes + chunks_total_nbytes(request, plan);
 }
 
-/* All host memory that is needed at the same time. */
+/* Return all host memory that is needed at the same time. */
 static uint64_t plan_total_nbytes(const struct plan_request *request, const struct plan *plan)
 {
 	const uint64_t streams_nbytes =
@@ -631,8 +642,8 @@ static void plan_data_memory(const struct plan_request *request, const struct de
 }
 
 /*
- * Threads that fetch blocks from other ranks wait for messages and use no processor meanwhile. So
- * there are more of them than readers, as far as there is memory for codecs.
+ * Return the number of threads that fetch blocks. Those of ranks wait for messages and use no CPU
+ * meanwhile, so there are more of them than readers, if there is memory for codecs.
  */
 static uint32_t choose_n_fetchers(const struct plan_request *request, const struct plan *plan)
 {
@@ -655,8 +666,7 @@ static void plan_overhead(const struct plan_request *request, struct plan *plan)
 		plan->codec_nbytes += u64_min(plan_block_codecs_nbytes(request, plan),
 					      plan->memory_nbytes / CODEC_MEMORY_DIVISOR);
 	/*
-	 * What exceeds the default part of the index is taken from PLAN_OVERHEAD_NBYTES, if
-	 * possible.
+	 * Take what exceeds the default size of the index from PLAN_OVERHEAD_NBYTES, if possible.
 	 */
 	index_nbytes = plan_index_nbytes(request, plan);
 	plan->index_nbytes =
@@ -711,7 +721,7 @@ static void plan_spill_writers(const struct plan_request *request, const struct 
 		*plan = wider;
 }
 
-/* The minimum memory of a plan may be more than was asked for: reduce the reservation by that. */
+/* Reduce the reservation if the minimum memory of a plan exceeds the memory. */
 static uint64_t clamp_exchange_nbytes(const struct plan_request *request, uint64_t memory_nbytes)
 {
 	const uint64_t total_nbytes = request->memory_nbytes + request->exchange_nbytes;
@@ -756,7 +766,7 @@ static void plan_with_memory(const struct plan_request *request, uint64_t memory
 	snprintf(plan->device, sizeof plan->device, "%s",
 		 request->device_name ? request->device_name : info.name);
 	plan_iterate(request, &info, plan);
-	/* What does not shrink: give up the blocks of partitions first, then queues and windows. */
+	/* Give up the blocks of partitions first, then queues and windows. */
 	if (!plan->is_sufficient && plan->n_partitions > 1) {
 		single_partition.n_partitions = 1;
 		request = &single_partition;
@@ -781,11 +791,10 @@ static bool exceeds_memory(const struct plan_request *request, const struct plan
 }
 
 /*
- * If a plan with less memory is sufficient, one with more must be, too. But not everything grows
- * evenly with the memory: longer blocks may need larger codecs, and windows have room for a record
- * of each chunk, of which there may be more. So a plan that is not sufficient is replaced by one
- * for less memory, trying halves and three quarters of these. What is sufficient then is so with
- * twice the memory as well, whatever is added here.
+ * Replace an insufficient plan by a sufficient one for less memory, if there is one. Needs do not
+ * grow evenly with the memory: longer blocks may need larger codecs, and windows have room for a
+ * record of each chunk, of which there may be more. Halves and three quarters of these are tried.
+ * So a memory limit that is sufficient stays sufficient when it is doubled.
  */
 static void use_smaller_plan(const struct plan_request *request, struct plan *plan)
 {

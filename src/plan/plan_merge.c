@@ -24,7 +24,7 @@ uint64_t plan_window_record_nbytes(const struct plan_request *request, const str
 	       u64_max(scratch, plan->packs_on_device ? plan->resident_nbytes : 0);
 }
 
-/* The larger of the sizes of a record before and after the merge. */
+/* Return the larger of the sizes of a record before and after the merge. */
 static uint64_t max_record_nbytes(const struct plan *plan)
 {
 	return u64_max(plan->resident_nbytes, plan->gathered_nbytes);
@@ -38,7 +38,7 @@ static uint64_t count_window_buffers(const struct plan *plan, bool has_stored)
 	return has_stored || plan->n_devices > 1 ? 2 : 1;
 }
 
-/* The memory of a window with that quota; fills in *windows. */
+/* Compute the windows with this quota. Returns the memory of one window. */
 static uint64_t window_total_nbytes(const struct plan *plan, const struct plan_request *request,
 				    uint64_t quota, uint32_t n_resident, uint32_t n_stored,
 				    struct window_plan *windows)
@@ -60,7 +60,7 @@ static uint64_t window_total_nbytes(const struct plan *plan, const struct plan_r
 	       windows->scratch_nbytes;
 }
 
-/* Fewer, if records need much scratch. */
+/* Return the minimum of records in a window. If records need much scratch it is less. */
 static uint64_t min_window_records(const struct plan *plan, const struct plan_request *request)
 {
 	const uint64_t n = u64_min(MIN_WINDOW_NBYTES / max_record_nbytes(plan),
@@ -89,7 +89,7 @@ void plan_windows(const struct plan *plan, const struct plan_request *request, u
 	while (window_total_nbytes(plan, request, quota, n_resident, n_stored, ret_windows) >
 		       nbytes / plan->n_windows &&
 	       quota > min_quota)
-		quota = u64_max(quota - divide_up(quota, 4), min_quota); /* at least by one */
+		quota = u64_max(quota - divide_up(quota, 4), min_quota); /* by one or more */
 }
 
 uint64_t plan_windows_nbytes(const struct plan *plan, const struct window_plan *windows,
@@ -187,13 +187,13 @@ static bool windows_fit(const struct plan *plan, const struct plan_request *requ
 		plan_windows_nbytes(plan, &windows, n_stored > 0) <= plan->merge_nbytes);
 }
 
-/* Of n partitions, those of the device that has the most. */
+/* Return how many of n partitions the device with the most merges. */
 static uint64_t partitions_per_device(const struct plan *plan, uint64_t n)
 {
 	return divide_up(n, plan->n_devices);
 }
 
-/* The share of the threads that each of n partitions has. */
+/* Give each of n partitions its share of the threads. */
 static void split_threads(const struct plan *plan, uint64_t n, struct plan *ret_partition_plan)
 {
 	*ret_partition_plan = *plan;
@@ -248,7 +248,7 @@ bool plan_worth_splitting(uint64_t n_items, uint64_t n_largest, uint32_t n)
 	return n_largest <= n_items / 8 * 7 && n_largest <= 2 * (n_items / n + 1);
 }
 
-/* What the final merge is expected to have. */
+/* The expected inputs of the final merge. */
 struct final_merge_estimate {
 	uint64_t n_records;
 	uint32_t n_resident, n_stored;

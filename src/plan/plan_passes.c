@@ -1,11 +1,11 @@
 /*
- * plan_passes.c - what a plan will spill and merge, and the temporary space for that
+ * plan_passes.c - estimate how much a plan spills and merges, and its temporary space
  *
- * Nothing in memory is sized by these expectations except for the index of blocks. They are what
- * --explain prints, and what is looked for in the temporary directories before the sort starts.
+ * Except for the index of blocks, nothing in memory is sized by these estimates. --explain prints
+ * them, and the sort checks the temporary directories for this space before it starts.
  *
- * More space is taken than is stored: an extent takes whole pages, and while runs are merged into a
- * longer one, what has been merged is freed late (io/spill/).
+ * Files take more space than the items in them: an extent takes whole pages, and merged parts of
+ * runs are freed late (io/spill/).
  */
 #include "src/plan/plan_internal.h"
 
@@ -63,16 +63,16 @@ struct pass_counts plan_count_passes(uint64_t n_runs, uint32_t fan_in)
 	return passes;
 }
 
-/* The length of a merge of n runs. */
+/* Return the length of a merge of n runs. */
 static uint64_t merged_length(uint64_t n, uint64_t run_length, uint64_t max_length)
 {
 	return u64_min(saturating_mul(n, run_length), max_length);
 }
 
 /*
- * The sum of the lengths at the level where a node holds n_subtree_nodes of n_level_nodes. Nodes
- * that were merged come together, and so do those that were not; one holds some of both, or the
- * shortage of the first merge.
+ * Return the sum of the lengths at the level where a node holds n_subtree_nodes of n_level_nodes.
+ * Nodes that were merged are neighbours, and so are those that were not. One holds some of both, or
+ * the shortage of the first merge.
  */
 static uint64_t level_length(const struct merge_tree *tree, uint32_t fan_in,
 			     uint64_t n_subtree_nodes, uint64_t run_length, uint64_t max_length)
@@ -95,8 +95,8 @@ static uint64_t level_length(const struct merge_tree *tree, uint32_t fan_in,
 }
 
 /*
- * If a merge leaves less than a run, its result is the shortest run and goes into the next merge,
- * together with as many runs as make that one full, and so on.
+ * Compute the volumes if a merge leaves less than a run. Its result is then the shortest run and
+ * goes into the next merge, together with as many runs as fit in one merge.
  */
 static struct pass_volumes chained_volumes(uint64_t n_runs, uint32_t fan_in, uint64_t run_length,
 					   uint64_t max_length)
@@ -152,7 +152,10 @@ uint64_t plan_spilled_runs(const struct plan *plan, uint64_t n_chunks)
 	return divide_up(n_chunks - plan->n_chunks, plan->chunks_per_run);
 }
 
-/* The same for a pipe: a run is spilled whenever three quarters of the chunks are used. */
+/*
+ * Return the number of spilled runs of a pipe: a run is spilled whenever three quarters of the
+ * chunks are used.
+ */
 static uint64_t estimate_pipe_runs(const struct plan *plan, uint64_t n_chunks)
 {
 	const uint64_t spill_threshold = plan->n_chunks - plan->n_chunks / 4;
@@ -166,7 +169,10 @@ static bool has_unknown_size(const struct plan_request *request)
 	return request->input_nbytes == PLAN_SIZE_UNKNOWN;
 }
 
-/* Regular files are merged where they are. Pipes are stored first, and any may be one. */
+/*
+ * Return whether inputs are merged in place: regular files only. Pipes are spilled first, and any
+ * input of unknown size may be one.
+ */
 static bool merges_regular_files(const struct plan_request *request)
 {
 	return request->n_input_runs && !has_unknown_size(request);
@@ -192,13 +198,13 @@ static uint64_t records_per_run(const struct plan *plan)
 	return plan->chunks_per_run * plan->chunk_records;
 }
 
-/* A checkpoint with -u also keeps what stayed in memory, as one more run. */
+/* Return whether a checkpoint keeps the resident chunks as one more run, as it does with -u. */
 static bool checkpoints_last_run(const struct plan_request *request, uint64_t n_runs)
 {
 	return request->keeps_checkpoint_index && request->unique && n_runs > 0;
 }
 
-/* Of n records, those in the n_runs runs that are spilled. */
+/* Return how many of n records are in the n_runs spilled runs. */
 static uint64_t spilled_records(const struct plan_request *request, const struct plan *plan,
 				uint64_t n, uint64_t n_runs)
 {
@@ -212,13 +218,13 @@ static uint64_t spilled_records(const struct plan_request *request, const struct
 	return u64_min(n_spilled, n);
 }
 
-/* What a limit leaves of records in n_runs runs. */
+/* Return how many records in n_runs runs a limit leaves. */
 static uint64_t apply_limit(const struct plan_request *request, uint64_t n, uint64_t n_runs)
 {
 	return request->limit ? u64_min(n, saturating_mul(n_runs, request->limit)) : n;
 }
 
-/* Of n records of a rank, those that it stores at the end as one more run. */
+/* Return how many of n records a rank stores at the end as one more run. */
 static uint64_t records_spilled_to_memory(const struct plan_request *request,
 					  const struct plan *plan, uint64_t n, uint64_t n_runs)
 {
@@ -230,13 +236,13 @@ static uint64_t records_spilled_to_memory(const struct plan_request *request,
 	return request->limit ? u64_min(n_resident, request->limit) : n_resident;
 }
 
-/* The runs whose partitions a rank merges. */
+/* Return the number of runs whose partitions a rank merges. */
 static uint64_t final_merge_runs(const struct plan_request *request, uint64_t n_runs)
 {
 	return plan_is_distributed(request) ? saturating_mul(n_runs + 1, request->n_ranks) : n_runs;
 }
 
-/* What a window stores at least, in most cases. */
+/* Return how much a window stores at least, in most cases. */
 static uint64_t window_stored_nbytes(const struct plan_request *request, const struct plan *plan)
 {
 	const uint32_t n_resident = plan->n_chunks ? (uint32_t)plan->chunks_per_run : 0;
@@ -253,8 +259,8 @@ static uint64_t round_up_to_page(uint64_t nbytes)
 }
 
 /*
- * Of n records, those that are merged into one run to count them. None if one chunk holds them all:
- * that is a run that is counted.
+ * Return how many of n records are merged to one run to count them. None, if one chunk holds them
+ * all: it is counted as a run.
  */
 static uint64_t count_pass_records(const struct plan_request *request, const struct plan *plan,
 				   uint64_t n)
@@ -266,8 +272,8 @@ static uint64_t count_pass_records(const struct plan_request *request, const str
 }
 
 /*
- * Plan the pass that counts. While it merges stored and resident runs into one, what it has merged
- * is freed; but not if other ranks may still need it.
+ * Plan the pass that counts. While it merges all runs into one, merged parts are freed, unless
+ * other ranks may still need them.
  */
 static void plan_count_pass(const struct plan_request *request, struct plan *plan, uint64_t n)
 {
@@ -289,8 +295,8 @@ static void plan_count_pass(const struct plan_request *request, struct plan *pla
 }
 
 /*
- * The space for nbytes of uncompressed items. Neighbouring blocks share an extent, unless one of
- * them is encoded and the other is not; the last of a window is short.
+ * Return the space for nbytes of uncompressed items. Neighbouring blocks share an extent, unless
+ * only one of them is encoded. The last block of a window is short.
  */
 static uint64_t temp_space_nbytes(const struct plan_request *request, const struct plan *plan,
 				  uint64_t n_runs, uint64_t nbytes)
@@ -311,7 +317,7 @@ static uint64_t temp_space_nbytes(const struct plan_request *request, const stru
 			       SPILL_ALIGN_NBYTES));
 }
 
-/* The additional space while runs are merged into longer ones. */
+/* Return the additional space while runs are merged into longer ones. */
 static uint64_t pass_temp_nbytes(const struct plan_request *request, const struct plan *plan,
 				 uint64_t space_nbytes)
 {
@@ -330,7 +336,10 @@ static uint64_t pass_temp_nbytes(const struct plan_request *request, const struc
 		       pass_nbytes);
 }
 
-/* The space for the frames of n records, uncompressible, beside the runs of all ranks. */
+/*
+ * Return the space for the frames of n records, incompressible, in addition to the runs of all
+ * ranks.
+ */
 static uint64_t frame_temp_nbytes(const struct plan_request *request, uint64_t n)
 {
 	const uint64_t n_output_records = request->limit ? u64_min(n, request->limit) : n;
@@ -346,7 +355,7 @@ static uint64_t frame_temp_nbytes(const struct plan_request *request, uint64_t n
 							 SPILL_ALIGN_NBYTES));
 }
 
-/* The maximum of the space that is used at the same time. */
+/* Return the maximum space that is used at the same time. */
 static uint64_t peak_temp_nbytes(const struct plan_request *request, const struct plan *plan)
 {
 	const bool has_count_pass = plan->count_pass_nbytes > 0;
@@ -357,15 +366,15 @@ static uint64_t peak_temp_nbytes(const struct plan_request *request, const struc
 	if (plan->n_passes > 1)
 		nbytes = saturating_add(nbytes, pass_temp_nbytes(request, plan, nbytes));
 	/*
-	 * If the only merge is the one that counts, its result is beside what it is made of at
-	 * most.
+	 * If the only merge is the one that counts, its result is at most in addition to its
+	 * inputs.
 	 */
 	if (has_count_pass && plan->n_passes == 2)
 		nbytes =
 			u64_min(nbytes, temp_space_nbytes(request, plan, n_runs,
 							  saturating_add(plan->spilled_nbytes,
 									 plan->count_pass_nbytes)));
-	/* Of files, only what merges have stored takes space. */
+	/* With files as inputs, only merged runs take space. */
 	if (merges_regular_files(request))
 		nbytes = u64_min(nbytes,
 				 temp_space_nbytes(request, plan, plan->n_merges + has_count_pass,
@@ -374,8 +383,8 @@ static uint64_t peak_temp_nbytes(const struct plan_request *request, const struc
 }
 
 /*
- * Set what passes merge and store: no merge leaves more than the limit. (Nor does run generation,
- * but inputs of -m may be longer.)
+ * Set the volumes of passes. No merge leaves more records than the limit; run generation does not
+ * either, but inputs of -m may be longer.
  */
 static void set_pass_volumes(const struct plan_request *request, const struct pass_counts *passes,
 			     uint64_t stored_nbytes, uint64_t n_merged, struct plan *plan)

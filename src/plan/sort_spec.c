@@ -1,5 +1,5 @@
 /*
- * sort_spec.c - what follows from a sort spec
+ * sort_spec.c - derive keys and layout from a sort spec
  */
 #include "src/plan/sort_spec.h"
 
@@ -116,7 +116,10 @@ static int derive_keys(const struct sort_spec *spec, const struct schema *fields
 	}
 }
 
-/* The same for any input: sorted inputs may say what they are sorted by, without fields. */
+/*
+ * Derive the keys for any input: sorted inputs may name the keys that they are sorted by, without
+ * fields.
+ */
 static int derive_input_keys(const struct sort_spec *spec, const struct input *input,
 			     const char *name, struct key **ret_keys, uint32_t *ret_n_keys)
 {
@@ -141,7 +144,7 @@ static int check_key(const struct sort_spec *spec, const struct key *key, const 
 		    name, key->nbytes, key->offset, spec->record_nbytes);
 }
 
-/* The first key that is requested by name; NULL: all are by offset. */
+/* Return the first key that is requested by name; NULL: all are by offset. */
 static const char *find_named_key(const struct sort_spec *spec)
 {
 	for (uint32_t i = 0; i < spec->n_key_requests; i++)
@@ -202,7 +205,7 @@ static int resolve_from_input(const struct sort_spec *spec, const struct input *
 	return 0;
 }
 
-/* Refuse a position of NaN if no key has NaN in a place of their own. */
+/* Refuse --nan if no key sorts NaN separately. */
 static int check_nan_position(const struct sort_spec *spec)
 {
 	for (uint32_t i = 0; i < spec->n_keys; i++)

@@ -1,11 +1,11 @@
 /*
- * sort_spec.h - what a sort is asked to do
+ * sort_spec.h - the request for a sort
  *
- * Any front end fills in one of these; the library does (src/lib/). Everything below it knows the
- * spec and no options. A spec is complete, consistent and read-only. What it points to belongs to
- * the caller and must outlive the sort. What depends on the machine (memory, threads) may be 0.
+ * Each front end fills in a spec; the library does (src/lib/). All code below knows the spec and no
+ * options. A spec is complete, consistent and read-only. Its pointers belong to the caller and must
+ * outlive the sort. Members that depend on the machine (memory, threads) may be 0.
  *
- * SORT_SPEC_DEFAULTS is a command line without options; inputs, keys and directories have to be
+ * SORT_SPEC_DEFAULTS is a command line without options. Inputs, keys and directories have to be
  * added.
  */
 #pragma once
@@ -22,7 +22,7 @@ struct sort_spec {
 	/* Input */
 	const char *const *inputs; /* n_inputs paths, in the order of ties; "-": standard input */
 	size_t n_inputs;           /* at least 1 */
-	/* n_inputs endpoints that replace paths, or do not; NULL: none does. */
+	/* Endpoints of the n_inputs inputs, which may replace paths; NULL: none does. */
 	const struct endpoint *input_endpoints;
 	bool merge_inputs; /* the inputs are sorted already */
 	bool check_only;   /* only check whether they are; write nothing */
@@ -81,7 +81,7 @@ struct sort_spec {
 	 */
 	struct comm *comm;
 	bool disable_shared_memory; /* exchange everything by messages, even on one host */
-	/* With --explain only: pretend that there are so many ranks; 0: as there are. */
+	/* With --explain only: plan for so many ranks; 0: for those that exist. */
 	uint32_t n_assumed_ranks;
 
 	/* Resources */
@@ -125,7 +125,7 @@ struct sort_spec {
  */
 int spec_layout(const struct sort_spec *spec, struct layout *ret_layout);
 
-/* Which bytes of the inputs are records. */
+/* Return which bytes of the inputs are records. */
 struct framing spec_framing(const struct sort_spec *spec);
 
 /*
@@ -178,10 +178,10 @@ uint64_t spec_memory_nbytes(const struct sort_spec *spec);
 /* Return the number of CPU threads: that of --parallel, or all CPUs that the process may use. */
 unsigned spec_n_threads(const struct sort_spec *spec);
 
-/* Return how many of them compress the output, with buffers of at most a quarter of the memory. */
+/* Return how many threads compress the output, with buffers of at most a quarter of the memory. */
 unsigned spec_n_compressors(const struct sort_spec *spec);
 
-/* Where shard number `shard` of n records ends, and where the next begins. */
+/* Return where shard number `shard` of n records ends, and the next one begins. */
 static inline uint64_t spec_shard_end(const struct sort_spec *spec, uint32_t shard, uint64_t n)
 {
 	return (uint64_t)((unsigned __int128)n * shard / spec->n_shards);

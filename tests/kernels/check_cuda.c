@@ -1,15 +1,18 @@
 /*
- * check_cuda - the CUDA back end's operations on records and packed codes, on few data
+ * check_cuda.c - the CUDA back end's operations on records and packed keys, on little data
  *
- * What tests/backend/check_backend.c does with them, on as few data sets as emulated kernels and
- * compute-sanitizer get through: each is here for one way through the code.
+ * Like tests/backend/check_backend.c, with so little data that emulated kernels and
+ * compute-sanitizer take seconds. Each data set takes one path through the code.
  */
 #include <stdio.h>
 
 #include "tests/backend/check.h"
 #include "tools/gen/gen.h"
 
-/* ThreadSanitizer takes half a minute for each: races are looked for in a few, of every kernel. */
+/*
+ * Use few data sets with ThreadSanitizer, which takes half a minute for each; all kernels are
+ * covered.
+ */
 #if defined(__SANITIZE_THREAD__)
 #define FOR_RACES_ONLY 1
 #elif defined(__has_feature)
@@ -30,29 +33,29 @@ struct record_set {
 
 /* clang-format off */
 static const struct record_set record_sets[] = {
-	/* Items of every alignment, elements of 8 and 16 bytes. */
+	/* Items of each alignment, elements of 8 and 16 bytes. */
 	{ { 100, { "0:b10" }, 0 }, RECORDS_RANDOM, 150, false },
 	{ { 13, { "0:b11" }, 0 }, RECORDS_BITS, 300, false },
 	{ { 2, { "1:i8" }, 0 }, RECORDS_RANDOM, 700, false },
 	{ { 16, { "8:f64:r" }, 0 }, RECORDS_RANDOM, 200, false },
 	{ { 12, { "3:i32be:r" }, 0 }, RECORDS_BITS, 200, true },
 	{ { 5, { "1:b3" }, 0 }, RECORDS_BITS, 250, false },
-	/* Hashed in another way from here on. */
+	/* Items from this length on are hashed by another method. */
 	{ { 17, { "2:u32" }, 0 }, RECORDS_RANDOM, 60, false },
-	/* Refining: some ties, and where keys agree for long. */
+	/* Ties, and keys with long common prefixes. */
 	{ { 70, { "33:b17" }, 0 }, RECORDS_BITS, 100, false },
 	{ { 64, { "0:b64" }, 0 }, RECORDS_NEARLY_EQUAL, 90, true },
 	{ { 100, { "0:b100:r" }, 0 }, RECORDS_TWO, 200, false },
 	{ { 24, { "4:f32be:r", "16:f64", "0:b20" }, 0 }, RECORDS_EQUAL, 80, false },
-	/* Items that are not staged. */
+	/* Items that are not staged in shared memory. */
 	{ { 1000, { "900:b20", "0:u32" }, 0 }, RECORDS_NEARLY_EQUAL, 40, true },
 	{ { 1040, { "0:b1000" }, 0 }, RECORDS_TWO, 20, false },
-	/* Numbers that are equal and not the same, and what is none. */
+	/* Equal numbers with different bits, and NaN. */
 	{ { 12, { "5:f32be:n:r" }, 0 }, RECORDS_EXTREME, 200, false },
 	{ { 15, { "1:t64be:r" }, 0 }, RECORDS_BITS, 200, false },
 	{ { 20, { "3:c64:n:r", "12:t64" }, 0 }, RECORDS_EXTREME, 100, false },
 	{ { 18, { "2:c128be:n" }, RECORDS_KEYS_ONLY }, RECORDS_EXTREME, 100, false },
-	/* What is put together. */
+	/* Items that differ from the record. */
 	{ { 24, { "0:u32be" }, RECORDS_COUNT }, RECORDS_BITS, 150, true },
 	{ { 40, { "30:i64", "2:f32:r" }, RECORDS_COUNT | RECORDS_KEYS_ONLY },
 	  RECORDS_TWO, 90, false },
@@ -62,7 +65,7 @@ static const struct record_set record_sets[] = {
 };
 /* clang-format on */
 
-/* Plain keys: blocks that shrink, and some that do not. */
+/* Key-only records: blocks that shrink, and blocks that do not. */
 static const struct key_set {
 	const char *type;
 	enum gen_dist dist;
@@ -105,7 +108,7 @@ static void check_key_sets(struct check *check)
 	check->data = NULL;
 }
 
-/* More keys than there is room for before the first large result. */
+/* More keys than fit in the buffer of results. */
 static void check_large_result(struct check *check)
 {
 	struct data data;

@@ -1,18 +1,16 @@
 /*
- * cuda_on_cpu - just enough CUDA to run the kernels' own source as plain C++ on the CPU
+ * cuda_on_cpu.h - the part of CUDA that compiles the kernels' source as C++ for the CPU
  *
- * A file that includes this first and then kernels/x.cu has the kernels of x as ordinary
- * functions. A launch runs at once: blocks one after the other, the threads of a block in turns
- * (threads_on_cpu.h). What goes wrong between threads goes wrong here as well, and the sanitizers
- * know how to see it: a missing __syncthreads() is a data race to TSan, an index too far an
- * overflow to ASan.
+ * A file includes this first and then kernels/x.cu; so the kernels of x are ordinary functions. A
+ * launch runs at once: one block after the other, the threads of a block in turns
+ * (threads_on_cpu.h). The sanitizers find errors of threads: a missing __syncthreads() is a data
+ * race for ThreadSanitizer, an index that is too large an overflow for AddressSanitizer.
  *
- *	__syncthreads()   a barrier of the block's threads
- *	shuffles          slots that the lanes of a warp share, between two barriers of the warp
- *	shared memory     a heap block of exactly the bytes that the launch asked for
- *	streams           whose device they are of is checked, and what memory a kernel is given
+ * __syncthreads(): a barrier of the block's threads. Shuffles: slots that the lanes of a warp
+ * share, between two barriers of the warp. Shared memory: a heap block of exactly the size that the
+ * launch requests. Streams: each launch checks that stream and arguments belong to one device.
  *
- * Lanes do not run in lockstep: code that relies on it is wrong on the GPU as well.
+ * Lanes do not run in lockstep: code that relies on it is wrong on a GPU, too.
  */
 #pragma once
 
@@ -35,7 +33,7 @@
 using std::max;
 using std::min;
 
-/* For which the kernels are compiled: a file may say otherwise. */
+/* The architecture that kernels are compiled for. A file may define another. */
 #ifndef EMULATED_ARCHITECTURE
 #define EMULATED_ARCHITECTURE 90
 #endif
@@ -46,7 +44,7 @@ static const int cudaFuncAttributeMaxDynamicSharedMemorySize = 0;
 static const int cudaFuncAttributePreferredSharedMemoryCarveout = 1;
 struct CUstream_st;
 
-/* Of cuda_emulation/runtime.c, in front of which tests may put others. */
+/* Defined in cuda_emulation/cuda_runtime.c. Tests may wrap it. */
 extern "C" cudaError_t cudaGetLastError();
 extern "C" void runtime_note_launch(CUstream_st *stream, const void *argument, size_t nbytes);
 extern "C" cudaError_t cudaMemsetAsync(void *to, int byte, size_t nbytes, CUstream_st *);
@@ -69,7 +67,10 @@ static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, 
 	return cudaFuncGetAttributes(attributes, (const void *)kernel);
 }
 
-/* What the lanes of a warp exchange: two sets of slots, used in turn, so one barrier is enough. */
+/*
+ * The values that lanes of a warp exchange: two sets of slots, used in turn, so one barrier is
+ * enough.
+ */
 struct emulated_warp {
 	emulated_barrier barrier;
 	uint32_t slots[2][32];
@@ -109,7 +110,7 @@ static inline void __syncthreads()
 	this_thread()->block->barrier.wait();
 }
 
-/* Two counters in turn: the one not in use is cleared between the two barriers. */
+/* Two counters are used in turn. The unused one is cleared between the two barriers. */
 static inline int __syncthreads_or(int predicate)
 {
 	emulated_block *block = this_thread()->block;
@@ -184,7 +185,7 @@ static inline int __popc(unsigned x)
 	return __builtin_popcount(x);
 }
 
-/* Byte i of the result is the byte of y:x that nibble i of the selector names. */
+/* Return the bytes of y:x that the nibbles of the selector name, lowest first. */
 static inline uint32_t __byte_perm(uint32_t x, uint32_t y, uint32_t selector)
 {
 	const uint64_t bytes = (uint64_t)y << 32 | x;
@@ -244,7 +245,7 @@ static inline void copies_wait()
 {
 }
 
-/* Run a kernel: each thread goes through all blocks, and they meet between blocks. */
+/* Run a kernel: each thread runs in all blocks, and threads meet between blocks. */
 template <class Kernel, class... Args>
 static inline void emulated_launch(CUstream_st *stream, Kernel kernel, unsigned n_blocks,
 				   unsigned n_threads, size_t shared_nbytes, const Args &...args)

@@ -1,5 +1,5 @@
 /*
- * device_cpu - memory for kernels that run on the CPU: every buffer ends at an unmapped page
+ * device_cpu.c - memory for kernels on the CPU: each buffer ends at an unmapped page
  */
 #include "tests/kernels/device.h"
 

@@ -1,5 +1,5 @@
 /*
- * device_cuda - device memory for the tests of the kernels
+ * device_cuda.c - device memory for kernel tests
  */
 #include "tests/kernels/device.h"
 
@@ -51,7 +51,7 @@ void kernel_memory_read(void *to, const void *from, size_t nbytes)
 	check(cudaMemcpy(to, from, nbytes, cudaMemcpyDeviceToHost), "download");
 }
 
-/* Under compute-sanitizer a GPU is as slow as a CPU: KERNEL_TESTS=short keeps to short inputs. */
+/* KERNEL_TESTS=short selects short inputs: under compute-sanitizer a GPU is as slow as a CPU. */
 bool device_is_fast(void)
 {
 	const char *choice = getenv("KERNEL_TESTS");

@@ -1,9 +1,9 @@
 /*
- * hold_gpu_memory - a program that has most of a GPU's memory
+ * hold_gpu_memory.c - a program that allocates most of a GPU's memory
  *
  * usage: hold_gpu_memory MIB
  *
- * It takes all but some MiB, says so in a line, and holds it until standard input ends.
+ * Leaves MIB free, prints a line, and holds the memory until standard input ends.
  */
 #include <cuda_runtime_api.h>
 #include <stdio.h>

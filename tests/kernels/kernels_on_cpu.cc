@@ -1,9 +1,8 @@
 /*
- * kernels_on_cpu - the kernels' own source as plain C++, with tiles small enough for threads of
- * the CPU
+ * kernels_on_cpu.cc - the kernels' own source as C++, with tiles small enough for the CPU
  *
- * Two warps, so that what is exchanged between warps is tested, and few items, so that a few
- * thousand elements take several passes.
+ * A block has two warps, so that exchanges between warps are tested. It has few items, so that a
+ * few thousand elements need several passes.
  */
 #define GSORT_TILE_4 64, 5, 1
 #define GSORT_TILE_8 64, 5, 1

@@ -1,13 +1,12 @@
 /*
- * launch_limits - how each kernel is launched on each architecture, and whether that can be
+ * launch_limits.cc - check that each kernel can be launched on each architecture
  *
  * usage: launches [ARCHITECTURE]
  *
- * What a kernel's blocks need is found out by launching it: here is the kernels' own source with
- * its own geometry, and in place of launches a list of them. No GPU is needed, and no compiler for
- * one. With an architecture (75) the list is printed: kernel, threads of a block, and bytes of
- * shared memory; tools/scripts/check_kernel_resources.py puts registers beside it, which a
- * compiler tells.
+ * Compiles the kernels' own source with its own geometry, and lists launches instead of making
+ * them. It needs neither a GPU nor a CUDA compiler. With an architecture (75) it prints the list:
+ * kernel, threads of a block, and bytes of shared memory. tools/scripts/check_kernel_resources.py
+ * adds the registers, which a compiler reports.
  */
 #include "tests/kernels/cuda_on_cpu.h"
 
@@ -24,14 +23,14 @@ extern "C" {
 #include <cmocka.h>
 }
 
-/* The most that a block can have without asking for it. */
+/* The shared memory that a block has without requesting more. */
 static const size_t granted_nbytes = 48 << 10;
 
 struct launch_needs {
 	unsigned n_threads;
 	size_t shared_nbytes;
-	size_t asked_nbytes;   /* for the next launch */
-	size_t unasked_nbytes; /* of a launch that had more than was asked for; 0: none had */
+	size_t asked_nbytes;   /* requested for the next launch */
+	size_t unasked_nbytes; /* of a launch that needed more than it requested; 0: none */
 };
 
 static struct {
@@ -39,7 +38,10 @@ static struct {
 	std::map<std::string, launch_needs> needs;
 } launches_seen;
 
-/* As the compiler calls it, or, of one that only its file knows, as it is written. */
+/*
+ * Return the name of a kernel as the compiler spells it, or, if it is local to its file, as in the
+ * source.
+ */
 static std::string name_of(const void *kernel, const char *written)
 {
 	const std::string name = written;
@@ -130,7 +132,7 @@ extern "C" cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, con
 
 #include "kernels/records/pairs.cu"
 
-/* Memory of the device, which nothing looks at. */
+/* Device memory that is never read. */
 alignas(256) static unsigned char memory[4096];
 static const uint64_t many = 1 << 24;
 
@@ -193,7 +195,7 @@ static void launch_pairs()
 	assert_int_equal(launch_unpack_pairs(&unmake, NULL), 0);
 }
 
-/* Items that are gathered as they are, and such as are kept, cut and counted. */
+/* Launch gathers of whole items, and of items that are shortened and counted. */
 static void launch_gathers(const kernel_items *items)
 {
 	kernel_gather_result result;
@@ -262,7 +264,10 @@ static void launch_records()
 	assert_int_equal(launch_sample_items(&items, many, 1000, NULL, NULL), 0);
 }
 
-/* All that there is. How much memory items take goes by their length; long ones are not staged. */
+/*
+ * Launch all kernels. Items of several lengths need different amounts of memory; long ones are not
+ * staged.
+ */
 static void launch_all(int architecture)
 {
 	launches_seen.architecture = architecture;
@@ -277,7 +282,9 @@ static void launch_all(int architecture)
 	launch_records();
 }
 
-/* Of the least that any has whose code is made for 7.5, or for 8.0 and later. */
+/*
+ * Use the lowest limits of the architectures that the code for 7.5, or for 8.0 and later, runs on.
+ */
 static void blocks_fit_into_every_architecture(void **)
 {
 	for (int architecture : { 75, 80, 86, 90, 100, 120 }) {
@@ -304,7 +311,7 @@ static void blocks_with_much_memory_have_asked_for_it(void **)
 	}
 }
 
-/* Without tiles of their own, some would have twice of what 7.5 has. */
+/* Without smaller tiles, some kernels would need twice the memory of 7.5. */
 static void tiles_are_smaller_where_there_is_less_memory(void **)
 {
 	size_t max_nbytes[2] = {};

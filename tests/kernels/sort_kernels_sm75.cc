@@ -1,8 +1,8 @@
 /*
- * sort_kernels_sm75 - the kernels that sort, as they are compiled for compute capability 7.5
+ * sort_kernels_sm75.cc - the sort kernels as compiled for compute capability 7.5
  *
- * Tiles of 16 bytes have another shape there, so the host has to launch them in another way: one
- * that takes the wrong one leaves elements out, or gives a block less memory than it uses.
+ * Tiles of 16-byte elements have another shape there, so the host must launch them differently. The
+ * wrong launch leaves out elements, or gives a block too little memory.
  */
 #define GSORT_TILE_4 64, 5, 1
 #define GSORT_TILE_8 64, 5, 1

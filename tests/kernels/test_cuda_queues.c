@@ -1,8 +1,9 @@
 /*
- * test_cuda_queues - what a lane of the CUDA back end costs, with the runtime of cuda_emulation
+ * test_cuda_queues.c - the number of driver calls of queues, counted by the runtime of
+ * cuda_emulation
  *
- * Every call of the driver takes microseconds, and lanes of one GPU wait for each other in it: what
- * an operation does not have to ask for shows in how long a merge of short windows takes.
+ * Each call of the driver takes microseconds, and queues of one GPU wait for each other in it. So
+ * needless calls slow down merges of short windows.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,7 +50,7 @@ static void upload_to(struct test_queues *queues, struct device_queue *queue)
 	assert_int_equal(device_queue_copy(queue, queues->device, queues->host, NBYTES), 0);
 }
 
-/* Some operations, of which the last waits for those of another lane. */
+/* Queue some operations; the last one waits for an event of another queue. */
 static void run_queue_round(struct test_queues *queues)
 {
 	struct subject *subject = &queues->subject;
@@ -78,7 +79,7 @@ static void operations_make_no_events_once_there_have_been_as_many(void **state)
 	close_queues(&queues);
 }
 
-/* One that waits for a lane has one more, to tell how long. */
+/* An operation that waits for a queue has a second event, to measure the wait. */
 static void an_operation_has_one_event(void **state)
 {
 	struct test_queues queues;

@@ -1,8 +1,8 @@
 /*
- * test_delta_kernels - packed codes on the device are, byte for byte, those of the CPU
+ * test_delta_kernels.c - keys packed on the device are, byte for byte, those of the CPU
  *
- * What is packed is compared with delta_encode(), what is unpacked with delta_decode(), also of
- * bytes that nobody has packed. Buffers are exactly as long as the interface says.
+ * Packed bytes are compared with delta_encode(), and unpacked keys with delta_decode(), also for
+ * random bytes. Buffers have exactly the length that the interface requires.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -27,7 +27,7 @@ static uint64_t random64(void)
 	return digest_mix64(random_state++);
 }
 
-/* Of nbytes; it has at most n_bits. */
+/* Return a random key of at most n_bits. */
 static encoded_key_t random_bits(uint32_t n_bits)
 {
 	const encoded_key_t bits = (encoded_key_t)random64() << 64 | random64();
@@ -51,7 +51,7 @@ static encoded_key_t draw_key(int kind, encoded_key_t last, uint64_t i, uint32_t
 	}
 }
 
-/* n codes, for free(). */
+/* Make n keys. The caller frees them. */
 static unsigned char *make_keys(int kind, uint64_t n, uint32_t nbytes)
 {
 	unsigned char *keys = malloc(n * nbytes + 1);
@@ -65,7 +65,7 @@ static unsigned char *make_keys(int kind, uint64_t n, uint32_t nbytes)
 	return keys;
 }
 
-/* Codes and what they are packed as, by the CPU, in blocks of block_n. */
+/* Keys, and their blocks of block_n as packed by the CPU. */
 struct packed {
 	uint64_t n;
 	uint32_t nbytes, block_n, n_blocks;
@@ -153,7 +153,7 @@ static void assert_is_packed(const struct packed *packed)
 	free(sizes);
 }
 
-/* Unpack on the device; returns which block is damaged. */
+/* Unpack on the device. Returns the number of the damaged block. */
 static uint32_t unpack(const struct kernel_packed_block *blocks, uint32_t n_blocks, uint32_t nbytes)
 {
 	const size_t tables_nbytes = kernel_delta_unpack_nbytes(n_blocks);
@@ -173,7 +173,7 @@ static uint32_t unpack(const struct kernel_packed_block *blocks, uint32_t n_bloc
 	return damaged;
 }
 
-/* Every block in memory of its own: what is read too far is seen. */
+/* Give each block its own memory, so that reading too far is detected. */
 static void assert_comes_back(const struct packed *packed)
 {
 	struct kernel_packed_block *blocks = malloc((packed->n_blocks + 1) * sizeof *blocks);
@@ -216,7 +216,7 @@ static void check(int kind, uint64_t n, uint32_t nbytes, uint32_t block_n)
 #define FOR_EACH_SIZE(nbytes) for (uint32_t nbytes = 4; nbytes <= 16; nbytes *= 2)
 #define FOR_EACH_KIND(kind) for (int kind = 0; kind < N_KINDS; kind++)
 
-/* Around groups, miniblocks, and what a warp has of them. */
+/* Lengths at the limits of groups, miniblocks and warps. */
 static void blocks_of_every_length_are_packed_as_on_the_cpu(void **state)
 {
 	static const uint32_t lengths[] = {
@@ -246,7 +246,7 @@ static void the_last_block_may_be_shorter(void **state)
 	}
 }
 
-/* Tables of more blocks than one launch carries, and one warp places. */
+/* More blocks than one launch has room for, and than one warp places. */
 static void there_may_be_many_blocks(void **state)
 {
 	(void)state;
@@ -282,7 +282,7 @@ static void long_sequences_are_packed_as_on_the_cpu(void **state)
 	}
 }
 
-/* Decode on both; they agree, whatever it is. */
+/* Decode on the CPU and on the device, and check that both agree, for any bytes. */
 static void check_bytes(const unsigned char *bytes, uint32_t packed_nbytes, uint32_t n,
 			uint32_t nbytes)
 {
@@ -317,7 +317,7 @@ static void garbage_is_refused_or_decoded_as_on_the_cpu(void **state)
 	}
 }
 
-/* A byte changed, or cut: nearer to the truth. */
+/* Change a byte or truncate: more likely to be accepted than random bytes. */
 static void changed_blocks_are_refused_or_decoded_as_on_the_cpu(void **state)
 {
 	(void)state;
@@ -336,7 +336,7 @@ static void changed_blocks_are_refused_or_decoded_as_on_the_cpu(void **state)
 	}
 }
 
-/* Two miniblocks with differences of 56 bits; 57 and 55 would take as many bytes. */
+/* Two miniblocks with differences of 56 bits. 57 and 55 bits would have the same length. */
 static void impossible_widths_are_refused(void **state)
 {
 	enum { N = 2 * 256 };
@@ -355,7 +355,7 @@ static void impossible_widths_are_refused(void **state)
 	check_bytes(bytes, packed_nbytes, N, sizeof *keys);
 }
 
-/* Others are unpacked all the same. */
+/* The other blocks are unpacked. */
 static void the_first_damaged_block_is_reported(void **state)
 {
 	enum { N_BLOCKS = 9, BLOCK_N = 300 };
@@ -387,7 +387,7 @@ static void the_first_damaged_block_is_reported(void **state)
 
 static bool clearing_fails;
 
-/* As the runtime has it, but for the names of types. */
+/* The prototype of the runtime, with other type names. */
 int __real_cudaMemsetAsync(void *to, int byte, size_t nbytes, void *stream);
 int __wrap_cudaMemsetAsync(void *to, int byte, size_t nbytes, void *stream);
 int __wrap_cudaMemsetAsync(void *to, int byte, size_t nbytes, void *stream)
@@ -395,7 +395,7 @@ int __wrap_cudaMemsetAsync(void *to, int byte, size_t nbytes, void *stream)
 	return clearing_fails ? 1 : __real_cudaMemsetAsync(to, byte, nbytes, stream);
 }
 
-/* Else what was not packed, or not unpacked, would be taken for codes. */
+/* If the error were lost, memory that was never written would be taken for keys. */
 static void failed_submit_returns_error(void **state)
 {
 	const struct kernel_packed_block block = { .n = 1 };

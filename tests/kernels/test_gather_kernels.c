@@ -1,9 +1,9 @@
 /*
- * test_gather_kernels - gathered items against copies made one by one
+ * test_gather_kernels.c - gathered items against copies made one by one
  *
- * Items of every length up to 512 bytes and some beyond, at any address, in one to three slices, go
- * to any address, with guard bytes around. What else differs from case to case (the key, its ties,
- * the order, what is kept) follows from the number of the case: a failure names it.
+ * Items of each length up to 512 bytes and some longer ones, in one to three slices at any address,
+ * are gathered to any address, with guard bytes around. The rest of a case (key, ties, order, kept
+ * part) follows from its number, which a failure prints.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,17 +18,17 @@
 
 enum { SLICES_MAX = 3, REDZONE_NBYTES = 32, REDZONE = 0xa5 /* device_alloc() */, UNIT = 16 };
 
-/* One gather. Pointers: to the host's memory, but for what is of the task. */
+/* One gather. Pointers are to host memory, except those of `task`. */
 struct gather_case {
 	uint64_t seed;
-	uint32_t nbytes, grain; /* of an item; addresses and nbytes are multiples of it */
+	uint32_t nbytes, grain; /* of an item; addresses and sizes are multiples of it */
 	uint64_t n;
 	struct key_field key;
 	uint32_t k;
 	struct kernel_slice slices[SLICES_MAX]; /* on the device */
-	void *buffers[SLICES_MAX];              /* that hold them */
+	void *buffers[SLICES_MAX];              /* the memory of the slices */
 	size_t buffer_nbytes[SLICES_MAX];
-	unsigned char *items; /* all slices, one behind the other */
+	unsigned char *items; /* all slices, concatenated */
 	uint32_t *order;      /* numbers of items */
 	void *tables, *elements;
 	size_t tables_nbytes, elements_nbytes, out_nbytes, out_at;
@@ -51,13 +51,13 @@ static const unsigned char *key_of(const struct gather_case *it, uint32_t number
 	return it->items + (uint64_t)number * it->nbytes + it->key.offset;
 }
 
-/* Units are loaded whole, and buffers that end at one begin at one. */
+/* Round up to whole units: they are loaded whole, so buffers begin and end at units. */
 static size_t full_units(size_t nbytes)
 {
 	return (nbytes + UNIT - 1) / UNIT * UNIT;
 }
 
-/* Bytes of two values tie often, and agree for long. */
+/* Bytes have only two values, so that keys often tie and have long common prefixes. */
 static void make_items(struct gather_case *it)
 {
 	const uint64_t n_values = draw(it, 2) ? 256 : 2;
@@ -89,7 +89,7 @@ static int compare_numbers(const void *a, const void *b, void *context)
 		      it->key.nbytes);
 }
 
-/* Sorted, nearly so, or not at all; in elements of 8 or 16 bytes, whose upper part is not read. */
+/* Make sorted, nearly sorted or random elements of 8 or 16 bytes. Their upper part is not read. */
 static void make_elements(struct gather_case *it)
 {
 	const uint32_t element_nbytes = draw(it, 2) ? 8 : 16;
@@ -124,7 +124,9 @@ static void make_elements(struct gather_case *it)
 	free(elements);
 }
 
-/* Mostly all items, whole; else the first ones, or a part of each. */
+/*
+ * Choose which part is kept: mostly all of each item; otherwise the first items, or a part of each.
+ */
 static void choose_what_is_kept(struct gather_case *it)
 {
 	struct gather_task *task = &it->task;
@@ -136,7 +138,7 @@ static void choose_what_is_kept(struct gather_case *it)
 	if (draw(it, 6) == 0) {
 		task->out_offset = (uint32_t)draw(it, it->nbytes);
 		task->out_nbytes -= task->out_offset;
-		/* Behind a count, or without a position. */
+		/* After a count, or without a position. */
 		task->items.body_offset = it->nbytes > 8 && draw(it, 2) ? 8 : 0;
 		task->items.body_nbytes -= task->items.body_offset;
 		task->items.body_nbytes -= (uint32_t)draw(it, task->items.body_nbytes);
@@ -204,7 +206,7 @@ static struct kernel_gather_result expected_gather_result(const struct gather_ca
 	return expected;
 }
 
-/* The whole buffer, guard bytes included. */
+/* Compare the whole buffer, including guard bytes. */
 static bool is_output_right(const struct gather_case *it, uint64_t n_kept)
 {
 	const size_t row_nbytes = it->task.out_nbytes;
@@ -222,7 +224,7 @@ static bool is_output_right(const struct gather_case *it, uint64_t n_kept)
 	return is_right;
 }
 
-/* Item i is at `item` on the device. */
+/* Return whether item i is at `item` on the device. */
 static bool is_item(const struct gather_case *it, uint64_t i, const void *item)
 {
 	unsigned char *actual = malloc(it->nbytes);
@@ -270,8 +272,8 @@ static void check_case(uint64_t seed, uint32_t nbytes, uint64_t n)
 }
 
 /*
- * A missing barrier is one for most lengths, and ThreadSanitizer takes as long for each: it gets
- * every seventh, so of each remainder. All are compared in the other builds.
+ * Test only every seventh length with ThreadSanitizer, which covers each remainder: a missing
+ * barrier is found with most lengths.
  */
 #ifdef __SANITIZE_THREAD__
 enum { STEP = 7 };
@@ -286,7 +288,7 @@ static void items_of_every_length_are_gathered(void **state)
 		check_case(nbytes, nbytes, 1 + digest_mix64(nbytes) % 130);
 }
 
-/* Lengths around those at which a unit, a digest's pair, or a lane more is needed. */
+/* Lengths at which another unit, pair of a digest, or lane is needed. */
 static void short_items_are_gathered_from_and_to_any_address(void **state)
 {
 	const uint64_t n_cases = device_is_fast() ? 4000 : 300;
@@ -296,7 +298,7 @@ static void short_items_are_gathered_from_and_to_any_address(void **state)
 		check_case(1000 + i, 1 + (uint32_t)(i % 69), 1 + digest_mix64(i) % 100);
 }
 
-/* More than all blocks that run at once take at once. */
+/* More items than all blocks take that run at the same time. */
 static void warps_go_on_to_the_items_behind_those_of_others(void **state)
 {
 	static const uint32_t sizes[] = { 16, 7, 101, 600 };

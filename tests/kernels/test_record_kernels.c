@@ -1,9 +1,9 @@
 /*
- * test_record_kernels - encoding, decoding, unique, cut and sample on the device, against the
+ * test_record_kernels.c - encode, decode, unique, cut and sample on the device, against the
  * reference
  *
- * The reference is record by record: layout_encode, layout_decode, digest_record. Buffers are
- * exactly as long as the interface says.
+ * The reference works record by record: layout_encode(), layout_decode(), digest_record(). Buffers
+ * have exactly the length that the interface requires.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #include "tests/support/key_lists.h"
 #include "tools/bench/kernel_keys.h"
 
-/* Every size of record, both byte orders, signed and float; several keys. */
+/* Each record size, both byte orders, signed and float; several keys. */
 static const char *const types[] = {
 	"u8",
 	"i16be",
@@ -67,7 +67,7 @@ static struct layout layout_of(const char *type, bool descending)
 	if (is_key_list(type)) {
 		assert_int_equal(key_list_layout(type, descending, &layout), 0);
 		assert_true(layout_is_key_only(&layout));
-		free((void *)layout.record_keys.fields); /* not asked for here */
+		free((void *)layout.record_keys.fields); /* not used here */
 		return layout;
 	}
 	assert_int_equal(key_parse_type(type, &key), 0);
@@ -76,7 +76,7 @@ static struct layout layout_of(const char *type, bool descending)
 	return layout;
 }
 
-/* Around the edges of a tile of the small and the real geometry. */
+/* Lengths at the limits of a tile of the small and the real geometry. */
 static const uint64_t lengths[] = { 0, 1, 7, 127, 128, 129, 700 };
 static const uint64_t long_lengths[] = { 1023, 1024, 1025, 100003, 3000001 };
 
@@ -114,7 +114,7 @@ static void assert_digest(struct digest actual, struct digest expected, const ch
 		fail_msg("%s: the digest differs", type);
 }
 
-/* Encode n random records, which lie at the end of the elements' buffer if in_place. */
+/* Encode n random records. in_place: they are at the end of the elements' buffer. */
 static void check_encode(const char *type, uint64_t n, bool in_place)
 {
 	const struct layout layout = layout_of(type, n % 2);
@@ -167,7 +167,7 @@ static void records_at_the_end_expand_in_place(void **state)
 		check_encode(types[t], length(i), true);
 }
 
-/* Elements that ascend but for one in 11, with equal neighbours. */
+/* Return an element. One in 11 is out of order, and neighbours may be equal. */
 static encoded_key_t some_element(const struct layout *layout, uint64_t i)
 {
 	const encoded_key_t most = ~(encoded_key_t)0 >> (128 - layout->record_nbytes * 8);
@@ -244,10 +244,10 @@ static void elements_are_decoded_in_place(void **state)
 		check_decode(types[t], length(i), true, i % 2);
 }
 
-/* Is element i another than the one before it? */
+/* Return whether element i differs from the one before it. */
 typedef bool is_new_fn(uint64_t i, uint64_t parameter);
 
-/* Stretches of equal elements, `stretch` long on average. */
+/* Groups of equal elements, `stretch` long on average. */
 static bool in_stretches(uint64_t i, uint64_t stretch)
 {
 	return i == 0 || digest_mix64(i) % stretch == 0;
@@ -258,7 +258,7 @@ static bool all_but_one(uint64_t i, uint64_t the_one)
 	return i != the_one;
 }
 
-/* Sorted elements, some of them equal. */
+/* Check unique on sorted elements, some of which are equal. */
 static void check_unique(const char *type, uint64_t n, is_new_fn *is_new, uint64_t parameter)
 {
 	const struct layout layout = layout_of(type, false);
@@ -311,7 +311,7 @@ static void the_first_of_equal_elements_is_kept(void **state)
 		}
 }
 
-/* Wherever the two lie: also as the last element of a tile and the first of the next one. */
+/* Put two equal elements at each position, also across two tiles. */
 static void two_equal_elements_among_others_are_found(void **state)
 {
 	(void)state;
@@ -321,7 +321,7 @@ static void two_equal_elements_among_others_are_found(void **state)
 		check_unique("u64", 10000, all_but_one, i);
 }
 
-/* Slices of even numbers 0, 2, 4 ...; the last one is empty. */
+/* Slices of the even numbers 0, 2, 4 ...; the last one is empty. */
 static void splitters_cut_by_key_and_slice(void **state)
 {
 	enum { K = 300, LENGTH = 50 };

@@ -1,8 +1,8 @@
 /*
- * test_sort_kernels - sorting and merging on the device, against qsort on the host
+ * test_sort_kernels.c - sorting and merging on the device, against qsort() on the host
  *
- * Lengths go around the edges of tiles and of groups of tiles; the geometry is not known here, so
- * several are tried. Every buffer is exactly as long as the interface says it must be.
+ * Lengths are at the limits of tiles and groups of tiles, for several geometries, because the test
+ * does not know the real one. Buffers have exactly the length that the interface requires.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +41,7 @@ static void sort_on_host(void *elements, uint32_t element_nbytes, uint64_t n)
 				    compare_uint128_t);
 }
 
-/* Fail with what was tried when the two differ. */
+/* Fail with the parameters if the two differ. */
 static void assert_same(const void *actual, const void *expected, uint32_t element_nbytes,
 			uint64_t n, const char *what)
 {
@@ -56,11 +56,11 @@ static void assert_same(const void *actual, const void *expected, uint32_t eleme
 		 (unsigned long long)n, (unsigned long long)i);
 }
 
-/* Element i of n: a key, or a pair that carries i along, so that its place tells it from equals. */
+/* Write element i of n: a key, or a pair that contains i, which identifies it among equal keys. */
 static void put_element(void *elements, uint32_t element_nbytes, bool pairs, uint64_t i,
 			uint64_t number, uint64_t n, enum key_distribution keys)
 {
-	/* The lowest bits are cut off, so that keys that crowd are equal too. */
+	/* Dropping the lowest bits makes close keys equal. */
 	const uint128_t pair = key_make(keys, number, n, 64) >> 84 << 84 | number;
 
 	if (pairs)
@@ -71,8 +71,8 @@ static void put_element(void *elements, uint32_t element_nbytes, bool pairs, uin
 }
 
 /*
- * A missing barrier is one for most keys and lengths, and ThreadSanitizer takes as long for each:
- * it gets every third. All are compared in the other builds.
+ * Test only every third case with ThreadSanitizer: a missing barrier is found with most keys and
+ * lengths.
  */
 #ifdef __SANITIZE_THREAD__
 enum { STEP = 3 };
@@ -82,7 +82,7 @@ enum { STEP = 1 };
 #define FOR_EACH_KEYS(keys)                                                                        \
 	for (enum key_distribution keys = 0; keys < N_KEY_DISTRIBUTIONS; keys += STEP)
 
-/* Pairs are of 16 bytes; sorted stably they are sorted as integers, by what they carry too. */
+/* Pairs have 16 bytes. Sorting them as integers sorts keys stably. */
 static void check_sort(uint32_t element_nbytes, bool pairs, uint64_t n, enum key_distribution keys)
 {
 	const size_t nbytes = n * element_nbytes;
@@ -107,7 +107,7 @@ static void check_sort(uint32_t element_nbytes, bool pairs, uint64_t n, enum key
 	free(expected);
 }
 
-/* Around the tiles of the small geometry, and, on hardware, of the real ones. */
+/* Lengths at the limits of tiles of the small geometry, and, on a GPU, of the real ones. */
 static const uint64_t small_lengths[] = { 0,   1,   2,   3,   31,  33,   191, 192,
 					  193, 319, 320, 321, 640, 2560, 2561 };
 static const uint64_t large_lengths[] = { 4351,  4352,  4353,   7935,   7936,    7937,
@@ -137,7 +137,7 @@ static void every_distribution_is_sorted(void **state)
 	}
 }
 
-/* Ascending, but for the last two: what looks whether there is anything to do must see them. */
+/* Ascending except for the last two elements, which a test for sorted input must not miss. */
 static void check_disorder_at_the_end(uint32_t element_nbytes, uint64_t n)
 {
 	const size_t nbytes = n * element_nbytes;
@@ -181,7 +181,7 @@ static void pairs_with_equal_keys_stay_in_order(void **state)
 	}
 }
 
-/* The lengths of k runs that sum to about n. */
+/* How the lengths of k runs, about n in total, are distributed. */
 enum run_lengths { RUNS_EQUAL, RUNS_RANDOM, RUNS_MOSTLY_EMPTY, RUNS_ONE_LONG, N_RUN_LENGTHS };
 
 static uint64_t run_length(enum run_lengths lengths, uint32_t i, uint32_t k, uint64_t n)

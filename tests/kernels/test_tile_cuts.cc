@@ -1,8 +1,8 @@
 /*
- * test_tile_cuts - the parts of tile_cuts.cu that only huge runs come to, by themselves
+ * test_tile_cuts.cc - parts of tile_cuts.cu that only huge runs reach
  *
- * Beyond 2^24 a float does not hold every integer: a guess that is made with floats may then come
- * out as the range's end, where there is no element.
+ * Floats do not represent each integer above 2^24. A pivot computed with floats may then be the end
+ * of the range, where there is no element.
  */
 #define GSORT_SPLIT 64, 8
 #include "tests/kernels/cuda_on_cpu.h"

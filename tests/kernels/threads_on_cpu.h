@@ -1,18 +1,17 @@
 /*
- * threads_on_cpu - the threads of a block as contexts that one thread of the CPU goes through
+ * threads_on_cpu.h - the threads of a block as contexts that one CPU thread runs in turns
  *
- * A context runs until it has to wait at a barrier; then it is the next one's turn. Real threads
- * would do the same with a call of the system, and a wait for the scheduler, for each of them at
- * each barrier, and tests of a second would take a minute.
+ * A context runs until it waits at a barrier; then the next one runs. Real threads would need a
+ * system call and the scheduler for each thread at each barrier, and tests of a second would take a
+ * minute.
  *
- * What goes wrong between threads still goes wrong here. To ThreadSanitizer each context is a
- * thread ("fiber"), and switching between them orders nothing: only barriers do, and the beginning
- * and the end of a launch. So two accesses without a barrier between them are a race, whatever the
- * order in which they happened to be made. Without ThreadSanitizer that order is what counts: it is
- * turned around with each launch.
+ * Errors between threads are still found. For ThreadSanitizer each context is a thread ("fiber"),
+ * and switching does not synchronise them: only barriers do, and the beginning and the end of a
+ * launch. So two accesses without a barrier in between are a race, in whatever order they happen.
+ * Without ThreadSanitizer the order of the threads is reversed with each launch.
  *
- * A barrier's two sides are told apart from those of its next use by their address: who arrives
- * early at the next one must not be ordered before who leaves this one late.
+ * The two sides of a barrier have other addresses than those of its next use: a thread that arrives
+ * early at the next one must not be ordered before a thread that leaves this one late.
  */
 #pragma once
 
@@ -47,7 +46,7 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-/* Of the emulation itself, which several threads go through without being ordered by it. */
+/* Marks functions of the emulation itself, which several threads run without synchronisation. */
 #define EMULATION_ONLY __attribute__((noinline, no_sanitize("thread", "address")))
 
 struct emulated_index {
@@ -56,23 +55,23 @@ struct emulated_index {
 
 struct emulated_block;
 
-/* What a context is, for all launches; the first of a pool is the thread that launches. */
+/* A context, kept for all launches. The first one of a pool is the launching thread. */
 struct emulated_thread {
 	ucontext_t beginning;
-	void *place[5]; /* where it goes on, once it has begun */
+	void *place[5]; /* the saved registers, once the context has run */
 	bool has_begun;
-	char *stack; /* stack_nbytes; of the launching thread: as far as it is known */
+	char *stack; /* of the launching thread: the part that is known */
 	size_t stack_nbytes;
 	void *fake_stack;      /* AddressSanitizer's */
 	void *fiber;           /* ThreadSanitizer's */
-	emulated_block *block; /* NULL: has nothing to do, or is through */
+	emulated_block *block; /* NULL: idle, or finished */
 
-	/* The thread's own, in the current launch. */
+	/* The indices and sizes of this thread in the current launch. */
 	emulated_index thread_index, block_index, block_size, grid_size;
 	unsigned warp_turn, vote_turn;
 };
 
-/* A launch: what all of its threads do. */
+/* A launch: the function that all of its threads run. */
 struct emulated_work {
 	void (*run)(const void *context);
 	const void *context;
@@ -90,7 +89,10 @@ class emulated_pool
 	emulated_work work;
 	bool backwards;
 
-	/* Not swapcontext(), most of which is a call of the system for the signal mask. */
+	/*
+	 * Switch contexts. swapcontext() would spend most of its time in a system call for the
+	 * signal mask.
+	 */
 	[[noreturn]] static void EMULATION_ONLY go_to(emulated_thread *to)
 	{
 		if (to->has_begun)
@@ -118,7 +120,7 @@ class emulated_pool
 #endif
 	}
 
-	/* What a context does: its part of one launch after the other. */
+	/* Run the context's part of one launch after the other. */
 	static void EMULATION_ONLY thread_main()
 	{
 		emulated_pool &pool = of_this_thread();
@@ -165,7 +167,7 @@ class emulated_pool
 		}
 	}
 
-	/* Every thread's turn; false if all are through. */
+	/* Give each thread its turn. Returns false if all have finished. */
 	bool EMULATION_ONLY run_round()
 	{
 		const unsigned n = work.n_threads;
@@ -214,7 +216,7 @@ public:
 		return current;
 	}
 
-	/* Of a context: let the others go on. */
+	/* Let the other contexts run. */
 	void EMULATION_ONLY yield()
 	{
 		switch_to(&launching);
@@ -237,7 +239,7 @@ static inline emulated_thread *this_thread()
 	return emulated_pool::of_this_thread().self();
 }
 
-/* A barrier that threads meet at again and again. */
+/* A reusable barrier. */
 class emulated_barrier
 {
 	const unsigned n;

@@ -1,5 +1,5 @@
 /*
- * config - the build's own, but that there is a CUDA back end to choose
+ * config.h - the configuration of the build, with a CUDA back end
  */
 #pragma once
 

@@ -1,10 +1,10 @@
 /*
- * cuda_runtime - just enough of CUDA's runtime to run the CUDA back end on the CPU (see
+ * cuda_runtime.c - the part of CUDA's runtime that the CUDA back end needs, on the CPU (see
  * cuda_runtime_api.h)
  *
- * Streams and events are allocations of their own, and looked at whenever they are named: what is
- * used after it was destroyed, or never destroyed, is seen by AddressSanitizer. None comes from
- * malloc(), which in tests/fault/ can fail on purpose.
+ * Streams and events are separate allocations, which each call with them reads. So AddressSanitizer
+ * finds uses after destruction, and leaks. They are not allocated by malloc(), which fails on
+ * purpose in tests/fault/.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -77,7 +77,7 @@ const char *cudaGetErrorString(cudaError_t error)
 	return find_error(error)->text;
 }
 
-/* Launches do not fail here. */
+/* Launches do not fail. */
 cudaError_t cudaGetLastError(void)
 {
 	return cudaSuccess;
@@ -88,7 +88,7 @@ cudaError_t cudaGetLastError(void)
 enum { N_DEVICES = 2, NO_OWNER = -1 };
 
 static _Thread_local int current;
-static atomic_bool peers[N_DEVICES][N_DEVICES]; /* whose memory each may read */
+static atomic_bool peers[N_DEVICES][N_DEVICES]; /* peers[a][b]: a may read the memory of b */
 
 cudaError_t cudaGetDeviceCount(int *ret_n)
 {
@@ -136,7 +136,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret_properties, int d
 	return cudaSuccess;
 }
 
-/* Whoever includes the kernels has filled it in (cuda_on_cpu.h). */
+/* Attributes are set by the file that includes the kernels (cuda_on_cpu.h). */
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel)
 {
 	(void)attributes, (void)kernel;
@@ -203,13 +203,13 @@ static int device_of(cudaStream_t stream)
 	return stream ? stream->device : current;
 }
 
-/* May a device read what is somebody's, or nobody's? */
+/* Return whether a device may read memory of `owner`, which may be none. */
 static bool may_read(int device, int owner)
 {
 	return owner == NO_OWNER || owner == device || atomic_load(&peers[device][owner]);
 }
 
-/* Every word of the argument could be an address. */
+/* Check each word of the arguments that could be an address. */
 void runtime_note_launch(cudaStream_t stream, const void *argument, size_t nbytes)
 {
 	const char *word;
@@ -226,7 +226,7 @@ void runtime_note_launch(cudaStream_t stream, const void *argument, size_t nbyte
 	}
 }
 
-/* CUDA itself would go by way of the host, in little pieces. */
+/* Refuse copies between devices without peer access. (CUDA would copy through the host, slowly.) */
 static void check_copy(int device, const void *to, const void *from)
 {
 	const int target = owner_of(to), source = owner_of(from);
@@ -290,7 +290,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t nbytes, enum cuda
 	return cudaSuccess;
 }
 
-/* To the device that is copied to, or that the thread is at. */
+/* The device of a copy is that of the destination, or that of the thread. */
 cudaError_t cudaMemcpy(void *to, const void *from, size_t nbytes, enum cudaMemcpyKind kind)
 {
 	const int target = owner_of(to), source = owner_of(from);
@@ -384,7 +384,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret_event, unsigned flags)
 	return open_event(ret_event);
 }
 
-/* Stream 0 is always there. */
+/* Stream 0 always exists. */
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
 	return all_open(event->is_open,

@@ -1,16 +1,16 @@
 /*
- * cuda_runtime_api - just enough of CUDA's runtime to run the CUDA back end on the CPU
+ * cuda_runtime_api.h - the part of CUDA's runtime that the CUDA back end needs, on the CPU
  *
- * It stands in for the toolkit's header of the same name; cuda_runtime.c is the runtime. With the
- * kernels of kernels_on_cpu.cc, which run when they are launched, everything has run when it is
- * queued: streams and events only are there or not, and device memory is plain memory.
+ * Replaces the toolkit's header of the same name; cuda_runtime.c is the runtime. The kernels of
+ * kernels_on_cpu.cc run when they are launched, so queued operations are complete at once. Streams
+ * and events only exist, and device memory is host memory.
  *
- * There are two devices, and what belongs to one is not for the other: a kernel that is launched in
- * a stream of another device than the thread's, or that is given the address of another device's
- * memory, ends the process, and so does a copy from there unless peer access is enabled.
+ * There are two devices. A kernel ends the process if its stream belongs to another device than
+ * that of the thread, or if an argument is an address in the memory of another device. So does a
+ * copy from another device without peer access.
  *
- * The functions are linked, not inline, so that a test can put others in front of them, here as
- * with the toolkit (tests/fault/wrap_cuda.c).
+ * The functions are linked, not inline, so that tests can wrap them, as with the toolkit
+ * (tests/fault/wrap_cuda.c).
  */
 #pragma once
 

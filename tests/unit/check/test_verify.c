@@ -1,5 +1,5 @@
 /*
- * test_verify - the first disorder is found exactly, and the digest is that of the records
+ * test_verify.c - the first disorder is found exactly, and the digest is that of the records
  */
 #include "src/check/verify.h"
 #include "tests/support/captured_messages.h"
@@ -13,7 +13,7 @@
 
 #include "tests/support/unit_test.h"
 
-/* Several pieces of several threads. */
+/* Several blocks for each of several threads. */
 enum { N_RECORDS = 300001 };
 
 struct records {
@@ -61,7 +61,7 @@ static void *write_records(void *arg)
 		const ssize_t n = write(writer->fd, writer->records->bytes + done, nbytes - done);
 
 		if (n <= 0)
-			break; /* the reader had enough */
+			break; /* the reader has stopped */
 		done += (size_t)n;
 	}
 	close(writer->fd);
@@ -129,7 +129,7 @@ static void sorted_file_has_no_disorder(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < sizeof types / sizeof types[0]; i++) {
-		/* 16 bits are used up early: fewer records there. */
+		/* There are only 65,536 keys of 16 bits, so use fewer records. */
 		struct records records = make_ascending(types[i], i ? N_RECORDS : 30000);
 		const struct verify_options options = { .strict = true, .n_threads = 3 };
 		const struct verify_result file = check_file(&records, options);
@@ -159,7 +159,7 @@ static void empty_and_single_record_are_sorted(void **state)
 	}
 }
 
-/* A zero at every place where something begins or ends, and another one at the end of the file. */
+/* Put a zero at each boundary of blocks and threads, and another one at the end of the file. */
 static void first_disorder_is_exact(void **state)
 {
 	const uint64_t piece = VERIFY_THREAD_NBYTES / 8 - 1;
@@ -229,7 +229,7 @@ static void equal_neighbours_are_disorder_only_if_strict(void **state)
 	free(records.bytes);
 }
 
-/* n records of 37 bytes; keys: a u16 that counts up slowly, then an i32be that counts down. */
+/* The keys of make_long(): a u16 that ascends slowly, then an i32be that descends. */
 static const struct key two_keys[] = {
 	{ .offset = 30, .nbytes = 2, .kind = KEY_UNSIGNED },
 	{ .offset = 3, .nbytes = 4, .kind = KEY_SIGNED, .big_endian = true, .descending = true },
@@ -287,7 +287,9 @@ static void records_are_ordered_by_all_their_keys(void **state)
 	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
 		const uint64_t at = places[i];
 
-		/* The second key one too large: a disorder within the group, or an equal. */
+		/*
+		 * Make the second key one too large: a disorder within the group, or an equal key.
+		 */
 		put_two_keys(&records, at, (uint16_t)(at / GROUP), 12 - (int32_t)(at % GROUP));
 		if (at % GROUP) {
 			assert_int_equal(check_file(&records, options).first_disorder, at + 1);
@@ -347,7 +349,7 @@ static int read_items(void *context, uint64_t position, void *buffer, size_t nby
 	return 0;
 }
 
-/* Counts stand in front of the records, and are no part of their digest. */
+/* Items begin with a count, which is not part of their digest. */
 static void items_are_compared_by_the_keys_within_them(void **state)
 {
 	const struct layout_params request = {
@@ -425,7 +427,7 @@ static void shrunken_file_is_an_error(void **state)
 static int prepare(void **state)
 {
 	(void)state;
-	signal(SIGPIPE, SIG_IGN); /* a check that stops early leaves its pipe */
+	signal(SIGPIPE, SIG_IGN); /* a check that stops early closes its pipe */
 	return 0;
 }
 

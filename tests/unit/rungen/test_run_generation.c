@@ -1,5 +1,5 @@
 /*
- * test_run_generation - whatever the input, its runs hold all of it, in memory or spilled
+ * test_run_generation.c - the runs hold all of the input, in memory or spilled
  */
 #include "src/rungen/run_generation.h"
 
@@ -8,7 +8,7 @@
 
 static struct record_totals ledger;
 
-/* The input of the job: a file, or a thread that writes into a pipe. */
+/* The input of the job, which open_file() or a thread that writes into a pipe provides. */
 static unsigned char *input_records;
 static size_t input_nbytes;
 
@@ -32,7 +32,7 @@ static encoded_key_t few_numbers(uint64_t i)
 	return scramble(i, 2) % 1000;
 }
 
-/* n records, that are to be sorted with a job for `type`. */
+/* Make n records and start a job that sorts them as `type`. */
 static void make_input(const char *type, bool unique, enum fixture_memory memory, number_fn *number,
 		       size_t n)
 {
@@ -78,7 +78,7 @@ static void close_input(void)
 	input_close(input);
 }
 
-/* The runs hold the input: all of it was digested, and their merge is the input, sorted. */
+/* Check that all input was digested, and that merging the runs gives the sorted input. */
 static void check_runs(void)
 {
 	assert_int_equal(generate_test_runs(), 0);
@@ -113,7 +113,7 @@ static void input_that_fits_is_not_spilled(void **state)
 	check_file("b5", false, FIXTURE_UNIFIED_MEMORY, random_number, 30000, 0, 0);
 }
 
-/* The first `first` records are in runs already. */
+/* Check that the input is read from record number `first` on. Earlier ones are in runs already. */
 static void check_remainder(enum fixture_memory memory, size_t n, size_t first)
 {
 	make_input("u64", false, memory, random_number, n);
@@ -189,7 +189,7 @@ static void device_memory_may_be_separate(void **state)
 	check_file("b10", true, FIXTURE_SEPARATE_MEMORY, few_numbers, 300001, 1, 40);
 }
 
-/* The CPU back end, which remembers what it was to give back. */
+/* The CPU back end, which records what is discarded. */
 static struct backend backend_noting;
 static struct discarded {
 	char *memory;
@@ -212,7 +212,7 @@ static size_t find_discarded(const char *memory)
 	return 0;
 }
 
-/* Form runs that -u makes shorter than their chunks. */
+/* Generate runs that -u makes shorter than their chunks. */
 static void generate_short_runs(size_t n)
 {
 	make_input("u64", true, FIXTURE_UNIFIED_MEMORY, few_numbers, n);
@@ -254,7 +254,10 @@ static encoded_key_t with_duplicates(uint64_t i)
 	return scramble(i, 3) % 1000000;
 }
 
-/* Each has a part in it, and of what is with the others all comes by the host. */
+/*
+ * Check that each device sorted and merged, and how it read from the others. reach: by peer access;
+ * otherwise through the host.
+ */
 static void check_device_totals(const struct stats *stats, bool reach)
 {
 	struct stats_totals totals;
@@ -276,7 +279,7 @@ static void check_device_totals(const struct stats *stats, bool reach)
 	assert_int_equal(totals.devices[job.n_devices].n_chunks, 0);
 }
 
-/* What is spilled is merged by all, whatever becomes of it. */
+/* Check that all devices merge the spilled runs. */
 static void check_spills(const char *type, bool unique, enum fixture_memory memory, bool reach)
 {
 	const size_t n = 100001 + 150000 * fixture_n_devices;
@@ -310,10 +313,7 @@ static void several_devices_merge_spilled_runs(void **state)
 	check_spills("u128", true, FIXTURE_PACKING_MEMORY, false);
 }
 
-/*
- * A race of two devices is one of three, too, and ThreadSanitizer takes as long for each. Both are
- * compared in the other builds.
- */
+/* Test only three devices with ThreadSanitizer: a race of two devices occurs with three, too. */
 #ifdef __SANITIZE_THREAD__
 enum { MIN_TEST_DEVICES = 3 };
 #else
@@ -333,7 +333,7 @@ static void several_devices_generate_the_same_runs(void **state)
 	fixture_n_devices = 1;
 }
 
-/* Runs are with all of them, as many as there are chunks at most. */
+/* Check that each device holds a run, and no more runs than it has chunks. */
 static void check_balance(void)
 {
 	size_t n[FIXTURE_MAX_DEVICES] = { 0 };
@@ -378,7 +378,7 @@ static void chunk_is_acquired_from_the_idlest_device(void **state)
 		assert_int_equal(chunk_pool_acquire(job.chunk_pool, &chunks[i]), 0);
 		assert_int_equal(chunks[i]->device_index, in_turn[i]);
 	}
-	/* What is sorted is not pending, though it is not free. */
+	/* Sorted chunks are not pending, although they are not free. */
 	assert_int_equal(chunk_pool_collect(chunks[1]), 0);
 	assert_int_equal(chunk_pool_collect(chunks[3]), 0);
 	assert_int_equal(chunk_pool_acquire(job.chunk_pool, &next), 0);
@@ -428,7 +428,7 @@ static void pipe_of_unknown_length_is_read(void **state)
 	check_pipe(FIXTURE_SEPARATE_MEMORY, 300007, true);
 }
 
-/* The input ends where chunks do, so the end shows only when one more has been asked for. */
+/* The end of the input shows only when a chunk after the last one is read. */
 static void pipe_may_end_with_a_chunk(void **state)
 {
 	(void)state;
@@ -443,7 +443,7 @@ static void pipe_may_end_with_a_chunk(void **state)
 	}
 }
 
-/* Everybody must come to an end, whoever waits for whom. */
+/* Check that run generation fails with this error, and that no thread waits for ever. */
 static void check_failure(enum fixture_memory memory, int expected)
 {
 	const int r = generate_test_runs();

@@ -1,8 +1,8 @@
 /*
- * test_sort_records - records through runs and merges, on a device with memory of its own, too
+ * test_sort_records.c - records in runs and merges, also on a device with separate memory
  *
- * The reference is a stable sort of the input's records by their whole keys. Memory is the least
- * possible, so that runs are spilled and windows are many.
+ * The reference is a stable sort of the records by their whole keys. Memory is the minimum, so that
+ * runs are spilled and there are many windows.
  */
 #include "src/rungen/run_generation.h"
 #include "src/merge/passes.h"
@@ -17,8 +17,8 @@ struct sort_case {
 	uint32_t n_keys;
 	bool unique, count, keys_only, index;
 	uint64_t limit;
-	uint64_t n_values; /* of each byte that is random */
-	uint64_t n_equal;  /* bytes that all records share, at their beginning */
+	uint64_t n_values; /* values of each random byte */
+	uint64_t n_equal;  /* bytes at the beginning that are equal in all records */
 };
 
 #define BYTES(at, n)                                                                               \
@@ -87,7 +87,7 @@ static void stop_job(void)
 	free(records);
 }
 
-/* What must come out, as items; returns how many. */
+/* Make the expected items. Returns their number. */
 static uint64_t make_expected(const struct sort_case *shape, unsigned char **ret_items)
 {
 	unsigned char **order = malloc((n_records + 1) * sizeof *order);
@@ -172,7 +172,7 @@ static void check(const struct sort_case *shape, enum fixture_memory memory, siz
 	stop_job();
 }
 
-/* As the CPU back end, but it says of every chunk that it could not sort it. */
+/* Sort like the CPU back end, but report that each chunk is out of order. */
 static int sort_with_wrong_result(struct device_queue *queue, const struct sort_op *op)
 {
 	const int r = backend_cpu.ops_by_layout[op->layout->kind]->sort(queue, op);
