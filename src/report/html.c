@@ -99,9 +99,9 @@ void html_print(FILE *stream, const char *format, ...)
 void html_begin_tag(FILE *stream, const char *tag, const char *class)
 {
 	if (class)
-		html_print(stream, "<%s class=\"%s\"", tag, class);
+		fprintf(stream, "<%s class=\"%s\"", tag, class);
 	else
-		html_print(stream, "<%s", tag);
+		fprintf(stream, "<%s", tag);
 }
 
 void html_open_table(FILE *stream, const char *caption, const struct html_column *columns,
@@ -113,8 +113,8 @@ void html_open_table(FILE *stream, const char *caption, const struct html_column
 	html_begin_tag(stream, "table", n == 2 ? "pairs" : NULL);
 	html_print(stream, "><caption>%s</caption>\n<thead><tr>", caption);
 	for (unsigned i = 0; i < n; i++) {
-		html_begin_tag(stream, "th", columns[i].is_number ? "number" : NULL);
-		html_print(stream, " scope=\"col\">%s</th>\n", columns[i].name);
+		html_begin_tag(stream, "th scope=\"col\"", columns[i].is_number ? "number" : NULL);
+		html_print(stream, ">%s</th>\n", columns[i].name);
 	}
 	html_print(stream, "</tr></thead>\n<tbody>\n");
 }

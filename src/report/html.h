@@ -21,7 +21,7 @@
  */
 __attribute__((format(printf, 2, 3))) void html_print(FILE *stream, const char *format, ...);
 
-/* Write the beginning of a tag, with a class (NULL: none). The caller writes what follows. */
+/* Write the beginning of a tag, with a class (NULL: none). `tag` may contain attributes. */
 void html_begin_tag(FILE *stream, const char *tag, const char *class);
 
 struct html_column {
