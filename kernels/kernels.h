@@ -194,7 +194,7 @@ struct item_slice {
 struct kernel_items {
 	uint32_t item_nbytes;
 	uint32_t body_offset, body_nbytes; /* the part that is digested */
-	struct key_fields keys; /* on the device after launch_prepare_items() */
+	struct key_fields keys;            /* on the device after launch_prepare_items() */
 	struct key_field first_field;
 	uint32_t k;
 	uint32_t alignment;              /* alignment of every item, 1 to 16 */
@@ -283,18 +283,19 @@ int launch_find_common_prefix(const struct kernel_items *items, const void *list
 			      uint32_t at, uint32_t *common_nbytes, struct CUstream_st *stream);
 
 /*
- * Flags of the elements that are first among equal keys, of n sorted elements. launch_flag_heads()
- * makes them in kernel_head_flags_nbytes(n) of memory.
+ * Flags of the heads of n sorted elements: of those with equal keys the first, or with `keep_last`
+ * the last. launch_flag_heads() makes them in kernel_head_flags_nbytes(n) of memory.
  */
 struct kernel_head_flags {
-	const uint32_t *equal;  /* bit i % 32 of word i / 32: equal to the previous element */
+	const uint32_t *equal; /* bit i % 32 of word i / 32: not a head */
+	bool keep_last;
 	const uint32_t *before; /* number of heads before element 32 * i */
 	const uint64_t *n;      /* number of heads */
 };
 
 size_t kernel_head_flags_nbytes(uint64_t n);
 int launch_flag_heads(const struct kernel_items *items, const void *elements,
-		      uint32_t element_nbytes, uint64_t n, void *memory,
+		      uint32_t element_nbytes, uint64_t n, bool keep_last, void *memory,
 		      struct kernel_head_flags *ret_heads, struct CUstream_st *stream);
 
 /* The results of gather, the same for both back ends. */

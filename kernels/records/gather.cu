@@ -89,7 +89,7 @@ __device__ __forceinline__ void hash_rows(gather_memory &memory, const gather_ta
 		memory.key_word[0] = item_key_word(task.items, row_at(memory, shape, 0), 0);
 }
 
-/* Compare each kept row with the row before it. */
+/* Compare each row within the limit with the row before it. */
 __device__ __forceinline__ void compare_rows(const gather_memory &memory, const gather_task &task,
 					     const row_shape &shape, uint64_t base, uint32_t n,
 					     struct tally &tally)
@@ -97,7 +97,7 @@ __device__ __forceinline__ void compare_rows(const gather_memory &memory, const 
 	for (uint32_t row = 1 + threadIdx.x; row <= n; row += rows::n_threads) {
 		const uint64_t before = memory.key_word[row - 1], word = memory.key_word[row];
 
-		if (base + row == 1 || memory.position[row] == NO_POSITION)
+		if (base + row == 1 || !is_within_limit(task, base + row - 1))
 			continue;
 		tally.n_disorders +=
 			before == word ? compare_items(task.items, row_at(memory, shape, row - 1),
@@ -194,7 +194,7 @@ __global__ void __launch_bounds__(rows::n_threads) gather_wide(gather_task task)
 		const unsigned char *item = sorted_item(task, i);
 		const uint32_t position = output_position(task, i);
 		const uint64_t hash = body.hash(item + task.items.body_offset);
-		const bool disorder = i > 0 && position != NO_POSITION &&
+		const bool disorder = i > 0 && is_within_limit(task, i) &&
 				      is_disorder_wide(task.items, sorted_item(task, i - 1), item);
 
 		if (lane == 0) {

@@ -48,6 +48,12 @@ __device__ __forceinline__ uint32_t output_position(const gather_task &task, uin
 	return is_head(task, i) && position < task.limit ? (uint32_t)position : NO_POSITION;
 }
 
+/* Return whether fewer items than the limit are kept before element i. */
+__device__ __forceinline__ bool is_within_limit(const gather_task &task, uint64_t i)
+{
+	return count_heads_before(task, i) < task.limit;
+}
+
 __device__ __forceinline__ const unsigned char *sorted_item(const gather_task &task, uint64_t i)
 {
 	return item_at(task.items, number_at(task.elements, task.element_nbytes, i));
@@ -69,13 +75,14 @@ __device__ __forceinline__ void tally_hash(struct tally &tally, uint64_t hash, b
 }
 
 /*
- * Add the count of element i, whose item is in shared or device memory, to that of its head: the
- * last head up to i, which may be beyond the limit.
+ * Add the count of element i, whose item is in shared or device memory, to that of its head, which
+ * may be beyond the limit: the last head up to i, or with keep_last the first head from i on.
  */
 __device__ __forceinline__ void tally_count(struct tally &tally, const gather_task &task,
 					    uint64_t i, const unsigned char *item)
 {
-	const uint64_t head_index = count_heads_before(task, i) + is_head(task, i) - 1;
+	const uint64_t head_index =
+		count_heads_before(task, i) - (!task.heads.keep_last && !is_head(task, i));
 	const uint64_t count = item_count(task, item);
 
 	if (head_index >= task.limit)

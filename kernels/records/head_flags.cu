@@ -1,9 +1,10 @@
 /*
- * head_flags - find the first of the elements with equal keys, and count them
+ * head_flags - find the first or the last of the elements with equal keys, and count them
  *
- * Elements whose prefixes differ have different keys. If the prefixes are equal and the key is
- * longer, the items are compared. The result is a bit per element and a count per 32 elements
- * (tie_flags.cuh), from which gather computes the place of an item.
+ * An element is a head if it differs from its neighbour: the previous element, or the next one to
+ * keep the last. Elements whose prefixes differ have different keys. If the prefixes are equal and
+ * the key is longer, the items are compared. The result is a bit per element and a count per 32
+ * elements (tie_flags.cuh), from which gather computes the place of an item.
  */
 #include "kernels/records/items.cuh"
 #include "kernels/records/tie_flags.cuh"
@@ -36,6 +37,7 @@ template <class E> struct keys_are_equal {
 	const kernel_items *items;
 	const E *elements;
 
+	/* Return whether element i, which is not the first, equals the previous one. */
 	__device__ bool operator()(uint64_t i) const
 	{
 		const E a = elements[i - 1], b = elements[i];
@@ -51,14 +53,19 @@ template <class E> struct keys_are_equal {
 
 template <class E>
 __global__ void __launch_bounds__(stream_pass::n_threads)
-	flag_equal_keys(kernel_items items, const E *elements, uint64_t n, head_flags_scratch heads)
+	flag_equal_keys(kernel_items items, const E *elements, uint64_t n, bool keep_last,
+			head_flags_scratch heads)
 {
+	const keys_are_equal<E> equal_previous = { &items, elements };
 	const unsigned lane = threadIdx.x % WARP;
 
 	for (uint64_t segment = first_segment(); segment < n_segments_for(n);
 	     segment += segment_step()) {
 		const uint64_t base = segment * SEGMENT;
-		const uint32_t word = ballot_rows(base, n, keys_are_equal<E>{ &items, elements });
+		const uint32_t word = ballot_rows(base, n, [=](uint64_t i) {
+			return keep_last ? i + 1 < n && equal_previous(i + 1) :
+					   i > 0 && equal_previous(i);
+		});
 		const uint32_t n_heads = __popc(~word & valid_mask(base + lane * WARP, n));
 		const uint32_t sum = lanes_sum(n_heads, WARP);
 
@@ -85,14 +92,14 @@ static __global__ void __launch_bounds__(stream_pass::n_threads)
 }
 
 template <class E>
-static int flag_heads(const kernel_items *items, const E *elements, uint64_t n,
+static int flag_heads(const kernel_items *items, const E *elements, uint64_t n, bool keep_last,
 		      const head_flags_scratch &heads, CUstream_st *stream)
 {
 	const unsigned n_blocks = n_blocks_for(n, SEGMENT * stream_pass::n_warps);
 	int r;
 
 	LAUNCH(flag_equal_keys<E>, n_blocks, stream_pass::n_threads, 0, stream, *items, elements, n,
-	       heads);
+	       keep_last, heads);
 	r = launch_scan(heads.sums, n_segments_for(n), heads.n, stream);
 	if (r)
 		return r;
@@ -101,17 +108,18 @@ static int flag_heads(const kernel_items *items, const E *elements, uint64_t n,
 }
 
 int launch_flag_heads(const struct kernel_items *items, const void *elements,
-		      uint32_t element_nbytes, uint64_t n, void *memory,
+		      uint32_t element_nbytes, uint64_t n, bool keep_last, void *memory,
 		      struct kernel_head_flags *ret_heads, CUstream_st *stream)
 {
 	const struct head_flags_scratch heads = lay_out_head_flags(memory, n);
 
 	ret_heads->equal = heads.equal;
+	ret_heads->keep_last = keep_last;
 	ret_heads->before = heads.before;
 	ret_heads->n = heads.n;
 	if (n == 0)
 		return (int)cudaMemsetAsync(heads.n, 0, sizeof *heads.n, stream);
 	return element_nbytes == 8 ?
-		       flag_heads(items, (const uint64_t *)elements, n, heads, stream) :
-		       flag_heads(items, (const uint128_t *)elements, n, heads, stream);
+		       flag_heads(items, (const uint64_t *)elements, n, keep_last, heads, stream) :
+		       flag_heads(items, (const uint128_t *)elements, n, keep_last, heads, stream);
 }

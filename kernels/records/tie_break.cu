@@ -44,7 +44,7 @@ struct prefixes_are_equal {
 
 	__device__ bool operator()(uint64_t i) const
 	{
-		return list[i - 1] >> NUMBER_BITS == list[i] >> NUMBER_BITS;
+		return i > 0 && list[i - 1] >> NUMBER_BITS == list[i] >> NUMBER_BITS;
 	}
 };
 

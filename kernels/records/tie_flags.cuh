@@ -45,7 +45,7 @@ __device__ __forceinline__ uint32_t ballot_rows(uint64_t base, uint64_t n, Agree
 
 	for (unsigned row = 0; row < WARP; row++) {
 		const uint64_t i = base + row * WARP + lane;
-		const unsigned votes = __ballot_sync(ALL_LANES, i > 0 && i < n && is_equal(i));
+		const unsigned votes = __ballot_sync(ALL_LANES, i < n && is_equal(i));
 
 		word = lane == row ? votes : word;
 	}

@@ -86,6 +86,7 @@ static void add_spec(FILE *stream, const struct sort_spec *spec)
 	add_entry(stream, "version", "%s", GSORT_VERSION);
 	add_keys(stream, spec);
 	add_entry(stream, "unique records", "%s", yes_or_no(spec->unique));
+	add_entry(stream, "last of equal records", "%s", yes_or_no(spec->keep_last));
 	add_entry(stream, "header", "%" PRIu64, spec->skip_nbytes);
 	add_entry(stream, "partial records", "%s", partial_names[spec->partial]);
 	add_entry(stream, "format of inputs", "%s", format_names[spec->format]);

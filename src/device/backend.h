@@ -133,8 +133,8 @@ struct sort_op_result {
 };
 
 /*
- * Sort n records in input order into a run of items. The sort is stable. With `unique`, only the
- * first of equal items is kept, with the sum of the counts.
+ * Sort n records in input order into a run of items. The sort is stable. With `unique`, only one of
+ * equal items is kept, with the sum of the counts: the first, or the last if layout->keep_last.
  *
  * Elements (layout_has_elements()) are encoded first and sorted in place. They are never limited,
  * and only n and dropped of *ret are set: decode reports the rest.
@@ -189,7 +189,7 @@ struct merge_op {
 	struct sort_op_result *ret; /* host; assigned */
 };
 
-/* Keep the first of equal items of a sorted slice, in place. */
+/* Keep one of equal items of a sorted slice, as sort_op does, in place. */
 struct unique_op {
 	const struct layout *layout;
 	void *items;

@@ -288,6 +288,8 @@ static const struct option_choice backends[] = {
 	{ "auto", BACKEND_AUTO }, { "cuda", BACKEND_CUDA }, { "cpu", BACKEND_CPU }, { 0 }
 };
 
+static const struct option_choice kept_records[] = { { "first", false }, { "last", true }, { 0 } };
+
 static const struct option_choice split_units[] = { { "records", false }, { "keys", true }, { 0 } };
 
 static const struct option_choice progress_modes[] = { { "auto", PROGRESS_OPTION_AUTO },
@@ -317,8 +319,12 @@ static const struct option_spec specs[] = {
 	  "sort all keys in descending order; equal records keep their input order",
 	  .parse = option_parse_flag, MEMBER(record.reverse), .mpi_support = OPTION_MPI_YES },
 	{ RECORD_OPTIONS_ROW_NAN, MEMBER(record.nan_position), .mpi_support = OPTION_MPI_YES },
-	{ "unique", 'u', NULL, "keep only the first of the records with equal keys",
+	{ "unique", 'u', NULL, "keep only one of the records with equal keys, see --keep",
 	  .parse = option_parse_flag, MEMBER(spec.unique), .mpi_support = OPTION_MPI_YES },
+	{ "keep", 0, "first|last",
+	  "with -u: keep the first or the last of equal records in the input",
+	  .parse = option_parse_choice, MEMBER(spec.keep_last), .choices = kept_records,
+	  .mpi_support = OPTION_MPI_YES },
 	{ "stable", 's', NULL, "accept the option of GNU sort; every sort is stable",
 	  .parse = option_parse_nothing, .mpi_support = OPTION_MPI_YES },
 
@@ -474,6 +480,7 @@ static const struct option_conflict conflicts[] = {
 	NOT_WITH_CHECK("fsync", "a check writes nothing"),
 	NOT_WITH_CHECK("limit", "a check writes nothing"),
 	NOT_WITH_CHECK("count", "a check writes nothing"),
+	NOT_WITH_CHECK("keep", "a check writes nothing"),
 	NOT_WITH_CHECK("keys-only", "a check writes nothing"),
 	NOT_WITH_CHECK("argsort", "a check writes nothing"),
 	NOT_WITH_CHECK("zstd", "a check writes nothing"),
@@ -561,6 +568,8 @@ static int check_output_format(const struct options *options)
 		return fail(-EINVAL, "--skip-bytes and --format=npy cannot be used together");
 	if (spec->count && !spec->unique)
 		return fail(-EINVAL, "--count requires -u, --unique");
+	if (spec->keep_last && !spec->unique)
+		return fail(-EINVAL, "--keep requires -u, --unique");
 	for (size_t i = 0; i < sizeof restrictions / sizeof restrictions[0]; i++)
 		if (restrictions[i].is_given && spec->partial == PARTIAL_KEEP)
 			return fail(-EINVAL, "--partial=keep and %s cannot be used together",

@@ -24,6 +24,7 @@ int spec_layout(const struct sort_spec *spec, struct layout *ret_layout)
 				  spec->preserve_ties || spec->split_by_keys,
 		.force_records = spec->limit != SORT_SPEC_UNLIMITED,
 		.count = spec->count,
+		.keep_last = spec->keep_last,
 		.keys_only = spec->keys_only,
 		.argsort = spec->argsort,
 	};

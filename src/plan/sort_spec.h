@@ -56,7 +56,8 @@ struct sort_spec {
 	const char *output_path; /* NULL: standard output, unless there is an endpoint: */
 	struct endpoint output_endpoint;
 	bool omit_header; /* write no header, whatever the inputs begin with */
-	bool unique;      /* keep the first of records with equal keys */
+	bool unique;      /* keep one of records with equal keys: the first, or */
+	bool keep_last;   /* the last; only with unique */
 	uint64_t limit;   /* write at most this many records; SORT_SPEC_UNLIMITED: all */
 	bool count;       /* write the number of equal records before each; only with unique */
 	bool keys_only;   /* write keys; not with argsort or count */

@@ -214,6 +214,7 @@ static int make_records(const struct layout_params *params, struct layout *layou
 	layout->body_nbytes = packed ? packed_nbytes : params->record_nbytes;
 	layout->item_nbytes = count_nbytes + layout->body_nbytes + position_nbytes;
 	layout->resident_nbytes = layout->item_nbytes;
+	layout->keep_last = params->keep_last;
 	layout->output_offset = params->argsort ? layout->item_nbytes - 8 : 0;
 	layout->output_nbytes = params->argsort ? 8 : layout->item_nbytes;
 	layout->projection.has_count = params->count;

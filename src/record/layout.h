@@ -64,6 +64,7 @@ struct layout {
 	struct projection projection;
 	uint64_t body_offset, body_nbytes; /* the part of the item that is digested */
 	struct key_fields item_keys;
+	bool keep_last; /* -u keeps the last of equal items, not the first */
 
 	/* All kinds */
 	struct key key; /* the first one, as given */
@@ -78,6 +79,7 @@ struct layout_params {
 	/* Make items also if the records are key-only, in the order of their encoded keys. */
 	bool force_records;
 	bool needs_equality; /* equal keys must compare equal: -u, or the input is sorted */
+	bool keep_last;      /* -u keeps the last of equal records, if they differ at all */
 	bool count, keys_only, argsort;
 };
 

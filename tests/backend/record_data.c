@@ -72,9 +72,10 @@ static void make(const struct layout_params *request, enum record_dist dist, uin
 	subject_must(data->records ? 0 : -ENOMEM, "malloc");
 	fill(data->records, n, request->record_nbytes, dist);
 	snprintf(data->description, sizeof data->description,
-		 "-R %u%s%s%s, distribution %d:", (unsigned)request->record_nbytes,
+		 "-R %u%s%s%s%s, distribution %d:", (unsigned)request->record_nbytes,
 		 request->count ? " --count" : "", request->keys_only ? " --keys-only" : "",
-		 request->argsort ? " --argsort" : "", dist);
+		 request->argsort ? " --argsort" : "", request->keep_last ? " --keep=last" : "",
+		 dist);
 	for (uint32_t i = 0; i < request->n_keys; i++)
 		describe_key(&request->keys[i], data->description, sizeof data->description);
 }
@@ -86,6 +87,7 @@ void record_data_make(const struct record_layout *described, enum record_dist di
 	struct layout_params request = { .record_nbytes = described->record_nbytes,
 					 .keys = keys,
 					 .force_records = true,
+					 .keep_last = described->projections & RECORDS_KEEP_LAST,
 					 .count = described->projections & RECORDS_COUNT,
 					 .keys_only = described->projections & RECORDS_KEYS_ONLY,
 					 .argsort = described->projections & RECORDS_INDEX };
@@ -110,6 +112,7 @@ void record_data_make_random(uint64_t record_nbytes, uint64_t seed, uint64_t n,
 		.count = random >> 10 & 1,
 		.keys_only = (random >> 11 & 3) == 0,
 		.argsort = (random >> 13 & 3) == 0,
+		.keep_last = random >> 15 & 1,
 	};
 
 	make(&request, (enum record_dist)(random >> 20) % N_RECORD_DISTS, n, ret_data);

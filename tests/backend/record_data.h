@@ -5,8 +5,13 @@
 
 #include "src/record/layout.h"
 
-/* What an item is to be made of besides, or instead of, the record. */
-enum record_projection { RECORDS_COUNT = 1, RECORDS_KEYS_ONLY = 2, RECORDS_INDEX = 4 };
+/* What an item is made of besides, or instead of, the record; and which of equal items is kept. */
+enum record_projection {
+	RECORDS_COUNT = 1,
+	RECORDS_KEYS_ONLY = 2,
+	RECORDS_INDEX = 4,
+	RECORDS_KEEP_LAST = 8,
+};
 
 struct record_layout {
 	uint64_t record_nbytes;

@@ -44,6 +44,13 @@ static const struct record_layout layouts[] = {
 	{ 40, { "30:i64", "2:f32:r" }, RECORDS_COUNT | RECORDS_KEYS_ONLY },
 	{ 40, { "30:i64", "2:f32:r" }, RECORDS_COUNT | RECORDS_INDEX },
 	{ 9, { "0:b9" }, RECORDS_INDEX },
+	/* The last of equal items is kept: short, long and wide items, short and long keys. */
+	{ 8, { "4:i32" }, RECORDS_KEEP_LAST },
+	{ 70, { "33:b17" }, RECORDS_KEEP_LAST },
+	{ 4096, { "0:b3000" }, RECORDS_KEEP_LAST },
+	{ 24, { "0:u32be" }, RECORDS_COUNT | RECORDS_KEEP_LAST },
+	{ 24, { "5:b15" }, RECORDS_INDEX | RECORDS_KEEP_LAST },
+	{ 40, { "30:i64", "2:f32:r" }, RECORDS_COUNT | RECORDS_INDEX | RECORDS_KEEP_LAST },
 };
 /* clang-format on */
 

@@ -44,19 +44,20 @@ static void add_hash(struct digest *digest, const struct layout *layout, item_t 
 	digest_add(digest, (struct digest){ 1, layout_item_hash(layout, item) });
 }
 
-/* The items [first, end) are equal, or one. A copy of the first, with the sum of counts. */
+/* Keep a copy of one of the items [first, end), which are equal or one, with the sum of counts. */
 static void keep(const struct output_params *arrangement, const item_t *first, const item_t *end,
 		 unsigned char *kept)
 {
 	const struct layout *layout = arrangement->layout;
+	const item_t *const chosen = layout->keep_last ? end - 1 : first;
 	uint64_t count = 0;
 
 	for (const item_t *item = first; item < end; item++) {
 		count += layout_item_count(layout, *item);
-		add_hash(item == first ? &arrangement->ret->digest : &arrangement->ret->dropped,
+		add_hash(item == chosen ? &arrangement->ret->digest : &arrangement->ret->dropped,
 			 layout, *item);
 	}
-	memcpy(kept, *first, layout->item_nbytes);
+	memcpy(kept, *chosen, layout->item_nbytes);
 	if (layout->projection.has_count)
 		layout_set_item_count(layout, kept, count);
 	memcpy(arrangement->out + arrangement->ret->n * arrangement->nbytes,

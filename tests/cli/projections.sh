@@ -71,6 +71,35 @@ head -c 1000000 /dev/zero > equal
 sorted_lines u32 < equal | counted le 2 > expected
 everywhere expected -t u32 -u --count equal
 
+claim 'the last of equal records'
+last_of_equal < lines > kept
+column 2 < kept > expected
+everywhere expected $options -u --keep=last input
+everywhere expected $options -u --keep=last --verify first second
+everywhere expected $options -u --keep=last -m one two
+cat two | gives expected $options -u --keep=last -m one -
+cat input | "$GSORT" $options -u --keep=last -S 1M | cmp - expected || broken 'from pipe to pipe'
+succeeds $options -u --keep=last --split=3 -S 1M input -o directory
+cat directory/part-* | cmp - expected || broken 'part files'
+rm -rf directory
+head -c 2400 expected > limited
+everywhere limited $options -u --keep=last --limit=100 input
+column 3 < kept > expected
+everywhere expected $options -u --keep=last --keys-only input
+column 4 < kept > expected
+everywhere expected $options -u --keep=last --argsort input
+counted le 2 last < lines > expected
+everywhere expected $options -u --keep=last --count input
+everywhere expected $options -u --keep=last --count -m one two
+head -c 3200 expected > limited
+gives limited $options -u --keep=last --count --limit=100 -S 1M input
+sorted_lines "$spec" -u < input | column 2 > expected
+gives expected $options -u --keep=first input
+oracle u64 -u < plain > expected
+everywhere expected -u --keep=last plain
+printf '\0\200\0\0' > zeros
+printf '\0\0' | gives /dev/stdin -t f16:n -u --keep=last zeros
+
 claim 'the first records of the result'
 for n in 0 1 2 999 1000 50000 99999 100000 100001 18446744073709551614; do
 	case $n in

@@ -42,12 +42,16 @@ pick_shape() {
 	shape=$picked
 	pick '' '' -u --count
 	[ "$shape$picked" != --argsort--count ] || picked=-u
-	unique=${picked:+-u} count=
+	unique=${picked:+-u} count= keep=
 	[ "$picked" != --count ] || {
 		count=--count
 		written_nbytes=$((written_nbytes + 8))
 	}
-	shape="$shape $unique $count"
+	[ -z "$unique" ] || {
+		pick '' last
+		keep=$picked
+	}
+	shape="$shape $unique $count ${keep:+--keep=last}"
 	pick '' '' '' 1 100 100000
 	limit=$picked
 	[ -z "$limit" ] || {
@@ -108,10 +112,12 @@ header() {
 expect() {
 	header h > expected
 	if [ -n "$count" ]; then
-		cat $inputs | sorted_lines "$spec" $sort_flags | counted $order $column | limited
+		cat $inputs | sorted_lines "$spec" $sort_flags | counted $order $column $keep
+	elif [ -n "$keep" ]; then
+		cat $inputs | sorted_lines "$spec" $sort_flags | last_of_equal | column $column
 	else
-		cat $inputs | sorted_lines "$spec" $sort_flags $unique | column $column | limited
-	fi >> expected
+		cat $inputs | sorted_lines "$spec" $sort_flags $unique | column $column
+	fi | limited >> expected
 }
 
 # prepare: put the inputs in order for a merge, and headers in front of them; that of the first one

@@ -82,9 +82,17 @@ oracle() {
 	sorted_lines "$@" | column 2
 }
 
-# counted le|be COLUMN < sorted lines > of equal keys, how many, and the first one's column
+# last_of_equal < sorted lines: the last line of each key
+last_of_equal() {
+	awk '$1 "" != key "" && NR > 1 { print line }
+	{ key = $1; line = $0 }
+	END { if (NR > 0) print line }'
+}
+
+# counted le|be COLUMN [last] < sorted lines > of equal keys, how many, and the column of the first
+# or the last
 counted() {
-	awk -v order="$1" -v column="$2" '
+	awk -v order="$1" -v column="$2" -v last="${3:-}" '
 	function write_count(    hex, digits, i) {
 		hex = sprintf("%016x", n)
 		digits = hex
@@ -95,7 +103,11 @@ counted() {
 		}
 		print digits text
 	}
-	$1 "" == key "" && NR > 1 { n++; next } # as text: 0e1 and 0e2 are no numbers
+	$1 "" == key "" && NR > 1 { # as text: 0e1 and 0e2 are no numbers
+		n++
+		if (last) text = $column
+		next
+	}
 	{ if (NR > 1) write_count(); key = $1; n = 1; text = $column }
 	END { if (NR > 0) write_count() }' | xxd -r -p
 }

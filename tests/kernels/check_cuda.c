@@ -60,6 +60,12 @@ static const struct record_set record_sets[] = {
 	{ { 40, { "30:i64", "2:f32:r" }, RECORDS_COUNT | RECORDS_KEYS_ONLY },
 	  RECORDS_TWO, 90, false },
 	{ { 9, { "0:b9" }, RECORDS_INDEX }, RECORDS_BITS, 150, false },
+	/* The last of equal items is kept. */
+	{ { 24, { "0:u32be" }, RECORDS_COUNT | RECORDS_KEEP_LAST }, RECORDS_BITS, 150, true },
+	{ { 13, { "0:b11" }, RECORDS_KEEP_LAST }, RECORDS_BITS, 1300, false },
+	{ { 70, { "33:b17" }, RECORDS_KEEP_LAST }, RECORDS_BITS, 100, false },
+	{ { 1040, { "0:b1000" }, RECORDS_KEEP_LAST }, RECORDS_TWO, 20, false },
+	{ { 9, { "0:b3" }, RECORDS_INDEX | RECORDS_KEEP_LAST }, RECORDS_BITS, 1100, false },
 	{ { 5, { "0:b4" }, 0 }, RECORDS_SORTED, 0, false },
 	{ { 5, { "0:b4" }, 0 }, RECORDS_SORTED, 1, false },
 };

@@ -231,8 +231,9 @@ static void launch_items(uint32_t item_nbytes)
 		assert_int_equal(launch_make_elements(&items, many, nbytes, memory, &digest, NULL),
 				 0);
 		assert_int_equal(launch_make_elements(&items, many, nbytes, memory, NULL, NULL), 0);
-		assert_int_equal(
-			launch_flag_heads(&items, memory, nbytes, many, memory, &heads, NULL), 0);
+		assert_int_equal(launch_flag_heads(&items, memory, nbytes, many, false, memory,
+						   &heads, NULL),
+				 0);
 	}
 	launch_gathers(&items);
 }

@@ -69,6 +69,12 @@ agrees 2 -S 1M --temp-limit=1G random few random
 claim "the sort is stable across ranks"
 agrees 4 -R 24 -k 3:b10 records --argsort
 
+claim "-u keeps the first or the last of equal records of all ranks"
+generate -n 400000 -R 24 -k 3:b2 -o equal
+agrees 3 -S 1M -R 24 -k 3:b2 -u --keep=last equal
+agrees 3 -R 24 -k 3:b2 -u --keep=last --count equal records
+rm equal
+
 claim "with --limit each rank writes and preallocates only its part"
 generate -n 600000 -t u64 -o large
 agrees 3 --limit=450001 large

@@ -136,6 +136,8 @@ def test_memory_mapped_arrays_are_sorted(tmp_path):
 def test_options_select_records():
     array = random.integers(0, 1000, 5000)
     assert np.array_equal(gsort.sort_array(array, unique=True), np.unique(array))
+    last = len(array) - 1 - np.unique(array[::-1], return_index=True)[1]
+    assert np.array_equal(gsort.argsort_array(array, unique=True, keep='last'), last)
     assert np.array_equal(gsort.sort_array(array, limit=7), np.sort(array)[:7])
     assert np.array_equal(gsort.sort_array(array, reverse=True), np.sort(array)[::-1])
     assert np.array_equal(gsort.argsort_array(array, limit=7), np.argsort(array, kind='stable')[:7])

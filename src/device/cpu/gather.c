@@ -171,6 +171,23 @@ static void drop_unordered(struct gather_state *state)
 	digest_add(&state->result.dropped, dropped);
 }
 
+/* Drop an item that equals the last kept one, or keep it instead of that one. */
+static void merge_equal(struct gather_state *state, struct gathered_item gathered)
+{
+	const struct layout *layout = state->op->layout;
+
+	state->last_count += layout_item_count(layout, gathered.item);
+	if (!layout->keep_last) {
+		drop_item(state, gathered);
+		return;
+	}
+	drop_item(state, state->last_kept);
+	state->result.digest.sum -= hash_body(layout, state->last_kept.item);
+	state->out -= state->is_whole ? layout->item_nbytes : layout->output_nbytes;
+	state->result.digest.sum += write_item(state, gathered.item);
+	state->last_kept = gathered;
+}
+
 static void gather_filtered(struct gather_state *state)
 {
 	const struct gather_op *op = state->op;
@@ -182,8 +199,7 @@ static void gather_filtered(struct gather_state *state)
 					  -1;
 
 		if (order == 0 && op->unique) {
-			state->last_count += layout_item_count(op->layout, gathered.item);
-			drop_item(state, gathered);
+			merge_equal(state, gathered);
 		} else if (state->result.n == op->limit) {
 			drop_item(state, gathered);
 		} else {

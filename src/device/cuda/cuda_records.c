@@ -343,7 +343,7 @@ static int gather_output(struct cuda_record_op *record_op, const struct gather_p
 		return unpack_pair_records(record_op, params);
 	if (params->unique)
 		r = cuda_status(launch_flag_heads(&record_op->items, task.elements,
-						  task.element_nbytes, task.n,
+						  task.element_nbytes, task.n, layout->keep_last,
 						  record_op->areas.head_flags, &task.heads,
 						  record_op->stream),
 				"unique");

@@ -120,6 +120,24 @@ static void the_first_of_equals_is_kept(void **state)
 	assert_digests(&gathered, "bca", "dfe");
 }
 
+static void the_last_of_equals_is_kept(void **state)
+{
+	struct gathered gathered;
+
+	(void)state;
+	set_up(&gathered, (struct layout_params){ .keep_last = true });
+	gather(&gathered, true, 2, true);
+	assert_memory_equal(gathered.out, "0001-f..0002-c..", 16);
+	assert_memory_equal(gathered.first, "0001-f..", 8);
+	assert_memory_equal(gathered.last, "0002-c..", 8);
+	assert_int_equal(gathered.result.n_counted, 4);
+	assert_digests(&gathered, "fc", "bdae");
+	set_up(&gathered, (struct layout_params){ .keep_last = true, .argsort = true });
+	gather(&gathered, true, UINT64_MAX, true);
+	assert_memory_equal(gathered.out, "\x69\0\0\0\0\0\0\0\x66\0\0\0\0\0\0\0\x68\0\0\0\0\0\0\0",
+			    24);
+}
+
 static void counts_of_equals_are_added_up(void **state)
 {
 	struct gathered gathered;
@@ -339,6 +357,7 @@ static void items_of_any_length_are_copied(void **state)
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(items_come_in_the_order_of_elements),
 	cmocka_unit_test(the_first_of_equals_is_kept),
+	cmocka_unit_test(the_last_of_equals_is_kept),
 	cmocka_unit_test(counts_of_equals_are_added_up),
 	cmocka_unit_test(items_beyond_limit_are_dropped),
 	cmocka_unit_test(equals_of_the_last_within_the_limit_are_counted),

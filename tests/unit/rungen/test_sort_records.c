@@ -15,7 +15,7 @@ struct sort_case {
 	uint64_t record_nbytes;
 	struct key keys[3];
 	uint32_t n_keys;
-	bool unique, count, keys_only, index;
+	bool unique, keep_last, count, keys_only, index;
 	uint64_t limit;
 	uint64_t n_values; /* values of each random byte */
 	uint64_t n_equal;  /* bytes at the beginning that are equal in all records */
@@ -61,6 +61,7 @@ static void start_job(const struct sort_case *shape, enum fixture_memory memory)
 		.n_keys = shape->n_keys,
 		.force_records = true,
 		.count = shape->count,
+		.keep_last = shape->keep_last,
 		.keys_only = shape->keys_only,
 		.argsort = shape->index,
 	};
@@ -105,9 +106,12 @@ static uint64_t make_expected(const struct sort_case *shape, unsigned char **ret
 		unsigned char *last = items + (n - 1) * layout.item_nbytes;
 
 		if (shape->unique && i > 0 && key_compare(sorted_by, order[i - 1], order[i]) == 0) {
+			const uint64_t count = layout_item_count(&layout, last) + 1;
+
+			if (shape->keep_last)
+				layout_project_record(&layout, order[i], position, last);
 			if (shape->count)
-				layout_set_item_count(&layout, last,
-						      layout_item_count(&layout, last) + 1);
+				layout_set_item_count(&layout, last, count);
 			continue;
 		}
 		layout_project_record(&layout, order[i], position,
@@ -280,6 +284,32 @@ static void equal_records_are_counted(void **state)
 		200003);
 }
 
+static void the_last_of_equal_records_is_kept(void **state)
+{
+	static const struct sort_case shapes[] = {
+		{ 24, { BYTES(4, 2) }, 1, .n_values = 16 },
+		{ 12, { UNSIGNED(4, 2) }, 1, .count = true, .n_values = 30 },
+		{ 12, { UNSIGNED(4, 2) }, 1, .count = true, .n_values = 1 },
+		{ 70, { BYTES(0, 64) }, 1, .n_values = 2, .n_equal = 54 },
+		{ 20, { UNSIGNED(8, 2), BYTES(1, 1) }, 2, .index = true, .n_values = 20 },
+		{ 16, { UNSIGNED(4, 2) }, 1, .limit = 1000, .n_values = 200 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+		struct sort_case shape = shapes[i];
+
+		shape.unique = shape.keep_last = true;
+		check_both(&shape, 100003);
+	}
+	fixture_n_devices = 2;
+	check(
+		&(struct sort_case){
+			24, { BYTES(4, 2) }, 1, .unique = true, .keep_last = true, .n_values = 50 },
+		FIXTURE_SEPARATE_MEMORY, 100003);
+	fixture_n_devices = 1;
+}
+
 static void positions_and_keys_are_written_instead_of_records(void **state)
 {
 	(void)state;
@@ -323,6 +353,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(wide_records_are_sorted_in_little_memory, fixture_start,
 					fixture_finish),
 	cmocka_unit_test_setup_teardown(equal_records_are_counted, fixture_start, fixture_finish),
+	cmocka_unit_test_setup_teardown(the_last_of_equal_records_is_kept, fixture_start,
+					fixture_finish),
 	cmocka_unit_test_setup_teardown(positions_and_keys_are_written_instead_of_records,
 					fixture_start, fixture_finish),
 	cmocka_unit_test_setup_teardown(limit_keeps_the_first, fixture_start, fixture_finish),
