@@ -62,34 +62,29 @@ int job_fail_memory(const struct job *job, uint32_t device_index, int r, enum me
 
 /* --- Temporary space --- */
 
-/*
- * Get the space for runs, including what is used. If it is not enough, look again for a while: it
- * may be short only for a moment.
- */
-static int get_available_nbytes(const struct job *job, uint64_t *ret_nbytes)
+int temp_space_get_available(const struct temp_space_demand *demand, uint64_t *ret_nbytes)
 {
 	struct free_space_poll poll = { 0 };
 	int r;
 
 	do {
-		r = spill_free_nbytes(job->spill, ret_nbytes);
-		*ret_nbytes += r < 0 ? 0 : spill_used_nbytes(job->spill);
-	} while (r == 0 && free_space_should_retry(&poll, *ret_nbytes, job->plan.temp_nbytes));
+		r = spill_free_nbytes(demand->spill, ret_nbytes);
+		*ret_nbytes += r < 0 ? 0 : spill_used_nbytes(demand->spill);
+	} while (r == 0 && free_space_should_retry(&poll, *ret_nbytes, demand->needed_nbytes));
 	return r;
 }
 
-static int fail_no_temp_space(const struct job *job, const struct sort_spec *spec,
-			      uint64_t available_nbytes, const char *reason)
+int temp_space_fail(const struct temp_space_demand *demand, uint64_t available_nbytes,
+		    const char *reason)
 {
-	const uint64_t needed_nbytes = job->plan.temp_nbytes;
+	const uint64_t needed_nbytes = demand->needed_nbytes;
+	const char *other_dirs = demand->n_directories > 1 ? " and the other directories" : "";
 	char needed[32], available[32], missing[32];
-	const bool is_limited = spec->temp_limit_nbytes < needed_nbytes;
-	const char *other_dirs = spec->n_temp_dirs > 1 ? " and the other directories" : "";
 
 	size_format_up(needed_nbytes, needed);
 	size_format_down(available_nbytes, available);
 	size_format_up(needed_nbytes - available_nbytes, missing);
-	if (is_limited)
+	if (demand->limit_nbytes < needed_nbytes)
 		return fail(-ENOSPC,
 			    "%s of temporary space are needed%s, and the limit leaves %s; use a "
 			    "larger -S or --temp-limit",
@@ -97,9 +92,28 @@ static int fail_no_temp_space(const struct job *job, const struct sort_spec *spe
 	return fail(-ENOSPC,
 		    "%s%s: %m: %s of temporary space are needed%s, %s are available, %s are "
 		    "missing; use a larger -S%s",
-		    spec->temp_dirs[0], other_dirs, needed, reason, available, missing,
-		    spec->checkpoint_path ? ", or --checkpoint in another directory" :
-					    " or another -T");
+		    demand->directories[0], other_dirs, needed, reason, available, missing,
+		    demand->advice);
+}
+
+bool temp_space_does_not_shrink(struct compression *compression)
+{
+	const struct compression_totals totals = compression_totals(compression);
+
+	return totals.stored_nbytes >= totals.items_nbytes - totals.items_nbytes / 16;
+}
+
+static struct temp_space_demand make_demand(const struct job *job, const struct sort_spec *spec)
+{
+	return (struct temp_space_demand){
+		.spill = job->spill,
+		.directories = spec->temp_dirs,
+		.n_directories = spec->n_temp_dirs,
+		.limit_nbytes = spec->temp_limit_nbytes,
+		.needed_nbytes = job->plan.temp_nbytes,
+		.advice = spec->checkpoint_path ? ", or --checkpoint in another directory" :
+						  " or another -T",
+	};
 }
 
 /* Return whether all records are spilled. -u and a limit drop some. */
@@ -110,15 +124,14 @@ static bool spills_all_records(const struct job *job)
 
 int temp_space_check(struct job *job, const struct sort_spec *spec)
 {
-	const bool is_uncompressed = spec->compression.mode == COMPRESS_NONE;
-	const uint64_t needed_nbytes = job->plan.temp_nbytes;
+	const struct temp_space_demand demand = make_demand(job, spec);
 	uint64_t available_nbytes;
-	int r = needed_nbytes ? get_available_nbytes(job, &available_nbytes) : 0;
+	int r = demand.needed_nbytes ? temp_space_get_available(&demand, &available_nbytes) : 0;
 
-	if (r < 0 || needed_nbytes == 0 || needed_nbytes <= available_nbytes)
+	if (r < 0 || demand.needed_nbytes == 0 || demand.needed_nbytes <= available_nbytes)
 		return r;
-	if (is_uncompressed && spills_all_records(job))
-		return fail_no_temp_space(job, spec, available_nbytes, "");
+	if (spec->compression.mode == COMPRESS_NONE && spills_all_records(job))
+		return temp_space_fail(&demand, available_nbytes, "");
 	job->temp_space = (struct temp_space){ .spec = spec, .needs_compression = true };
 	compression_always_encode(job->compression);
 	return 0;
@@ -126,20 +139,18 @@ int temp_space_check(struct job *job, const struct sort_spec *spec)
 
 int temp_space_recheck(const struct job *job)
 {
-	struct compression_totals totals;
+	struct temp_space_demand demand;
 	uint64_t available_nbytes;
 	int r;
 
-	if (!job->temp_space.needs_compression || !spills_all_records(job))
+	if (!job->temp_space.needs_compression || !spills_all_records(job) ||
+	    !temp_space_does_not_shrink(job->compression))
 		return 0;
-	totals = compression_totals(job->compression);
-	if (totals.stored_nbytes < totals.items_nbytes - totals.items_nbytes / 16)
-		return 0;
-	r = get_available_nbytes(job, &available_nbytes);
-	if (r < 0 || job->plan.temp_nbytes <= available_nbytes)
+	demand = make_demand(job, job->temp_space.spec);
+	r = temp_space_get_available(&demand, &available_nbytes);
+	if (r < 0 || demand.needed_nbytes <= available_nbytes)
 		return r;
-	return fail_no_temp_space(job, job->temp_space.spec, available_nbytes,
-				  ", since spilled data does not shrink");
+	return temp_space_fail(&demand, available_nbytes, ", since spilled data does not shrink");
 }
 
 /* --- The page cache --- */

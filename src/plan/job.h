@@ -104,6 +104,28 @@ static inline struct window_buffer_cache *job_window_buffers(const struct job *j
 
 /* --- Temporary space (job.c) --- */
 
+/* What spilled runs need. */
+struct temp_space_demand {
+	struct spill *spill;
+	const char *const *directories; /* n_directories */
+	size_t n_directories;
+	uint64_t limit_nbytes, needed_nbytes;
+	const char *advice; /* instead of a larger -S: " or another -T" */
+};
+
+/*
+ * Get the space for runs, including what is used. If it is not enough, look again for a while: it
+ * may be short only for a moment. Returns 0 or a negative errno (reported).
+ */
+int temp_space_get_available(const struct temp_space_demand *demand, uint64_t *ret_nbytes);
+
+/* Report that less is available than needed. Returns -ENOSPC. */
+int temp_space_fail(const struct temp_space_demand *demand, uint64_t available_nbytes,
+		    const char *reason);
+
+/* Return whether what was spilled has not become smaller, so that the rest will not, either. */
+bool temp_space_does_not_shrink(struct compression *compression);
+
 /*
  * Check, before anything is spilled, that the runs fit into temporary space. Returns 0, or -ENOSPC
  * (reported, with what is missing and where).
