@@ -79,7 +79,23 @@ static int open_path(const struct line_input_params *params, size_t i, struct in
 	return input_open_endpoints(params->calls, &params->paths[i], NULL, 1, &framing, ret_input);
 }
 
-/* Add up the sizes of the inputs, decompressed. */
+/* Find the bytes of the lines of an input; UINT64_MAX: unknown. */
+static int measure_lines(struct input *input, unsigned char delimiter, uint64_t *ret_nbytes)
+{
+	const uint64_t nbytes = input_total_nbytes(input);
+	unsigned char last = (unsigned char)~delimiter;
+	int r = 0;
+
+	*ret_nbytes = UINT64_MAX;
+	if (nbytes == INPUT_SIZE_UNKNOWN)
+		return 0;
+	if (nbytes > 0 && !input_is_compressed(input))
+		r = input_read_at(input, nbytes - 1, &last, 1);
+	*ret_nbytes = nbytes + (nbytes > 0 && last != delimiter);
+	return r;
+}
+
+/* Add up the bytes of the lines of all inputs. */
 static int add_sizes(const struct line_input_params *params, uint64_t *ret_nbytes)
 {
 	*ret_nbytes = 0;
@@ -98,11 +114,11 @@ static int add_sizes(const struct line_input_params *params, uint64_t *ret_nbyte
 		r = open_path(params, i, &input);
 		if (r < 0)
 			return r;
-		nbytes = input_total_nbytes(input);
+		r = measure_lines(input, params->delimiter, &nbytes);
 		input_close(input);
-		if (nbytes == INPUT_SIZE_UNKNOWN) {
+		if (r < 0 || nbytes == UINT64_MAX) {
 			*ret_nbytes = UINT64_MAX;
-			return 0;
+			return r;
 		}
 		*ret_nbytes += nbytes;
 	}

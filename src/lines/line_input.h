@@ -54,7 +54,10 @@ void line_input_cancel(struct line_input *input);
  */
 int line_input_check_state(const struct line_input *input);
 
-/* The bytes of all inputs, decompressed; UINT64_MAX: unknown, because one is a stream. */
+/*
+ * The bytes of the lines of all inputs, decompressed and with their delimiters; UINT64_MAX:
+ * unknown, because one is a stream. One more for an indexed .zst file, whose last line may not end.
+ */
 uint64_t line_input_total_nbytes(const struct line_input *input);
 
 /* The header of the first input that is not empty, each line with its delimiter. */

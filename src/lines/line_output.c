@@ -26,6 +26,18 @@ static int write_header(struct line_sort *sort)
 	return nbytes == 0 ? 0 : output_write_at(sort->output, 0, header, nbytes);
 }
 
+int line_output_check_space(struct line_sort *sort)
+{
+	const struct line_sort_params *params = sort->params;
+	const uint64_t nbytes = line_input_total_nbytes(sort->input);
+
+	if (nbytes == UINT64_MAX || sort->keys->unique || params->limit != UINT64_MAX ||
+	    params->zstd_level)
+		return 0;
+	sort->has_output_size = true;
+	return output_set_expected_size(sort->output, nbytes);
+}
+
 int line_output_set_size(struct line_sort *sort, uint64_t nbytes)
 {
 	size_t header_nbytes;
@@ -34,7 +46,7 @@ int line_output_set_size(struct line_sort *sort, uint64_t nbytes)
 	line_input_header(sort->input, &header_nbytes);
 	if (sort->params->zstd_level)
 		r = output_compress(sort->output, sort->params->zstd_level, sort->n_threads);
-	else
+	else if (!sort->has_output_size)
 		r = output_set_expected_size(sort->output, header_nbytes + nbytes);
 	if (r < 0)
 		return r;

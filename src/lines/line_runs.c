@@ -3,6 +3,7 @@
  */
 #include "src/lines/line_sort.h"
 #include "src/lines/line_sort_internal.h"
+#include "src/plan/job.h"
 
 static int write_to_run(void *context, uint64_t offset, const void *bytes, size_t nbytes)
 {
@@ -46,6 +47,63 @@ static int open_spill(struct line_sort *sort)
 		stats_set_volume_source(sort->stats, get_volumes, sort->spill);
 	}
 	return r;
+}
+
+/* How many bytes will be spilled; UINT64_MAX: unknown, or it depends on the lines. */
+static uint64_t spilled_nbytes(const struct line_sort *sort)
+{
+	return sort->keys->unique || sort->params->limit != UINT64_MAX ?
+		       UINT64_MAX :
+		       line_input_total_nbytes(sort->input);
+}
+
+static struct temp_space_demand make_demand(const struct line_sort *sort)
+{
+	const struct line_sort_params *params = sort->params;
+
+	return (struct temp_space_demand){
+		.spill = sort->spill,
+		.directories = params->temp_directories,
+		.n_directories = params->n_temp_directories,
+		.limit_nbytes = params->temp_limit_nbytes,
+		.needed_nbytes = spilled_nbytes(sort),
+		.advice = " or another -T",
+	};
+}
+
+int line_runs_check_space(struct line_sort *sort)
+{
+	struct temp_space_demand demand;
+	uint64_t available_nbytes;
+	int r = open_spill(sort);
+
+	if (r < 0 || sort->is_space_checked || spilled_nbytes(sort) == UINT64_MAX)
+		return r;
+	sort->is_space_checked = true;
+	demand = make_demand(sort);
+	r = temp_space_get_available(&demand, &available_nbytes);
+	if (r < 0 || demand.needed_nbytes <= available_nbytes)
+		return r;
+	if (sort->params->compression.mode == COMPRESS_NONE)
+		return temp_space_fail(&demand, available_nbytes, "");
+	sort->needs_compression = true;
+	compression_always_encode(sort->compression);
+	return 0;
+}
+
+int line_runs_recheck_space(const struct line_sort *sort)
+{
+	struct temp_space_demand demand;
+	uint64_t available_nbytes;
+	int r;
+
+	if (!sort->needs_compression || !temp_space_does_not_shrink(sort->compression))
+		return 0;
+	demand = make_demand(sort);
+	r = temp_space_get_available(&demand, &available_nbytes);
+	if (r < 0 || demand.needed_nbytes <= available_nbytes)
+		return r;
+	return temp_space_fail(&demand, available_nbytes, ", since spilled data does not shrink");
 }
 
 int line_run_open(struct line_sort *sort, struct line_run_writer *ret_writer)

@@ -56,6 +56,9 @@ static int spill_block(struct line_sort *sort)
 	if (!grown)
 		return fail(-ENOMEM, "no memory for %zu runs", sort->n_runs + 1);
 	sort->runs = grown;
+	r = line_runs_check_space(sort);
+	if (r < 0)
+		return r;
 	r = line_run_open(sort, &writer);
 	if (r < 0)
 		return r;
@@ -67,7 +70,7 @@ static int spill_block(struct line_sort *sort)
 		return r;
 	}
 	sort->n_runs++;
-	return 0;
+	return sort->n_runs == 1 ? line_runs_recheck_space(sort) : 0;
 }
 
 static int fail_long_line(const struct line_sort *sort, size_t nbytes)
@@ -196,8 +199,12 @@ static int sort_to_output(struct line_sort *sort)
 {
 	const uint64_t total_nbytes = line_input_total_nbytes(sort->input);
 	const uint64_t known_nbytes = total_nbytes == UINT64_MAX ? 0 : total_nbytes;
-	int r;
+	int r = line_output_check_space(sort);
 
+	if (r == 0 && known_nbytes > sort->memory_nbytes) /* then runs will be spilled */
+		r = line_runs_check_space(sort);
+	if (r < 0)
+		return r;
 	stats_begin_phase(sort->stats, PHASE_RUN_GENERATION, known_nbytes);
 	stats_set_phase_total(sort->stats, PHASE_FINAL_MERGE, known_nbytes);
 	r = sort_chunks(sort);
@@ -255,9 +262,7 @@ static size_t enough_memory(const struct line_sort *sort)
 
 	if (total_nbytes >= sort->memory_nbytes / per_byte)
 		return sort->memory_nbytes;
-	/* Last lines may need a delimiter each. */
-	return clamp((size_t)((total_nbytes + sort->params->n_inputs) * per_byte),
-		     MIN_MEMORY_NBYTES, sort->memory_nbytes);
+	return clamp((size_t)(total_nbytes * per_byte), MIN_MEMORY_NBYTES, sort->memory_nbytes);
 }
 
 int line_sort_open(const struct syscalls *calls, const struct line_sort_params *params,

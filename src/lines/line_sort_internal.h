@@ -52,9 +52,12 @@ struct line_sort {
 	struct output *output;
 	size_t buffer_nbytes, block_nbytes, memory_nbytes;
 	uint32_t n_threads;
-	bool maps_output; /* threads may write to the output through mappings */
+	bool has_output_size; /* the size of the output was set */
+	bool maps_output;     /* threads may write to the output through mappings */
 
 	struct spill *spill;
+	bool is_space_checked;  /* line_runs_check_space() was called */
+	bool needs_compression; /* the runs fit only if they shrink */
 	struct compression *compression;
 	struct line_run *runs; /* n_runs, in the order of the input */
 	size_t n_runs;
@@ -112,6 +115,13 @@ int line_sort_check_scratch(const struct line_sort *sort);
 
 /* --- line_runs.c --- */
 
+/*
+ * Check that the runs fit in temporary space, as far as it is known: before anything is stored, and
+ * again when the first run is stored. Returns 0, or -ENOSPC after a message.
+ */
+int line_runs_check_space(struct line_sort *sort);
+int line_runs_recheck_space(const struct line_sort *sort);
+
 int line_run_open(struct line_sort *sort, struct line_run_writer *ret_writer);
 
 /* Write the sorted block to a run. *ret_nbytes: of its lines. */
@@ -130,6 +140,12 @@ int line_merge_all(struct line_sort *sort);
 
 /* Open the output, of a size that is not known yet. */
 int line_output_open(struct line_sort *sort);
+
+/*
+ * Check the space for the output, if its size can be known before anything is read. Returns 0, or
+ * -ENOSPC or -EFBIG after a message.
+ */
+int line_output_check_space(struct line_sort *sort);
 
 /* Set the maximum size of all lines, and write the header. Before the first block. */
 int line_output_set_size(struct line_sort *sort, uint64_t nbytes);

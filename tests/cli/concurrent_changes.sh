@@ -62,6 +62,17 @@ cat first first > expected
 lost 'appended to' x 'cat first >> x' x -o new
 lost 'appended to, and to standard output' x 'cat first >> x' x
 
+claim 'lines: an input that was read is checked again before the commit'
+seq 1 50000 > first.txt
+touch -d 2001-01-01 first.txt
+mv first first.records
+mv first.txt first
+cat first first > expected
+lost 'lines appended to' x 'cat first >> x' --lines x -o x
+lost 'lines appended to, and a new output' x 'cat first >> x' --lines x -o new
+lost 'lines appended to, and spilled' x 'cat first >> x' --lines -S 1M x -o new
+mv first.records first
+
 claim 'an output that others have changed, or made, stays as it is'
 cp second expected
 lost 'changed' y 'cat second > y' first -o y

@@ -49,6 +49,21 @@ done
 on size=64M "$GSORT" -S 2M --temp-compress=none --temp-limit=4M -T small input -o output
 is_full ' of temporary space are needed, and the limit leaves .*; use a larger -S' 'a limit'
 
+claim 'also of lines'
+tr -dc a-z < input | head -c 150000 | fold -w 50 > lines
+while [ "$(wc -c < lines)" -lt 12000000 ]; do cat lines lines lines > more; mv more lines; done
+on size=4000k "$GSORT" --lines -S 4M --temp-compress=none -T small lines -o output
+is_full '^gsort: small: No space.*[0-9.]+ [KM]iB of temp.* are missing' "lines"
+on size=64M "$GSORT" --lines -S 4M --temp-compress=none --temp-limit=4M -T small lines -o output
+is_full ' of temporary space are needed, and the limit leaves .*; use a larger -S' 'a limit, lines'
+on size=4000k "$GSORT" --lines lines -o small/output
+[ ! -e found ] || broken 'lines: an output'
+is_full 'small/output.*No space' 'lines: output'
+on size=4000k sh -c 'cat lines | "$0" --lines -S 4M -T small' "$GSORT"
+is_full 'small.*(space|limit)' 'lines of a pipe'
+on size=4000k sh -c '"$0" --lines -u -S 4M -T small lines > output && mv output small' "$GSORT"
+[ "$(cat code)" -eq 0 ] || broken "lines, -u: status $(cat code)"
+
 claim 'what fits because it shrinks is not refused'
 generate -n 1000000 -d hundred-keys -o shrinks
 "$GSORT" shrinks -o shrunk
