@@ -16,16 +16,16 @@
 #include "io/codec/codec.h"
 #include "src/base/diagnostics.h"
 #include "src/base/thread.h"
+#include "src/base/thread_pool.h"
 
 enum { FRAME_NBYTES = ZST_WRITER_FRAME_NBYTES, MAX_THREADS = 64 };
 
 /* In addition to those being compressed: one to fill, and one in the queue. */
-enum { EXTRA_BUFFERS = 2 };
+enum { EXTRA_BUFFERS = 2, MAX_BUFFERS = MAX_THREADS + EXTRA_BUFFERS };
 
 struct frame_buffer {
-	struct frame_buffer *next; /* in the free list or in the queue */
-	uint64_t frame;            /* number */
-	size_t nbytes;             /* of content */
+	uint64_t frame; /* number */
+	size_t nbytes;  /* of content */
 	unsigned char content[FRAME_NBYTES];
 };
 
@@ -34,19 +34,17 @@ struct zst_writer {
 	const char *name;
 	struct zst_sink sink;
 	int level;
-	struct frame_buffer *buffers[MAX_THREADS + EXTRA_BUFFERS];
+	struct frame_buffer *buffers[MAX_BUFFERS];
 	size_t n_buffers;
 
 	struct frame_buffer *filling; /* by append(); NULL or not full */
 	uint64_t n_frames;            /* queued */
-	pthread_t threads[MAX_THREADS];
-	unsigned n_threads; /* started and not joined */
+	struct bounded_queue *free_buffers, *full_buffers;
+	struct thread_group threads;
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* any of the following members */
 	/* Protected by the lock. */
-	struct frame_buffer *free, *queue, **queue_end;
-	bool finishing;      /* nothing is queued any more */
 	int r;               /* the first error, or 0 */
 	uint64_t n_assigned; /* the first so many frames have an offset */
 	uint64_t stored_nbytes;
@@ -68,32 +66,8 @@ static void writer_fail(struct zst_writer *writer, int r)
 		writer->r = r;
 	pthread_cond_broadcast(&writer->changed);
 	pthread_mutex_unlock(&writer->lock);
-}
-
-/* Dequeue a buffer; NULL at the end or after an error. */
-static struct frame_buffer *dequeue_frame_buffer(struct zst_writer *writer)
-{
-	struct frame_buffer *buffer;
-
-	pthread_mutex_lock(&writer->lock);
-	while (!writer->queue && !writer->finishing && writer->r == 0)
-		pthread_cond_wait(&writer->changed, &writer->lock);
-	buffer = writer->r == 0 ? writer->queue : NULL;
-	if (buffer)
-		writer->queue = buffer->next;
-	if (!writer->queue)
-		writer->queue_end = &writer->queue;
-	pthread_mutex_unlock(&writer->lock);
-	return buffer;
-}
-
-static void release_frame_buffer(struct zst_writer *writer, struct frame_buffer *buffer)
-{
-	pthread_mutex_lock(&writer->lock);
-	buffer->next = writer->free;
-	writer->free = buffer;
-	pthread_cond_broadcast(&writer->changed);
-	pthread_mutex_unlock(&writer->lock);
+	bounded_queue_fail(writer->free_buffers, r);
+	bounded_queue_fail(writer->full_buffers, r);
 }
 
 /* Wait for the frame's turn, and assign its offset. */
@@ -138,7 +112,7 @@ static int compress_frame(struct frame_compressor *compressor, struct frame_buff
 	uint64_t offset = 0;
 	int r;
 
-	release_frame_buffer(writer, buffer);
+	(void)bounded_queue_push(writer->free_buffers, buffer);
 	if (ZSTD_isError(nbytes))
 		return fail(-ENOMEM, "%s: compression: %s", writer->name,
 			    ZSTD_getErrorName(nbytes));
@@ -168,10 +142,11 @@ static int frame_compressor_open(struct frame_compressor *compressor)
 static void *frame_compressor_main(void *argument)
 {
 	struct frame_compressor compressor = { .writer = argument };
-	struct frame_buffer *buffer;
+	struct bounded_queue *full_buffers = compressor.writer->full_buffers;
+	void *buffer;
 	int r = frame_compressor_open(&compressor);
 
-	while (r == 0 && (buffer = dequeue_frame_buffer(compressor.writer)))
+	while (r == 0 && bounded_queue_pop(full_buffers, &buffer) == 0)
 		r = compress_frame(&compressor, buffer);
 	if (r < 0)
 		writer_fail(compressor.writer, r);
@@ -183,7 +158,7 @@ static void *frame_compressor_main(void *argument)
 static int start_compression(struct zst_writer *writer, unsigned n_threads)
 {
 	char limits[THREAD_LIMITS_NBYTES];
-	int r = 0;
+	int r;
 
 	for (unsigned i = 0; i < n_threads + EXTRA_BUFFERS; i++) {
 		struct frame_buffer *buffer = malloc(sizeof *buffer);
@@ -191,12 +166,9 @@ static int start_compression(struct zst_writer *writer, unsigned n_threads)
 		if (!buffer)
 			return fail(-ENOMEM, "%s: compression: %m", writer->name);
 		writer->buffers[writer->n_buffers++] = buffer;
-		buffer->next = writer->free;
-		writer->free = buffer;
+		(void)bounded_queue_push(writer->free_buffers, buffer);
 	}
-	for (; writer->n_threads < n_threads && r == 0; writer->n_threads += r == 0)
-		r = thread_start(frame_compressor_main, writer, 0,
-				 &writer->threads[writer->n_threads]);
+	r = thread_group_start(&writer->threads, n_threads, frame_compressor_main, writer, NULL);
 	return r < 0 ? fail(r, "%s: cannot start a thread to compress it: %m%s", writer->name,
 			    thread_format_limits(r, limits)) :
 		       0;
@@ -216,12 +188,16 @@ int zst_writer_open(const char *name, const struct zst_sink *sink, int level, un
 	struct zst_writer *writer = calloc(1, sizeof *writer);
 	int r;
 
-	if (!writer)
+	if (!writer || bounded_queue_open(MAX_BUFFERS, &writer->free_buffers) < 0 ||
+	    bounded_queue_open(MAX_BUFFERS, &writer->full_buffers) < 0) {
+		if (writer)
+			bounded_queue_close(writer->free_buffers);
+		free(writer);
 		return fail(-ENOMEM, "%s: compression: %m", name);
+	}
 	writer->name = name;
 	writer->sink = *sink;
 	writer->level = level;
-	writer->queue_end = &writer->queue;
 	pthread_mutex_init(&writer->lock, NULL);
 	pthread_cond_init(&writer->changed, NULL);
 	r = start_compression(writer, n_threads < MAX_THREADS ? n_threads : MAX_THREADS);
@@ -233,17 +209,10 @@ int zst_writer_open(const char *name, const struct zst_sink *sink, int level, un
 	return 0;
 }
 
-static void join_threads(struct zst_writer *writer)
-{
-	while (writer->n_threads)
-		pthread_join(writer->threads[--writer->n_threads], NULL);
-}
-
 static void free_buffers(struct zst_writer *writer)
 {
 	while (writer->n_buffers)
 		free(writer->buffers[--writer->n_buffers]);
-	writer->free = NULL;
 }
 
 void zst_writer_close(struct zst_writer *writer)
@@ -251,8 +220,10 @@ void zst_writer_close(struct zst_writer *writer)
 	if (!writer)
 		return;
 	writer_fail(writer, -ECANCELED);
-	join_threads(writer);
+	thread_group_join(&writer->threads);
 	free_buffers(writer);
+	bounded_queue_close(writer->free_buffers);
+	bounded_queue_close(writer->full_buffers);
 	zst_index_free(&writer->index);
 	pthread_cond_destroy(&writer->changed);
 	pthread_mutex_destroy(&writer->lock);
@@ -262,33 +233,22 @@ void zst_writer_close(struct zst_writer *writer)
 /* Wait for a buffer to fill. */
 static int acquire_frame_buffer(struct zst_writer *writer)
 {
-	int r;
+	void *buffer;
+	const int r = bounded_queue_pop(writer->free_buffers, &buffer);
 
-	pthread_mutex_lock(&writer->lock);
-	while (!writer->free && writer->r == 0)
-		pthread_cond_wait(&writer->changed, &writer->lock);
-	r = writer->r;
 	if (r == 0) {
-		writer->filling = writer->free;
-		writer->free = writer->filling->next;
+		writer->filling = buffer;
 		writer->filling->nbytes = 0;
 	}
-	pthread_mutex_unlock(&writer->lock);
 	return r;
 }
 
+/* An error of the writer is returned by the next call. */
 static void queue_frame_buffer(struct zst_writer *writer)
 {
-	struct frame_buffer *buffer = writer->filling;
-
+	writer->filling->frame = writer->n_frames++;
+	(void)bounded_queue_push(writer->full_buffers, writer->filling);
 	writer->filling = NULL;
-	buffer->frame = writer->n_frames++;
-	buffer->next = NULL;
-	pthread_mutex_lock(&writer->lock);
-	*writer->queue_end = buffer;
-	writer->queue_end = &buffer->next;
-	pthread_cond_broadcast(&writer->changed);
-	pthread_mutex_unlock(&writer->lock);
 }
 
 int zst_writer_append(struct zst_writer *writer, const void *data, size_t nbytes)
@@ -337,11 +297,8 @@ int zst_writer_finish_frames(struct zst_writer *writer, bool may_be_empty)
 		r = acquire_frame_buffer(writer);
 	if (r == 0 && writer->filling)
 		queue_frame_buffer(writer);
-	pthread_mutex_lock(&writer->lock);
-	writer->finishing = true;
-	pthread_cond_broadcast(&writer->changed);
-	pthread_mutex_unlock(&writer->lock);
-	join_threads(writer);
+	bounded_queue_finish(writer->full_buffers);
+	thread_group_join(&writer->threads);
 	free_buffers(writer);
 	return writer->r;
 }

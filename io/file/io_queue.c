@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "src/base/thread.h"
+#include "src/base/thread_pool.h"
 
 enum { MAX_THREADS = 16 };
 
@@ -25,8 +25,7 @@ struct io_queue {
 	unsigned n_idle;                 /* threads */
 	bool closing;
 
-	unsigned n_threads;
-	pthread_t threads[];
+	struct thread_group threads;
 };
 
 static int transfer(const struct io_request *request)
@@ -76,13 +75,12 @@ static void *thread_main(void *argument)
 
 int io_queue_open(unsigned depth, struct io_queue **ret_queue)
 {
-	const unsigned n = depth < MAX_THREADS ? depth : MAX_THREADS;
-	struct io_queue *queue = calloc(1, sizeof *queue + n * sizeof queue->threads[0]);
+	struct io_queue *queue = calloc(1, sizeof *queue);
 
 	assert(depth > 0);
 	if (!queue)
 		return -ENOMEM;
-	queue->max_threads = n;
+	queue->max_threads = depth < MAX_THREADS ? depth : MAX_THREADS;
 	queue->end = &queue->first;
 	pthread_mutex_init(&queue->lock, NULL);
 	pthread_cond_init(&queue->submitted, NULL);
@@ -99,8 +97,7 @@ void io_queue_close(struct io_queue *queue)
 	queue->closing = true;
 	pthread_cond_broadcast(&queue->submitted);
 	pthread_mutex_unlock(&queue->lock);
-	for (unsigned i = 0; i < queue->n_threads; i++)
-		pthread_join(queue->threads[i], NULL);
+	thread_group_join(&queue->threads);
 	pthread_cond_destroy(&queue->done);
 	pthread_cond_destroy(&queue->submitted);
 	pthread_mutex_destroy(&queue->lock);
@@ -110,14 +107,12 @@ void io_queue_close(struct io_queue *queue)
 /* Start threads for requests that no idle thread will run. Requires the lock. */
 static void start_threads(struct io_queue *queue)
 {
-	unsigned n_missing = queue->n_waiting > queue->n_idle ? queue->n_waiting - queue->n_idle :
-								0;
+	const unsigned n_possible = queue->max_threads - queue->threads.n_threads;
+	const unsigned n_missing =
+		queue->n_waiting > queue->n_idle ? queue->n_waiting - queue->n_idle : 0;
 
-	for (; n_missing > 0 && queue->n_threads < queue->max_threads; n_missing--) {
-		if (thread_start(thread_main, queue, 0, &queue->threads[queue->n_threads]) < 0)
-			return;
-		queue->n_threads++;
-	}
+	(void)thread_group_start(&queue->threads, n_missing < n_possible ? n_missing : n_possible,
+				 thread_main, queue, NULL);
 }
 
 void io_queue_submit(struct io_queue *queue, struct io_request *requests, size_t n)
@@ -140,7 +135,7 @@ void io_queue_submit(struct io_queue *queue, struct io_request *requests, size_t
 	else
 		pthread_cond_broadcast(&queue->submitted);
 	/* Without any thread the caller carries the requests out. */
-	while (queue->n_threads == 0 && queue->first)
+	while (queue->threads.n_threads == 0 && queue->first)
 		run_first(queue);
 	pthread_mutex_unlock(&queue->lock);
 }

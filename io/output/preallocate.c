@@ -13,7 +13,7 @@
 #include "io/file/file.h"
 #include "io/file/mapping.h"
 #include "src/base/int_math.h"
-#include "src/base/thread.h"
+#include "src/base/thread_pool.h"
 
 enum {
 	PREALLOCATE_STEPS = 512,
@@ -193,8 +193,7 @@ struct prefault {
 	atomic_uint_least64_t n_claimed;
 	atomic_bool is_stopped;
 
-	unsigned n_threads;
-	pthread_t threads[MAX_PREFAULT_THREADS];
+	struct thread_group threads;
 
 	uint32_t n_users; /* files for which prefault_stop() is still due */
 	uint32_t n_files;
@@ -256,12 +255,6 @@ static void *prefault_main(void *context)
 	return NULL;
 }
 
-static void join_prefault_threads(struct prefault *prefault)
-{
-	while (prefault->n_threads > 0)
-		pthread_join(prefault->threads[--prefault->n_threads], NULL);
-}
-
 static void add_prefault_file(struct prefault *prefault, struct prefault_file file)
 {
 	const uint64_t base = file.preallocation->base,
@@ -278,7 +271,7 @@ int prefault_start(const struct prefault_file *files, uint32_t n, uint32_t n_wri
 		   unsigned n_threads, struct prefault **ret_prefault)
 {
 	struct prefault *prefault = calloc(1, sizeof *prefault + n * sizeof *prefault->entries);
-	int r = 0;
+	int r;
 
 	if (!prefault)
 		return -ENOMEM;
@@ -287,13 +280,11 @@ int prefault_start(const struct prefault_file *files, uint32_t n, uint32_t n_wri
 	prefault->n_users = n;
 	prefault->n_writers = n_writers;
 	prefault->segments_per_writer = (prefault->n_segments + n_writers - 1) / n_writers;
-	while (r == 0 && prefault->n_threads < n_threads &&
-	       prefault->n_threads < MAX_PREFAULT_THREADS) {
-		r = thread_start(prefault_main, prefault, 0,
-				 &prefault->threads[prefault->n_threads]);
-		prefault->n_threads += r == 0;
-	}
-	if (prefault->n_threads == 0) {
+	r = thread_group_start(&prefault->threads,
+			       n_threads < MAX_PREFAULT_THREADS ? n_threads : MAX_PREFAULT_THREADS,
+			       prefault_main, prefault, NULL);
+	if (prefault->threads.n_threads == 0) {
+		thread_group_join(&prefault->threads);
 		free(prefault);
 		return r;
 	}
@@ -303,7 +294,7 @@ int prefault_start(const struct prefault_file *files, uint32_t n, uint32_t n_wri
 
 void prefault_wait(struct prefault *prefault)
 {
-	join_prefault_threads(prefault);
+	thread_group_join(&prefault->threads);
 }
 
 void prefault_stop(struct prefault *prefault)
@@ -311,7 +302,7 @@ void prefault_stop(struct prefault *prefault)
 	if (!prefault)
 		return;
 	atomic_store(&prefault->is_stopped, true);
-	join_prefault_threads(prefault);
+	thread_group_join(&prefault->threads);
 	if (--prefault->n_users == 0)
 		free(prefault);
 }

@@ -1,6 +1,6 @@
 /*
- * thread_pool.c - threads that share the tasks of a job, and queues between threads (see
- * thread_pool.h)
+ * thread_pool.c - groups of threads, threads that share the tasks of a job, and queues between them
+ * (see thread_pool.h)
  */
 #include "src/base/thread_pool.h"
 
@@ -11,6 +11,32 @@
 
 #include "src/base/diagnostics.h"
 #include "src/base/thread.h"
+
+int thread_group_start(struct thread_group *group, uint32_t n, void *(*run)(void *context),
+		       void *context, const char *purpose)
+{
+	const uint32_t n_wanted = group->n_threads + n;
+	pthread_t *threads = n > 0 ? realloc(group->threads, n_wanted * sizeof *threads) :
+				     group->threads;
+	char limits[THREAD_LIMITS_NBYTES];
+	int r = n > 0 && !threads ? -ENOMEM : 0;
+
+	if (r == 0)
+		group->threads = threads;
+	for (; group->n_threads < n_wanted && r == 0; group->n_threads += r == 0)
+		r = thread_start(run, context, 0, &threads[group->n_threads]);
+	return r < 0 && purpose ? fail(r, "cannot start %s: %m%s; try a smaller -S or --parallel",
+				       purpose, thread_format_limits(r, limits)) :
+				  r;
+}
+
+void thread_group_join(struct thread_group *group)
+{
+	for (uint32_t i = 0; i < group->n_threads; i++)
+		pthread_join(group->threads[i], NULL);
+	free(group->threads);
+	*group = (struct thread_group){ 0 };
+}
 
 struct thread_pool {
 	pthread_mutex_t lock;
@@ -23,8 +49,7 @@ struct thread_pool {
 	int error; /* 0 or the first error */
 	bool closing;
 
-	uint32_t n_threads; /* without the caller */
-	pthread_t threads[];
+	struct thread_group threads; /* without the caller */
 };
 
 /* Run tasks until none is left. Called with the lock held, which is released during a task. */
@@ -63,16 +88,16 @@ static void *task_thread_main(void *argument)
 
 int thread_pool_open(uint32_t n_threads, struct thread_pool **ret_pool)
 {
-	struct thread_pool *pool = calloc(1, sizeof *pool + n_threads * sizeof pool->threads[0]);
+	struct thread_pool *pool = calloc(1, sizeof *pool);
 
 	if (!pool)
 		return -ENOMEM;
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->work_available, NULL);
 	pthread_cond_init(&pool->work_done, NULL);
-	while (pool->n_threads + 1 < n_threads &&
-	       thread_start(task_thread_main, pool, 0, &pool->threads[pool->n_threads]) == 0)
-		pool->n_threads++;
+	if (n_threads > 1)
+		(void)thread_group_start(&pool->threads, n_threads - 1, task_thread_main, pool,
+					 NULL);
 	*ret_pool = pool;
 	return 0;
 }
@@ -85,8 +110,7 @@ void thread_pool_close(struct thread_pool *pool)
 	pool->closing = true;
 	pthread_cond_broadcast(&pool->work_available);
 	pthread_mutex_unlock(&pool->lock);
-	for (uint32_t i = 0; i < pool->n_threads; i++)
-		pthread_join(pool->threads[i], NULL);
+	thread_group_join(&pool->threads);
 	pthread_cond_destroy(&pool->work_done);
 	pthread_cond_destroy(&pool->work_available);
 	pthread_mutex_destroy(&pool->lock);
@@ -138,21 +162,17 @@ static void *team_thread_main(void *argument)
 void threads_run_numbered(uint32_t n_threads, numbered_thread_fn *work, void *context)
 {
 	struct thread_team team = { .work = work, .context = context };
-	pthread_t *threads = n_threads > 1 ? calloc(n_threads - 1, sizeof *threads) : NULL;
-	uint32_t n = 0;
+	struct thread_group threads = { 0 };
 
 	pthread_mutex_init(&team.lock, NULL);
 	pthread_mutex_lock(&team.lock);
-	while (threads && n + 1 < n_threads &&
-	       thread_start(team_thread_main, &team, 0, &threads[n]) == 0)
-		n++;
-	team.n_threads = n + 1;
+	if (n_threads > 1)
+		(void)thread_group_start(&threads, n_threads - 1, team_thread_main, &team, NULL);
+	team.n_threads = threads.n_threads + 1;
 	pthread_mutex_unlock(&team.lock);
 	team_thread_main(&team);
-	while (n)
-		pthread_join(threads[--n], NULL);
+	thread_group_join(&threads);
 	pthread_mutex_destroy(&team.lock);
-	free(threads);
 }
 
 struct unnumbered_work {

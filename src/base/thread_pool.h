@@ -1,5 +1,7 @@
 /*
- * thread_pool.h - threads that share the tasks of a job, and queues between threads
+ * thread_pool.h - groups of threads, threads that share the tasks of a job, and queues between them
+ *
+ * A group runs one function on several threads, which end by themselves.
  *
  * A job is a number of tasks, which any thread may run in any order. The caller of
  * thread_pool_run() runs tasks as well, and returns when all are done. It is meant for long tasks
@@ -7,8 +9,25 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct thread_group {
+	pthread_t *threads;
+	uint32_t n_threads; /* started and not joined */
+};
+
+/*
+ * Add n threads to the group, each of which calls run(context). Returns 0 or a negative errno; then
+ * fewer were started, and a message was written unless `purpose` is NULL. It names the first thread
+ * that is missing, as in "a reader thread".
+ */
+int thread_group_start(struct thread_group *group, uint32_t n, void *(*run)(void *context),
+		       void *context, const char *purpose);
+
+/* Wait until all threads have ended. An empty group is fine. */
+void thread_group_join(struct thread_group *group);
 
 struct thread_pool;
 

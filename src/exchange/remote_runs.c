@@ -22,7 +22,7 @@
 #include "io/spill/spill.h"
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
-#include "src/base/thread.h"
+#include "src/base/thread_pool.h"
 #include "src/comm/comm.h"
 
 enum {
@@ -84,8 +84,7 @@ struct remote_runs {
 	struct remote_rank *peers;    /* by rank */
 	uint64_t *n_runs;             /* by rank */
 	struct run_list fetched_runs; /* of other ranks; segments are parts of them */
-	pthread_t servers[N_SERVERS];
-	unsigned n_servers;
+	struct thread_group servers;
 	pthread_mutex_t lock;
 	pthread_cond_t response_freed; /* responses_nbytes is less than before */
 	uint64_t responses_nbytes;     /* with the lock: memory of all responses */
@@ -301,38 +300,16 @@ static void *serve_requests(void *context)
 	return NULL;
 }
 
-/* After a failure some servers may be running. */
-static int start_servers(struct remote_runs *remote)
-{
-	char limits[THREAD_LIMITS_NBYTES];
-	int r = 0;
-
-	for (; remote->n_servers < N_SERVERS && r == 0; remote->n_servers += r == 0)
-		r = thread_start(serve_requests, remote, 0, &remote->servers[remote->n_servers]);
-	return r < 0 ? fail(r,
-			    "cannot start a thread to serve other ranks: %m%s; try a smaller -S "
-			    "or --parallel",
-			    thread_format_limits(r, limits)) :
-		       0;
-}
-
 /* Each server takes one such request and ends. */
 static int stop_servers(const struct remote_runs *remote)
 {
 	const struct request end = { .kind = REQUEST_STOP };
 	int r = 0;
 
-	for (unsigned i = 0; i < remote->n_servers && r == 0; i++)
+	for (unsigned i = 0; i < remote->servers.n_threads && r == 0; i++)
 		r = comm_send_wait(remote->comm, comm_rank(remote->comm), COMM_TAG_REQUESTS, &end,
 				   sizeof end);
 	return r;
-}
-
-/* Requires that the servers were stopped or the job has failed. */
-static void join_servers(struct remote_runs *remote)
-{
-	for (; remote->n_servers > 0; remote->n_servers--)
-		pthread_join(remote->servers[remote->n_servers - 1], NULL);
 }
 
 /* --- the runs of another rank --- */
@@ -670,7 +647,9 @@ int remote_runs_open(struct comm *comm, const struct peer_memory *peer_memory,
 		r = open_peer(remote, i);
 	if (r == 0)
 		r = comm_allgather(comm, &n_local_runs, sizeof n_local_runs, remote->n_runs);
-	return r < 0 ? r : start_servers(remote);
+	return r < 0 ? r :
+		       thread_group_start(&remote->servers, N_SERVERS, serve_requests, remote,
+					  "a thread to serve other ranks");
 }
 
 int remote_runs_finish(struct remote_runs *remote)
@@ -680,7 +659,7 @@ int remote_runs_finish(struct remote_runs *remote)
 	if (r == 0)
 		r = stop_servers(remote);
 	if (r == 0)
-		join_servers(remote);
+		thread_group_join(&remote->servers);
 	return r;
 }
 
@@ -688,7 +667,8 @@ void remote_runs_close(struct remote_runs *remote)
 {
 	if (!remote)
 		return;
-	join_servers(remote);
+	/* The servers were stopped, or the job has failed. */
+	thread_group_join(&remote->servers);
 	run_list_free(&remote->fetched_runs);
 	for (unsigned i = 0; remote->peers && i < comm_size(remote->comm); i++)
 		close_peer(&remote->peers[i]);

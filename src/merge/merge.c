@@ -48,12 +48,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/base/diagnostics.h"
-#include "src/base/thread.h"
 #include "src/base/thread_pool.h"
 #include "src/merge/window_input.h"
 
@@ -63,8 +61,7 @@ struct merge_pipeline {
 	struct window_pool pool;
 	struct window_order order;
 	struct bounded_queue *queue; /* windows that are being merged, in order */
-	pthread_t *writers;
-	uint32_t n_writers;
+	struct thread_group writers;
 
 	/* Of the caller's thread */
 	uint64_t n_until_limit; /* items that the limit leaves */
@@ -207,22 +204,6 @@ static int feed(struct merge_pipeline *merge, struct window_input *input)
 	return 0;
 }
 
-static int start_writers(struct merge_pipeline *merge)
-{
-	char limits[THREAD_LIMITS_NBYTES];
-	const uint32_t n = merge->job->plan.n_writers;
-	int r = 0;
-
-	merge->writers = calloc(n, sizeof *merge->writers);
-	if (!merge->writers)
-		return fail(-ENOMEM, "no memory for %u writers", n);
-	for (; merge->n_writers < n && r == 0; merge->n_writers += r == 0)
-		r = thread_start(writer_main, merge, 0, &merge->writers[merge->n_writers]);
-	return r < 0 ? fail(r, "cannot start a writer thread: %m%s; try a smaller -S or --parallel",
-			    thread_format_limits(r, limits)) :
-		       0;
-}
-
 static int merge_pipeline_open(struct merge_pipeline *merge)
 {
 	int r = window_order_open(&merge->order);
@@ -231,23 +212,17 @@ static int merge_pipeline_open(struct merge_pipeline *merge)
 		r = fail(-ENOMEM, "no memory for a merge of %u runs", merge->pool.n_runs);
 	if (r == 0)
 		r = window_pool_open(&merge->pool);
-	return r == 0 ? start_writers(merge) : r;
-}
-
-static void join_writers(struct merge_pipeline *merge)
-{
-	for (uint32_t i = 0; i < merge->n_writers; i++)
-		pthread_join(merge->writers[i], NULL);
-	merge->n_writers = 0;
+	return r < 0 ? r :
+		       thread_group_start(&merge->writers, merge->job->plan.n_writers, writer_main,
+					  merge, "a writer thread");
 }
 
 /* Writers that were started before an error still wait for the queue. */
 static void merge_pipeline_close(struct merge_pipeline *merge)
 {
-	if (merge->n_writers)
+	if (merge->writers.n_threads)
 		bounded_queue_finish(merge->queue);
-	join_writers(merge);
-	free(merge->writers);
+	thread_group_join(&merge->writers);
 	window_pool_close(&merge->pool);
 	bounded_queue_close(merge->queue);
 	window_order_close(&merge->order);
@@ -262,7 +237,7 @@ static int merge_pipeline_run(struct merge_pipeline *merge, struct window_input 
 		merge_pipeline_fail(merge, r);
 	else
 		bounded_queue_finish(merge->queue);
-	join_writers(merge);
+	thread_group_join(&merge->writers);
 	return merge->order.error;
 }
 

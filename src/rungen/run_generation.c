@@ -41,7 +41,6 @@
 
 #include "io/input/input.h"
 #include "src/base/diagnostics.h"
-#include "src/base/thread.h"
 #include "src/merge/passes.h"
 
 struct upload_slot {
@@ -73,8 +72,7 @@ struct chunk_reader {
 	uint32_t n_running;           /* readers that have not ended */
 	int error;                    /* the first, or 0 */
 
-	uint32_t n_threads;
-	pthread_t threads[];
+	struct thread_group threads;
 };
 
 /* Return whether there is a read left to claim. Requires claim_lock. */
@@ -459,28 +457,13 @@ static void close_slots(struct chunk_reader *reader)
 	bounded_queue_close(reader->free_slots);
 }
 
-static int start_readers(struct chunk_reader *reader)
-{
-	char limits[THREAD_LIMITS_NBYTES];
-	const uint32_t n = reader->job->plan.n_readers;
-	int r = 0;
-
-	reader->n_running = n;
-	for (; reader->n_threads < n && r == 0; reader->n_threads += r == 0)
-		r = thread_start(reader_main, reader, 0, &reader->threads[reader->n_threads]);
-	return r < 0 ? fail(r, "cannot start a reader thread: %m%s; try a smaller -S or --parallel",
-			    thread_format_limits(r, limits)) :
-		       0;
-}
-
 static int chunk_reader_finish(struct chunk_reader *reader)
 {
 	int r;
 
 	if (!reader)
 		return 0;
-	for (uint32_t i = 0; i < reader->n_threads; i++)
-		pthread_join(reader->threads[i], NULL);
+	thread_group_join(&reader->threads);
 	r = reader->error;
 	close_slots(reader);
 	pthread_mutex_destroy(&reader->lock);
@@ -493,8 +476,7 @@ static int chunk_reader_start(const struct job *job, struct chunk_pool *pool,
 			      struct chunk_reader **ret_reader)
 {
 	const struct plan *plan = &job->plan;
-	struct chunk_reader *reader =
-		calloc(1, sizeof *reader + plan->n_readers * sizeof reader->threads[0]);
+	struct chunk_reader *reader = calloc(1, sizeof *reader);
 	int r = 0;
 
 	if (!reader)
@@ -507,12 +489,14 @@ static int chunk_reader_start(const struct job *job, struct chunk_pool *pool,
 	reader->chunk_nbytes = plan->chunk_records * plan->record_nbytes;
 	reader->read_nbytes = plan->copies_to_device ? plan->slot_nbytes : reader->chunk_nbytes;
 	reader->end = job_input_end(job);
+	reader->n_running = plan->n_readers;
 	if (plan->copies_to_device)
 		r = open_slots(reader);
 	if (r < 0)
 		fail(r, "no pinned memory to read into: %m; try a smaller -S");
 	else
-		r = start_readers(reader);
+		r = thread_group_start(&reader->threads, plan->n_readers, reader_main, reader,
+				       "a reader thread");
 	if (r < 0) {
 		chunk_reader_fail(reader, r);
 		chunk_reader_finish(reader);

@@ -22,9 +22,8 @@
 
 #include "src/base/diagnostics.h"
 #include "src/base/thread.h"
+#include "src/base/thread_pool.h"
 #include "src/device/device.h"
-
-enum { THREAD_STACK_NBYTES = 512 * 1024 };
 
 enum queue_task_kind { TASK_RUN, TASK_RECORD_EVENT, TASK_WAIT_EVENT };
 
@@ -78,8 +77,7 @@ struct queue_pool {
 	struct ready_list ready_lists[N_QUEUE_PRIORITIES];
 	bool closing;
 	void *context;
-	unsigned n_threads;
-	pthread_t threads[];
+	struct thread_group threads;
 };
 
 /* Called with the lock held, like all static functions here unless their comment says otherwise. */
@@ -213,22 +211,19 @@ static void *pool_thread_main(void *argument)
 static int start_pool_threads(struct queue_pool *pool, unsigned n_threads)
 {
 	char limits[THREAD_LIMITS_NBYTES];
-	int r = 0;
+	const int r = thread_group_start(&pool->threads, n_threads, pool_thread_main, pool, NULL);
 
-	for (; pool->n_threads < n_threads && r == 0; pool->n_threads += r == 0)
-		r = thread_start(pool_thread_main, pool, THREAD_STACK_NBYTES,
-				 &pool->threads[pool->n_threads]);
 	/* If no thread can be started at all, fewer do not help. */
 	if (r < 0)
-		fail(r, "cannot start thread %u of %u: %m%s%s", pool->n_threads + 1, n_threads,
-		     thread_format_limits(r, limits),
-		     pool->n_threads ? "; try a smaller --parallel" : "");
+		fail(r, "cannot start thread %u of %u: %m%s%s", pool->threads.n_threads + 1,
+		     n_threads, thread_format_limits(r, limits),
+		     pool->threads.n_threads ? "; try a smaller --parallel" : "");
 	return r;
 }
 
 int queue_pool_open(unsigned n_threads, void *context, struct queue_pool **ret_pool)
 {
-	struct queue_pool *pool = calloc(1, sizeof *pool + n_threads * sizeof pool->threads[0]);
+	struct queue_pool *pool = calloc(1, sizeof *pool);
 	int r;
 
 	if (!pool)
@@ -256,8 +251,7 @@ void queue_pool_close(struct queue_pool *pool)
 	pool->closing = true;
 	pthread_cond_broadcast(&pool->work_cond);
 	pthread_mutex_unlock(&pool->lock);
-	for (unsigned i = 0; i < pool->n_threads; i++)
-		pthread_join(pool->threads[i], NULL);
+	thread_group_join(&pool->threads);
 	pthread_cond_destroy(&pool->idle_cond);
 	pthread_cond_destroy(&pool->work_cond);
 	pthread_mutex_destroy(&pool->lock);

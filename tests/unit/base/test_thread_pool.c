@@ -202,7 +202,29 @@ static void each_thread_has_its_own_number(void **state)
 	}
 }
 
+static void *count_thread(void *context)
+{
+	atomic_fetch_add((atomic_uint *)context, 1);
+	return NULL;
+}
+
+static void group_waits_for_all_threads_that_were_added(void **state)
+{
+	struct thread_group group = { 0 };
+	atomic_uint n_ended = 0;
+
+	(void)state;
+	thread_group_join(&group);
+	for (uint32_t n = 0; n <= 3; n++)
+		assert_int_equal(thread_group_start(&group, n, count_thread, &n_ended, NULL), 0);
+	assert_int_equal(group.n_threads, 6);
+	thread_group_join(&group);
+	assert_int_equal(n_ended, 6);
+	assert_int_equal(group.n_threads, 0);
+}
+
 static const struct CMUnitTest tests[] = {
+	cmocka_unit_test(group_waits_for_all_threads_that_were_added),
 	cmocka_unit_test(every_task_runs_once),
 	cmocka_unit_test(task_messages_go_to_the_caller),
 	cmocka_unit_test(failure_ends_the_job_not_the_pool),
