@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+struct rendezvous;
 struct mapping_table;
 struct undo_table;
 
@@ -259,3 +260,17 @@ struct free_space_poll {
  */
 bool free_space_should_retry(struct free_space_poll *poll_state, uint64_t nbytes,
 			     uint64_t required_nbytes);
+
+/*
+ * An input or output. The path is given separately; for descriptors and channels it is the name in
+ * messages.
+ */
+struct endpoint {
+	enum {
+		ENDPOINT_PATH,       /* the path names it */
+		ENDPOINT_DESCRIPTOR, /* fd, used from its position; stays open */
+		ENDPOINT_RENDEZVOUS, /* a byte channel between threads */
+	} kind;
+	int fd;
+	struct rendezvous *rendezvous;
+};

@@ -25,8 +25,8 @@
 #include <stdint.h>
 
 #include "io/file/file.h"
-#include "io/input/framing.h"
-#include "io/header/output_header.h"
+#include "io/input/format_detect.h"
+#include "io/header/npy.h"
 #include "src/record/digest.h"
 
 struct schema;

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 
 #include "io/file/mapping.h"
-#include "io/input/framing.h"
+#include "io/input/format_detect.h"
 #include "io/input/part_inputs.h"
 #include "io/input/source.h"
 

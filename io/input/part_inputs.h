@@ -14,8 +14,8 @@
 
 #include <pthread.h>
 
-#include "io/file/endpoint.h"
-#include "io/input/framing.h"
+#include "io/file/file.h"
+#include "io/input/format_detect.h"
 #include "io/input/part_manifest.h"
 #include "src/record/digest.h"
 #include "src/record/schema.h"

@@ -28,7 +28,6 @@
 #include "io/codec/decoder.h"
 #include "io/codec/zst_reader.h"
 #include "io/file/file.h"
-#include "io/file/endpoint.h"
 #include "io/input/format_detect.h"
 
 struct part_manifest;

@@ -24,7 +24,6 @@
 #include <stdint.h>
 
 #include "io/codec/zst_writer.h"
-#include "io/file/endpoint.h"
 #include "io/file/file.h"
 #include "io/output/file_writer.h"
 #include "io/output/orphans.h"

@@ -14,7 +14,7 @@
 #pragma once
 
 #include "io/output/output.h"
-#include "src/merge/passes.h"
+#include "src/merge/merge.h"
 #include "src/plan/job.h"
 #include "src/plan/sort_spec.h"
 #include "src/run/run.h"

@@ -62,7 +62,7 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
-#include "src/merge/merge_queues.h"
+#include "src/run/run.h"
 #include "src/record/digest.h"
 
 /* --- Candidates: what a splitter can still be --- */

@@ -53,7 +53,7 @@
 
 #include "src/base/diagnostics.h"
 #include "src/base/thread_pool.h"
-#include "src/merge/window_input.h"
+#include "src/merge/window.h"
 
 struct merge_pipeline {
 	const struct job *job;

@@ -12,11 +12,10 @@
  *	  2   1 1 1 1 1 1	moved: 2
  *	  2     4     1 1	moved: 4; 4 runs are left for the final merge
  */
-#include "src/merge/passes.h"
+#include "src/merge/merge.h"
 
 #include "io/spill/run_file.h"
 #include "src/base/diagnostics.h"
-#include "src/merge/merge.h"
 
 /* The order of all windows of a merge. There are less than 2^24 partitions. */
 static uint64_t window_sequence(const struct merged_window *merged)

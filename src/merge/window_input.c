@@ -34,7 +34,7 @@
  *
  * All that is queued on the device for a window is waited for once.
  */
-#include "src/merge/window_input.h"
+#include "src/merge/window.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -44,7 +44,7 @@
 #include "src/base/diagnostics.h"
 #include "src/base/thread_pool.h"
 #include "src/merge/forecast.h"
-#include "src/merge/merge_queues.h"
+#include "src/run/run.h"
 
 /* What the merge has of one run. */
 struct run_input {

@@ -11,7 +11,6 @@
 #pragma once
 
 #include "io/file/file.h"
-#include "io/file/endpoint.h"
 #include "io/input/input.h"
 #include "io/spill/compression_policy.h"
 #include "src/base/cancellation.h"

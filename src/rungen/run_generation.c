@@ -41,7 +41,7 @@
 
 #include "io/input/input.h"
 #include "src/base/diagnostics.h"
-#include "src/merge/passes.h"
+#include "src/merge/merge.h"
 
 struct upload_slot {
 	struct device *device;             /* the one it is near; all can copy from it */

@@ -12,7 +12,6 @@
 #include "src/comm/comm.h"
 #include "src/cost/calibrate.h"
 #include "src/merge/merge.h"
-#include "src/merge/passes.h"
 #include "src/merge/window.h"
 #include "src/merge/cuts.h"
 #include "src/rungen/chunk_pool.h"

@@ -29,3 +29,17 @@ void cpu_sort(const struct sort_elements_op *op);
 void radix_sort_4(void *elements, uint64_t n, void *scratch);
 void radix_sort_8(void *elements, uint64_t n, void *scratch);
 void radix_sort_16(void *elements, uint64_t n, void *scratch);
+
+/* --- quicksort of u64 with AVX-512 (x86/sort_avx512.c): only if avx512_is_supported() --- */
+
+/* Return the elements of scratch that sort_8_avx512() needs for n: at most 1 MiB of them. */
+uint64_t sort_8_avx512_scratch_n(uint64_t n);
+
+/* Sort n elements in place, ascending. Arrays are aligned to 8 bytes. */
+void sort_8_avx512(uint64_t *elements, uint64_t n, uint64_t *scratch);
+
+/*
+ * Sort with `depth` levels of quicksort before heapsort. sort_8_avx512() allows so many that hardly
+ * any data uses heapsort.
+ */
+void sort_8_avx512_to_depth(uint64_t *elements, uint64_t n, uint64_t *scratch, unsigned depth);

@@ -9,7 +9,6 @@
 
 #include "kernels/kernels.h"
 #include "src/device/cuda/cuda_queue.h"
-#include "src/device/cuda/cuda_records.h"
 
 static enum stage copy_stage(const void *to, const void *from)
 {

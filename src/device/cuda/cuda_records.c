@@ -1,5 +1,5 @@
 /*
- * cuda_records.c - operations on records on a GPU (see cuda_records.h)
+ * cuda_records.c - operations on records on a GPU (see cuda_queue.h)
  *
  *	sort	records --project--> items --index--> elements --sort--> ties --gather--> items
  *	merge	slices  --index--> slices of elements --merge--> ties --gather--> items
@@ -10,7 +10,6 @@
  * If records are items, there is no projection. If an element holds the whole key, there are no
  * ties.
  */
-#include "src/device/cuda/cuda_records.h"
 
 #include <errno.h>
 #include <stdlib.h>

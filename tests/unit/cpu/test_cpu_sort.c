@@ -8,7 +8,6 @@
 #endif
 #ifdef __x86_64__
 #include "src/device/cpu/x86/network_avx512.h"
-#include "src/device/cpu/x86/sort_avx512.h"
 #endif
 #include "tests/support/elements.h"
 

@@ -15,7 +15,6 @@
 #include "src/cost/estimate.h"
 #include "src/merge/cuts.h"
 #include "src/merge/forecast.h"
-#include "src/merge/merge_queues.h"
 #include "src/record/digest.h"
 #include "src/run/run.h"
 #include "tests/support/unit_test.h"

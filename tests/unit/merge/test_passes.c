@@ -1,7 +1,7 @@
 /*
  * test_passes.c - passes merge the cheapest runs first, and lose nothing
  */
-#include "src/merge/passes.h"
+#include "src/merge/merge.h"
 
 #include <errno.h>
 #include <stdatomic.h>

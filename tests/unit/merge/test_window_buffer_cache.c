@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#include "src/merge/passes.h"
+#include "src/merge/merge.h"
 #include "tests/support/unit_test.h"
 
 static const struct window_buffers *acquire_buffers(uint32_t n, uint64_t nbytes)

@@ -5,7 +5,6 @@
  * runs are spilled and there are many windows.
  */
 #include "src/rungen/run_generation.h"
-#include "src/merge/passes.h"
 #include "src/merge/merge.h"
 
 #include "tests/support/job_fixture.h"

@@ -15,7 +15,7 @@
  * 64 samples make bad pivots improbable, and equal elements are separated (see quicksort). If the
  * depth still grows too large, heapsort finishes in O(n log n).
  */
-#include "src/device/cpu/x86/sort_avx512.h"
+#include "src/device/cpu/cpu_sort.h"
 
 #include <stdbool.h>
 #include <string.h>
