@@ -22,7 +22,7 @@ enum {
 	MIN_PIECE_NBYTES = 16 << 10,
 	PREFETCH_N = 12, /* lines fetched ahead of their turn */
 	ELEMENT_ALIGNMENT = 64,
-	MIN_KEY_NBYTES = 16, /* space for each key of a line, however short it is */
+	MIN_KEY_NBYTES = 8, /* space for each key of a line, however short it is */
 };
 
 /* The length of a line in line_block.length_of if it has as many bytes or more. */
@@ -38,6 +38,7 @@ struct piece {
 	bool is_done; /* false: keys did not fit */
 	/* How many of its lines belong to each bucket; later, where its next element goes. */
 	uint64_t in_bucket[MAX_BUCKETS];
+	uint64_t bucket_nbytes[MAX_BUCKETS]; /* of these lines with their delimiters */
 };
 
 struct bucket {
@@ -221,24 +222,16 @@ static int count_lines(void *context, uint32_t task)
 	return 0;
 }
 
-static uint64_t key_entry_nbytes(size_t key_nbytes)
-{
-	return (sizeof(struct line_key_entry) + key_nbytes + 7) / 8 * 8;
-}
-
 /* Add a line's key to the memory of the piece. Returns false if it does not fit. */
 static bool add_key(struct line_block *block, struct piece *piece, uint64_t reference,
-		    const struct line_key_buffer *key)
+		    struct line_view key)
 {
 	const uint64_t begin = piece->key_begin + piece->key_nbytes;
-	const uint64_t nbytes = key_entry_nbytes(key->n);
-	struct line_key_entry *entry = (struct line_key_entry *)(void *)(block->key_memory + begin);
+	const uint64_t nbytes = line_key_entry_nbytes(key.nbytes);
 
 	if (begin + nbytes > piece->key_end)
 		return false;
-	entry->line = reference;
-	entry->nbytes = key->n;
-	memcpy(entry->bytes, key->bytes, key->n);
+	line_key_entry_store(block->key_memory + begin, reference, key);
 	piece->key_nbytes += nbytes;
 	return true;
 }
@@ -254,28 +247,31 @@ static int scan_piece(void *context, uint32_t task)
 	struct line_key_buffer key = { 0 };
 	const bool descending = line_string_is_descending(&block->in, STRING_KEY);
 	uint64_t prefix;
+	uint32_t bucket;
 
 	for (const unsigned char *line = piece->range.begin; line < piece->range.end;) {
 		const unsigned char *end = line_scan_next(&scan);
-		struct line_view string = { line, (size_t)(end - line) };
+		const size_t nbytes = (size_t)(end - line);
+		struct line_view string = { line, nbytes };
 
-		piece->digest.sum += hash_bytes(line, string.nbytes);
-		if (string.nbytes >= piece->longest_nbytes)
-			piece->longest_nbytes = string.nbytes + 1;
+		piece->digest.sum += hash_bytes(line, nbytes);
+		if (nbytes >= piece->longest_nbytes)
+			piece->longest_nbytes = nbytes + 1;
 		if (block->in.is_plain) {
-			*length_of++ = (unsigned char)(string.nbytes < LENGTH_OF_MAX ?
-							       string.nbytes :
-							       LENGTH_OF_MAX);
+			*length_of++ =
+				(unsigned char)(nbytes < LENGTH_OF_MAX ? nbytes : LENGTH_OF_MAX);
 		} else {
-			line_keys_normalise(block->keys, line, string.nbytes, &key);
-			if (key.has_failed ||
-			    !add_key(block, piece, line_reference(&block->in, line, string.nbytes),
-				     &key))
-				break;
+			line_keys_normalise(block->keys, line, nbytes, &key);
 			string = (struct line_view){ key.bytes, key.n };
+			if (key.has_failed ||
+			    !add_key(block, piece, line_reference(&block->in, line, nbytes),
+				     string))
+				break;
 		}
-		*bucket_of = (unsigned char)choose_bucket(block, string, descending, &prefix);
-		piece->in_bucket[*bucket_of++]++;
+		bucket = choose_bucket(block, string, descending, &prefix);
+		*bucket_of++ = (unsigned char)bucket;
+		piece->in_bucket[bucket]++;
+		piece->bucket_nbytes[bucket] += nbytes + 1;
 		line = end + 1;
 		piece->is_done = line == piece->range.end;
 	}
@@ -315,7 +311,7 @@ static int make_elements(void *context, uint32_t task)
 		} else {
 			element->reference = key;
 			string = line_element_string(&block->in, element, STRING_KEY);
-			key += key_entry_nbytes(string.nbytes);
+			key += line_key_entry_nbytes(string.nbytes);
 		}
 		element->prefix = line_load_prefix(string, bucket_depth(block, bucket), descending);
 	}
@@ -376,6 +372,12 @@ static uint64_t elements_nbytes(uint64_t n)
 	return align_element(n_elements * sizeof(struct line_element) + 2 * n);
 }
 
+/* Keys of so many bytes fit in any case; others depend on the text. */
+static uint64_t min_entry_nbytes(const struct line_block *block)
+{
+	return block->in.is_plain ? 0 : line_key_entry_nbytes(MIN_KEY_NBYTES * block->keys->n_keys);
+}
+
 /*
  * Place elements and keys after the text. If the elements of a piece do not fit, it and all later
  * pieces are left out. Returns false if not even the first one fits.
@@ -386,10 +388,7 @@ static bool place_elements(struct line_block *block, const unsigned char *text_e
 		align_element((uint64_t)(text_end - block->memory) + LINE_SLACK_NBYTES);
 	const uint64_t available = block->memory_nbytes > begin ? block->memory_nbytes - begin : 0;
 	/* Keys take what is left: for each line this, and the rest by the length of the text. */
-	const uint64_t min_key_nbytes =
-		block->in.is_plain ?
-			0 :
-			sizeof(struct line_key_entry) + MIN_KEY_NBYTES * block->keys->n_keys;
+	const uint64_t min_key_nbytes = min_entry_nbytes(block);
 	uint64_t n = 0, text_nbytes = 0, key_begin = 0, key_nbytes;
 	uint32_t i = 0;
 
@@ -420,8 +419,7 @@ static bool place_elements(struct line_block *block, const unsigned char *text_e
 
 		piece->key_begin = key_begin;
 		key_begin += piece->n_lines * min_key_nbytes;
-		key_begin += (uint64_t)((double)key_nbytes * (double)nbytes / (double)text_nbytes) /
-			     8 * 8;
+		key_begin += (uint64_t)((double)key_nbytes * (double)nbytes / (double)text_nbytes);
 		piece->key_end = key_begin;
 	}
 	return true;
@@ -441,7 +439,7 @@ size_t line_block_text_nbytes(struct line_block *block, struct line_range sample
 
 			if (!block->in.is_plain) {
 				line_keys_normalise(block->keys, line, (size_t)(end - line), &key);
-				key_nbytes += sizeof(struct line_key_entry) + key.n + 8;
+				key_nbytes += line_key_entry_nbytes(key.n);
 			}
 			nbytes += (uint64_t)(end + 1 - line);
 			line = end + 1;
@@ -450,6 +448,8 @@ size_t line_block_text_nbytes(struct line_block *block, struct line_range sample
 	}
 	if (n == 0)
 		return block->memory_nbytes / 2;
+	if (key_nbytes < n * min_entry_nbytes(block))
+		key_nbytes = n * min_entry_nbytes(block);
 	/* What a byte of text needs besides itself, and a margin. */
 	per_byte = 1.05 * ((double)elements_nbytes(n) + (double)key_nbytes) / (double)nbytes;
 	if (!block->in.is_plain && per_byte < 0.1)
@@ -499,6 +499,7 @@ static void place_buckets(struct line_block *block)
 			const uint64_t n_lines = block->pieces[j].in_bucket[i];
 
 			block->pieces[j].in_bucket[i] = n;
+			block->buckets[i].nbytes += block->pieces[j].bucket_nbytes[i];
 			n += n_lines;
 		}
 		block->buckets[i].n = n - block->buckets[i].first_element;
@@ -593,6 +594,14 @@ int line_block_sort(struct line_block *block, const struct line_range *ranges, s
 
 /* --- A sorted block --- */
 
+/* Count a line of a bucket as dropped. */
+static void record_drop(struct bucket *bucket, struct line_view line)
+{
+	bucket->nbytes -= line.nbytes + 1;
+	bucket->dropped.n_records++;
+	bucket->dropped.sum += hash_bytes(line.bytes, line.nbytes);
+}
+
 /* Drop lines of a bucket with the key of the line before. */
 static int drop_equal(void *context, uint32_t task)
 {
@@ -605,14 +614,10 @@ static int drop_equal(void *context, uint32_t task)
 		if (i + PREFETCH_N < bucket->n)
 			line_element_prefetch(&block->in, &elements[i + PREFETCH_N]);
 		if (line_elements_compare_keys(&block->in, &elements[n_kept - 1], &elements[i]) !=
-		    0) {
+		    0)
 			elements[n_kept++] = elements[i];
-		} else {
-			const struct line_view line = line_element_view(&block->in, &elements[i]);
-
-			bucket->dropped.n_records++;
-			bucket->dropped.sum += hash_bytes(line.bytes, line.nbytes);
-		}
+		else
+			record_drop(bucket, line_element_view(&block->in, &elements[i]));
 	}
 	bucket->n = n_kept;
 	return 0;
@@ -641,8 +646,7 @@ int line_block_drop_equal(struct line_block *block, struct line_view last)
 			      make_string(block, last, &buffers[1])) == 0) {
 		bucket->first_element++;
 		bucket->n--;
-		bucket->dropped.n_records++;
-		bucket->dropped.sum += hash_bytes(first.bytes, first.nbytes);
+		record_drop(bucket, first);
 	}
 	if (buffers[0].has_failed || buffers[1].has_failed)
 		r = fail(-ENOMEM, "no memory for the key of a line");
@@ -651,12 +655,26 @@ int line_block_drop_equal(struct line_block *block, struct line_view last)
 	return r;
 }
 
+static uint64_t measure_bucket(const struct line_block *block, const struct bucket *bucket)
+{
+	const struct line_element *elements = block->in.elements + bucket->first_element;
+	uint64_t nbytes = 0;
+
+	for (uint64_t i = 0; i < bucket->n; i++)
+		nbytes += line_element_view(&block->in, &elements[i]).nbytes + 1;
+	return nbytes;
+}
+
 void line_block_truncate(struct line_block *block, uint64_t n)
 {
 	for (uint32_t i = 0; i < block->n_buckets; i++) {
-		if (block->buckets[i].n > n)
-			block->buckets[i].n = n;
-		n -= block->buckets[i].n;
+		struct bucket *bucket = &block->buckets[i];
+
+		if (bucket->n > n) {
+			bucket->n = n;
+			bucket->nbytes = measure_bucket(block, bucket);
+		}
+		n -= bucket->n;
 	}
 }
 
@@ -712,21 +730,6 @@ struct line_view line_block_last(const struct line_block *block)
 }
 
 /* --- Writing --- */
-
-static int measure_bucket(void *context, uint32_t task)
-{
-	const struct line_block *block = context;
-	struct bucket *bucket = &((struct line_block *)context)->buckets[task];
-	const struct line_element *elements = block->in.elements + bucket->first_element;
-
-	bucket->nbytes = 0;
-	for (uint64_t i = 0; i < bucket->n; i++) {
-		if (!block->in.is_plain && i + PREFETCH_N < bucket->n)
-			line_element_prefetch(&block->in, &elements[i + PREFETCH_N]);
-		bucket->nbytes += line_element_view(&block->in, &elements[i]).nbytes + 1;
-	}
-	return 0;
-}
 
 /* Lines on their way to the sink. */
 struct write_buffer {
@@ -806,14 +809,12 @@ static int write_bucket(void *context, uint32_t task)
 
 int line_block_measure(struct line_block *block, uint64_t *ret_nbytes)
 {
-	const int r = thread_pool_run(block->threads, measure_bucket, block, block->n_buckets);
-
 	*ret_nbytes = 0;
 	for (uint32_t i = 0; i < block->n_buckets; i++) {
 		block->buckets[i].offset = *ret_nbytes;
 		*ret_nbytes += block->buckets[i].nbytes;
 	}
-	return r;
+	return 0;
 }
 
 int line_block_write(struct line_block *block, size_t buffer_nbytes, const struct line_sink *sink,

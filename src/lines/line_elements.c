@@ -23,35 +23,45 @@ static struct line_view view_reference(const struct line_elements *in, uint64_t 
 	return (struct line_view){ line, (size_t)(line_end(line, in->keys->delimiter) - line) };
 }
 
-static const struct line_key_entry *key_entry(const struct line_elements *in,
-					      const struct line_element *element)
+void line_key_entry_store(unsigned char *entry, uint64_t line, struct line_view key)
 {
-	return (const struct line_key_entry *)(const void *)(in->key_memory + element->reference);
+	const uint64_t nbytes = key.nbytes;
+
+	memcpy(entry, &line, sizeof line);
+	entry += sizeof line;
+	*entry++ = (unsigned char)(nbytes < LINE_KEY_LONG ? nbytes : LINE_KEY_LONG);
+	if (nbytes >= LINE_KEY_LONG) {
+		memcpy(entry, &nbytes, sizeof nbytes);
+		entry += sizeof nbytes;
+	}
+	memcpy(entry, key.bytes, key.nbytes);
+}
+
+/* The reference to the line of an element. */
+static uint64_t element_line(const struct line_elements *in, const struct line_element *element)
+{
+	return in->is_plain ? element->reference :
+			      line_key_entry_line(in->key_memory + element->reference);
 }
 
 struct line_view line_element_view(const struct line_elements *in,
 				   const struct line_element *element)
 {
-	return view_reference(in, in->is_plain ? element->reference : key_entry(in, element)->line);
+	return view_reference(in, element_line(in, element));
 }
 
 struct line_view line_element_string(const struct line_elements *in,
 				     const struct line_element *element, enum line_string string)
 {
-	const struct line_key_entry *entry;
-
-	if (in->is_plain)
-		return view_reference(in, element->reference);
-	entry = key_entry(in, element);
-	if (string == STRING_LINE)
-		return view_reference(in, entry->line);
-	return (struct line_view){ entry->bytes, entry->nbytes };
+	if (in->is_plain || string == STRING_LINE)
+		return line_element_view(in, element);
+	return line_key_entry_key(in->key_memory + element->reference);
 }
 
 /* Fetch the end of a line; if it has a key, whose entry was fetched before, also its beginning. */
 void line_element_prefetch_line(const struct line_elements *in, const struct line_element *element)
 {
-	const uint64_t reference = in->is_plain ? element->reference : key_entry(in, element)->line;
+	const uint64_t reference = element_line(in, element);
 	const unsigned char *line = in->text + (reference >> LINE_LENGTH_BITS);
 
 	if (!in->is_plain)
@@ -104,30 +114,51 @@ static void insertion_sort(const struct line_elements *in, struct line_element *
 	}
 }
 
-/* Shorten what the strings share from `depth` on. Returns its length in all. */
-static size_t shared_length(const struct line_elements *in, const struct line_element *elements,
-			    size_t n, enum line_string which, size_t depth, bool *ret_are_equal)
+/* Fetch what the elements after the i-th of n refer to. */
+static void prefetch_ahead(const struct line_elements *in, const struct line_element *elements,
+			   size_t n, size_t i, enum line_string string)
+{
+	/* The reference to a line is in the entry of its key, which must be there first. */
+	const size_t n_ahead = !in->is_plain && string == STRING_LINE ? 2 * PREFETCH_N : PREFETCH_N;
+
+	if (i + n_ahead < n)
+		line_element_prefetch(in, &elements[i + n_ahead]);
+	if (n_ahead > PREFETCH_N && i + PREFETCH_N < n)
+		line_element_prefetch_line(in, &elements[i + PREFETCH_N]);
+}
+
+/* What strings have in common. */
+struct shared {
+	size_t nbytes; /* their first bytes are equal */
+	size_t min_nbytes, max_nbytes;
+};
+
+/* Find what strings share that share `depth` bytes, or less up to their ends. */
+static struct shared find_shared(const struct line_elements *in,
+				 const struct line_element *elements, size_t n,
+				 enum line_string which, size_t depth)
 {
 	const struct line_view first = line_element_string(in, &elements[0], which);
-	size_t shared = first.nbytes;
+	struct shared shared = { first.nbytes, first.nbytes, first.nbytes };
 
-	*ret_are_equal = true;
 	for (size_t i = 1; i < n; i++) {
 		struct line_view string;
 		size_t at = depth;
 
-		if (i + PREFETCH_N < n)
-			line_element_prefetch(in, &elements[i + PREFETCH_N]);
+		prefetch_ahead(in, elements, n, i, which);
 		string = line_element_string(in, &elements[i], which);
-		*ret_are_equal &= string.nbytes == first.nbytes;
-		if (shared > string.nbytes)
-			shared = string.nbytes;
-		if (at < shared && memcmp(first.bytes + at, string.bytes + at, shared - at) == 0)
+		if (string.nbytes < shared.min_nbytes)
+			shared.min_nbytes = string.nbytes;
+		if (string.nbytes > shared.max_nbytes)
+			shared.max_nbytes = string.nbytes;
+		if (shared.nbytes > shared.min_nbytes)
+			shared.nbytes = shared.min_nbytes;
+		if (at < shared.nbytes &&
+		    memcmp(first.bytes + at, string.bytes + at, shared.nbytes - at) == 0)
 			continue;
-		while (at < shared && first.bytes[at] == string.bytes[at])
+		while (at < shared.nbytes && first.bytes[at] == string.bytes[at])
 			at++;
-		*ret_are_equal &= at == first.nbytes;
-		shared = at;
+		shared.nbytes = at;
 	}
 	return shared;
 }
@@ -145,11 +176,11 @@ static void sort_elements(const struct line_elements *in, struct line_element *e
 }
 
 /*
- * Sort elements whose strings share `depth` bytes, where some end: these come first, or last in
- * descending order.
+ * Move elements whose strings end after `depth` bytes to the beginning, or to the end in
+ * descending order. Returns their number.
  */
-static void sort_longer(const struct line_elements *in, struct line_element *elements, size_t n,
-			enum line_string string, size_t depth)
+static size_t split_ended(const struct line_elements *in, struct line_element *elements, size_t n,
+			  enum line_string string, size_t depth)
 {
 	const bool descending = line_string_is_descending(in, string);
 	size_t n_ended = 0;
@@ -160,29 +191,52 @@ static void sort_longer(const struct line_elements *in, struct line_element *ele
 		elements[i].prefix = ends == descending;
 		n_ended += ends;
 	}
-	if (n_ended > 0)
-		sort_elements(in, elements, n);
-	sort_by_prefix(in, descending ? elements : elements + n_ended, n - n_ended, string, depth);
+	sort_elements(in, elements, n);
+	return n_ended;
+}
+
+/*
+ * Return whether elements with the same prefix, which holds the bytes of their strings from `depth`
+ * on, have equal keys. (No normalised key is the beginning of another one.)
+ */
+static bool prefix_ends_key(const struct line_elements *in, const struct line_element *element,
+			    enum line_string string, size_t depth)
+{
+	return string == STRING_KEY && !in->is_plain &&
+	       line_element_string(in, element, STRING_KEY).nbytes <=
+		       depth + sizeof element->prefix;
 }
 
 /* Sort elements whose strings are equal in the first `depth` bytes, or up to their ends. */
 static void sort_group(const struct line_elements *in, struct line_element *elements, size_t n,
 		       enum line_string string, size_t depth)
 {
-	bool are_equal;
-	size_t shared;
+	struct shared shared;
+	size_t n_ended = 0;
 
 	if (n <= SMALL_GROUP_N) {
 		insertion_sort(in, elements, n, string, depth);
 		return;
 	}
-	shared = shared_length(in, elements, n, string, depth, &are_equal);
-	if (are_equal && string == STRING_KEY && line_keys_have_last_resort(in->keys)) {
+	shared = find_shared(in, elements, n, string, depth);
+	if (shared.nbytes == shared.max_nbytes && string == STRING_KEY &&
+	    line_keys_have_last_resort(in->keys)) {
 		string = STRING_LINE;
-		shared = shared_length(in, elements, n, string, 0, &are_equal);
+		shared = find_shared(in, elements, n, string, 0);
 	}
-	if (!are_equal)
-		sort_longer(in, elements, n, string, shared);
+	if (shared.nbytes == shared.max_nbytes)
+		return;
+	if (shared.nbytes == shared.min_nbytes)
+		n_ended = split_ended(in, elements, n, string, shared.nbytes);
+	sort_by_prefix(in, line_string_is_descending(in, string) ? elements : elements + n_ended,
+		       n - n_ended, string, shared.nbytes);
+}
+
+/* Return whether the i-th of n elements has the prefix of a neighbour. */
+static bool is_tied(const struct line_element *elements, size_t n, size_t i)
+{
+	return i < n && (elements[i].prefix == elements[i - 1].prefix ||
+			 (i + 1 < n && elements[i].prefix == elements[i + 1].prefix));
 }
 
 /*
@@ -192,16 +246,22 @@ static void sort_group(const struct line_elements *in, struct line_element *elem
 static void sort_groups(const struct line_elements *in, struct line_element *elements, size_t n,
 			enum line_string string, size_t depth)
 {
+	const bool has_last_resort = line_keys_have_last_resort(in->keys);
 	size_t begin = 0;
 
 	for (size_t i = 1; i <= n; i++) {
-		if (i + PREFETCH_N < n &&
-		    elements[i + PREFETCH_N].prefix == elements[i + PREFETCH_N - 1].prefix)
-			line_element_prefetch(in, &elements[i + PREFETCH_N]);
+		if (is_tied(elements, n, i + 2 * PREFETCH_N))
+			line_element_prefetch(in, &elements[i + 2 * PREFETCH_N]);
+		if (has_last_resort && is_tied(elements, n, i + PREFETCH_N))
+			line_element_prefetch_line(in, &elements[i + PREFETCH_N]);
 		if (i < n && elements[i].prefix == elements[begin].prefix)
 			continue;
-		if (i - begin > 1)
-			sort_group(in, elements + begin, i - begin, string, depth);
+		if (i - begin > 1) {
+			if (!prefix_ends_key(in, &elements[begin], string, depth))
+				sort_group(in, elements + begin, i - begin, string, depth);
+			else if (has_last_resort)
+				sort_group(in, elements + begin, i - begin, STRING_LINE, 0);
+		}
 		begin = i;
 	}
 }
@@ -213,8 +273,7 @@ static void sort_by_prefix(const struct line_elements *in, struct line_element *
 	const bool descending = line_string_is_descending(in, string);
 
 	for (size_t i = 0; i < n; i++) {
-		if (i + PREFETCH_N < n)
-			line_element_prefetch(in, &elements[i + PREFETCH_N]);
+		prefetch_ahead(in, elements, n, i, string);
 		elements[i].prefix = line_load_prefix(line_element_string(in, &elements[i], string),
 						      depth, descending);
 	}

@@ -23,17 +23,45 @@ enum { LINE_POSITION_BITS = 40, LINE_LENGTH_BITS = 64 - LINE_POSITION_BITS };
 
 /* Compared as one number of 128 bits, whose upper half is the prefix. */
 struct line_element {
-	/* Plain keys: line_reference(); others: the offset of a struct line_key_entry */
+	/* Plain keys: line_reference(); others: the offset of a key entry */
 	uint64_t reference;
 	uint64_t prefix;
 };
 
-/* The normalised key of a line. */
-struct line_key_entry {
-	uint64_t line; /* line_reference() */
-	uint64_t nbytes;
-	unsigned char bytes[];
-};
+/*
+ * The entry of a key in memory, at any address:
+ *
+ *	line_reference() of its line   its length   the key
+ *	8 bytes                        1 byte, or 0xff and 8 bytes
+ */
+enum { LINE_KEY_LONG = 0xff, LINE_KEY_HEADER_NBYTES = 8 + 1 };
+
+static inline size_t line_key_entry_nbytes(size_t key_nbytes)
+{
+	return LINE_KEY_HEADER_NBYTES + (key_nbytes < LINE_KEY_LONG ? 0 : 8) + key_nbytes;
+}
+
+static inline uint64_t line_key_entry_line(const unsigned char *entry)
+{
+	uint64_t reference;
+
+	memcpy(&reference, entry, sizeof reference);
+	return reference;
+}
+
+static inline struct line_view line_key_entry_key(const unsigned char *entry)
+{
+	const unsigned char *bytes = entry + LINE_KEY_HEADER_NBYTES;
+	uint64_t nbytes = entry[8];
+
+	if (nbytes == LINE_KEY_LONG) {
+		memcpy(&nbytes, bytes, sizeof nbytes);
+		bytes += sizeof nbytes;
+	}
+	return (struct line_view){ bytes, nbytes };
+}
+
+void line_key_entry_store(unsigned char *entry, uint64_t line, struct line_view key);
 
 /* The elements of a text, and what they refer to. */
 struct line_elements {

@@ -152,7 +152,10 @@ static void sort_8(const struct sort_elements_op *op)
 
 static void sort_16(const struct sort_elements_op *op)
 {
-	if (!sort_by_vqsort(op))
+	/* vqsort asks the system for random numbers first. */
+	if (op->n <= INSERTION_N)
+		insertion_sort_16(op->elements, op->n);
+	else if (!sort_by_vqsort(op))
 		radix_sort_16(op->elements, op->n, op->scratch);
 }
 
