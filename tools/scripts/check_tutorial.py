@@ -33,6 +33,7 @@ EVERYWHERE = [
 ]
 REPORTS = [
     (re.compile(r'^written: .*\n', re.M), ''),
+    (re.compile(r'^temporary files .* is in memory .*\n', re.M), ''),
     (re.compile(r'compressed to .*'), 'compressed'),
     (re.compile(r' *<- bottleneck.*'), ''),
     (re.compile(rf'{NUMBER} (?:[KMGT]i)?B\b'), '# B'),

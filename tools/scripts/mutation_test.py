@@ -346,6 +346,9 @@ class Build:
             sources = [name for name in sources
                        if name.startswith(os.path.join(self.tree, 'tests', ''))]
             environment = dict(test['env'], **FINDINGS)
+            # Tests run in folders of their own; Meson's paths begin in that of the build.
+            test['cmd'] = [os.path.join(self.folder, word) if word in targets else word
+                           for word in test['cmd']]
             tests += [Test(name, self.wrapper + command, environment, targets,
                            digest_files(sources), test['suite'][0].split(':')[-1],
                            self.is_sanitized)
