@@ -450,23 +450,38 @@ static void file_is_refused(void **state)
 	assert_int_equal(count_directory_entries(), 1);
 }
 
+static void (*change)(void);
+
+/* Change the old directory when the new one is synced, before it gets its name. */
+static void change_before_rename(void)
+{
+	faults.on_fsync = NULL;
+	change();
+}
+
 static void change_while_it_is_written_is_refused(void **state)
 {
 	static void (*const changes[])(void) = { add_file,     add_directory,    lengthen_part,
 						 link_part,    replace_manifest, remove_manifest,
 						 rewrite_part, replace_directory };
+	enum { N_CHANGES = sizeof changes / sizeof changes[0] };
 
 	(void)state;
-	for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+	for (size_t i = 0; i < 2 * N_CHANGES; i++) {
 		fixture_clear();
+		is_durable = false;
 		assert_int_equal(write_parts(3, 'a'), 0);
 		usleep(5000); /* a tick of the file system's clock */
-		while_written = changes[i];
+		change = changes[i % N_CHANGES];
+		is_durable = i >= N_CHANGES;
+		while_written = is_durable ? NULL : change;
+		faults.on_fsync = is_durable ? change_before_rename : NULL;
 		assert_true(refused(2) < 0);
+		assert_null(faults.on_fsync);
 		while_written = NULL;
-		assert_true(has_text(
-			changes[i] == replace_directory ? "y/part-0000" : "x/part-0000", "a0"));
-		assert_int_equal(count_directory_entries(), 1 + (changes[i] == replace_directory));
+		assert_true(has_text(change == replace_directory ? "y/part-0000" : "x/part-0000",
+				     "a0"));
+		assert_int_equal(count_directory_entries(), 1 + (change == replace_directory));
 	}
 }
 
