@@ -59,8 +59,10 @@ refuses_to_go_on() {
 	[ -e ck/gsort-manifest ] || broken "gsort $*: the checkpoint is gone"
 }
 
-leave_checkpoint 2 5 -S 1M --batch-size=2 input
 claim 'another sort is refused, with what is different'
+leave_checkpoint 2 5 -u -S 1M --batch-size=2 input
+refuses_to_go_on "last of equal records was 'no' and is 'yes' now" -u --keep=last input -o output
+leave_checkpoint 2 5 -S 1M --batch-size=2 input
 refuses_to_go_on "unique records was 'no' and is 'yes' now" -u input -o output
 refuses_to_go_on "key was '0:u64le' and is '0:i64le' now" -t i64 input -o output
 refuses_to_go_on "key was '0:u64le' and is '0:u64le:r' now" -r input -o output
