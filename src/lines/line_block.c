@@ -25,8 +25,8 @@ enum {
 	MIN_KEY_NBYTES = 8, /* space for each key of a line, however short it is */
 };
 
-/* The length of a line in line_block.length_of if it has as many bytes or more. */
-enum { LENGTH_OF_MAX = UINT8_MAX };
+/* The length of a line or key in line_block.length_of if it has as many bytes or more. */
+enum { LENGTH_OF_MAX = LINE_KEY_LONG };
 
 /* A part of the text that one task handles. */
 struct piece {
@@ -63,7 +63,7 @@ struct line_block {
 	uint32_t n_pieces, max_pieces;
 	struct line_elements in;  /* elements by buckets, text and keys */
 	unsigned char *bucket_of; /* of each line, in the order of the text */
-	unsigned char *length_of; /* of plain lines: at most LENGTH_OF_MAX */
+	unsigned char *length_of; /* of its key, or of a plain line: at most LENGTH_OF_MAX */
 	unsigned char *key_memory;
 	uint64_t n_elements;
 	size_t longest_nbytes;
@@ -257,10 +257,7 @@ static int scan_piece(void *context, uint32_t task)
 		piece->digest.sum += hash_bytes(line, nbytes);
 		if (nbytes >= piece->longest_nbytes)
 			piece->longest_nbytes = nbytes + 1;
-		if (block->in.is_plain) {
-			*length_of++ =
-				(unsigned char)(nbytes < LENGTH_OF_MAX ? nbytes : LENGTH_OF_MAX);
-		} else {
+		if (!block->in.is_plain) {
 			line_keys_normalise(block->keys, line, nbytes, &key);
 			string = (struct line_view){ key.bytes, key.n };
 			if (key.has_failed ||
@@ -268,6 +265,8 @@ static int scan_piece(void *context, uint32_t task)
 				     string))
 				break;
 		}
+		*length_of++ = (unsigned char)(string.nbytes < LENGTH_OF_MAX ? string.nbytes :
+									       LENGTH_OF_MAX);
 		bucket = choose_bucket(block, string, descending, &prefix);
 		*bucket_of++ = (unsigned char)bucket;
 		piece->in_bucket[bucket]++;
@@ -292,25 +291,24 @@ static int make_elements(void *context, uint32_t task)
 	struct line_block *block = context;
 	struct piece *piece = &block->pieces[task];
 	const unsigned char *line = piece->range.begin;
+	const unsigned char *key = block->key_memory + piece->key_begin;
 	const bool descending = line_string_is_descending(&block->in, STRING_KEY);
-	uint64_t key = piece->key_begin;
 
 	for (uint64_t i = piece->first_line; i < piece->first_line + piece->n_lines; i++) {
 		const uint32_t bucket = block->bucket_of[i];
 		struct line_element *element = &block->in.elements[piece->in_bucket[bucket]++];
+		size_t nbytes = block->length_of[i];
 		struct line_view string;
 
 		if (block->in.is_plain) {
-			size_t nbytes = block->length_of[i];
-
 			if (nbytes == LENGTH_OF_MAX)
 				nbytes = (size_t)(line_end(line, block->keys->delimiter) - line);
 			string = (struct line_view){ line, nbytes };
 			element->reference = line_reference(&block->in, line, nbytes);
 			line += nbytes + 1;
 		} else {
-			element->reference = key;
-			string = line_element_string(&block->in, element, STRING_KEY);
+			string = line_key_entry_key(key, nbytes);
+			element->reference = line_key_reference(&block->in, key, string.nbytes);
 			key += line_key_entry_nbytes(string.nbytes);
 		}
 		element->prefix = line_load_prefix(string, bucket_depth(block, bucket), descending);
@@ -459,16 +457,61 @@ size_t line_block_text_nbytes(struct line_block *block, struct line_range sample
 
 /* --- Sorting --- */
 
+/* Count a line of a bucket as dropped. */
+static void record_drop(struct bucket *bucket, struct line_view line)
+{
+	bucket->nbytes -= line.nbytes + 1;
+	bucket->dropped.n_records++;
+	bucket->dropped.sum += hash_bytes(line.bytes, line.nbytes);
+}
+
+static int fail_order(void)
+{
+	return fail(-EIO, "internal error: lines are out of order");
+}
+
+/*
+ * Check the order of a sorted bucket, with -u drop all but the first of lines with equal keys, and
+ * let elements refer to lines instead of keys.
+ */
+static int finish_bucket(const struct line_block *block, struct bucket *bucket)
+{
+	struct line_element *elements = block->in.elements + bucket->first_element;
+	const bool descending = line_string_is_descending(&block->in, STRING_KEY);
+	struct line_view last = { 0 };
+	uint64_t n_kept = 0;
+
+	for (uint64_t i = 0; i < bucket->n; i++) {
+		const uint64_t line = line_element_line(&block->in, &elements[i]);
+		const struct line_view key =
+			line_element_string(&block->in, &elements[i], STRING_KEY);
+		int order = n_kept > 0 ? line_view_compare(last, key) : 0;
+
+		if (i + PREFETCH_N < bucket->n)
+			line_element_prefetch(&block->in, &elements[i + PREFETCH_N]);
+		if (descending ? order < 0 : order > 0)
+			return fail_order();
+		if (block->keys->unique && n_kept > 0 && order == 0) {
+			record_drop(bucket, line_reference_view(&block->in, line));
+			continue;
+		}
+		elements[n_kept++].reference = line;
+		last = key;
+	}
+	bucket->n = n_kept;
+	return 0;
+}
+
 static int sort_bucket(void *context, uint32_t task)
 {
-	const struct line_block *block = context;
-	const struct bucket *bucket = &block->buckets[task];
+	struct line_block *block = context;
+	struct bucket *bucket = &block->buckets[task];
 	struct line_element *elements = block->in.elements + bucket->first_element;
 
-	if (bucket->n < 2)
-		return 0;
-	line_elements_sort(&block->in, elements, bucket->n, bucket_depth(block, task));
-	return 0;
+	if (bucket->n > 1)
+		line_elements_sort(&block->in, elements, bucket->n, bucket_depth(block, task));
+	/* The order of whole lines is checked when they are written. */
+	return block->in.is_plain && !block->keys->unique ? 0 : finish_bucket(block, bucket);
 }
 
 /* Scan the pieces. If the keys of a piece do not fit, it and all later pieces are left out. */
@@ -594,35 +637,6 @@ int line_block_sort(struct line_block *block, const struct line_range *ranges, s
 
 /* --- A sorted block --- */
 
-/* Count a line of a bucket as dropped. */
-static void record_drop(struct bucket *bucket, struct line_view line)
-{
-	bucket->nbytes -= line.nbytes + 1;
-	bucket->dropped.n_records++;
-	bucket->dropped.sum += hash_bytes(line.bytes, line.nbytes);
-}
-
-/* Drop lines of a bucket with the key of the line before. */
-static int drop_equal(void *context, uint32_t task)
-{
-	const struct line_block *block = context;
-	struct bucket *bucket = &((struct line_block *)context)->buckets[task];
-	struct line_element *elements = block->in.elements + bucket->first_element;
-	uint64_t n_kept = bucket->n > 0;
-
-	for (uint64_t i = 1; i < bucket->n; i++) {
-		if (i + PREFETCH_N < bucket->n)
-			line_element_prefetch(&block->in, &elements[i + PREFETCH_N]);
-		if (line_elements_compare_keys(&block->in, &elements[n_kept - 1], &elements[i]) !=
-		    0)
-			elements[n_kept++] = elements[i];
-		else
-			record_drop(bucket, line_element_view(&block->in, &elements[i]));
-	}
-	bucket->n = n_kept;
-	return 0;
-}
-
 static struct bucket *first_bucket(const struct line_block *block)
 {
 	for (uint32_t i = 0; i < block->n_buckets; i++)
@@ -634,13 +648,12 @@ static struct bucket *first_bucket(const struct line_block *block)
 int line_block_drop_equal(struct line_block *block, struct line_view last)
 {
 	struct line_key_buffer buffers[2] = { 0 };
-	struct bucket *bucket;
+	struct bucket *bucket = first_bucket(block);
 	struct line_view first;
-	int r = thread_pool_run(block->threads, drop_equal, block, block->n_buckets);
+	int r = 0;
 
-	bucket = first_bucket(block);
-	if (r < 0 || !last.bytes || !bucket)
-		return r;
+	if (!last.bytes || !bucket)
+		return 0;
 	first = line_block_first(block);
 	if (line_view_compare(make_string(block, first, &buffers[0]),
 			      make_string(block, last, &buffers[1])) == 0) {
@@ -661,7 +674,7 @@ static uint64_t measure_bucket(const struct line_block *block, const struct buck
 	uint64_t nbytes = 0;
 
 	for (uint64_t i = 0; i < bucket->n; i++)
-		nbytes += line_element_view(&block->in, &elements[i]).nbytes + 1;
+		nbytes += line_reference_view(&block->in, elements[i].reference).nbytes + 1;
 	return nbytes;
 }
 
@@ -708,12 +721,19 @@ struct digest line_block_dropped_digest(const struct line_block *block)
 	return dropped;
 }
 
+/* The i-th line of a sorted bucket. */
+static struct line_view bucket_line(const struct line_block *block, const struct bucket *bucket,
+				    uint64_t i)
+{
+	return line_reference_view(&block->in,
+				   block->in.elements[bucket->first_element + i].reference);
+}
+
 struct line_view line_block_first(const struct line_block *block)
 {
 	const struct bucket *bucket = first_bucket(block);
 
-	return bucket ? line_element_view(&block->in, block->in.elements + bucket->first_element) :
-			(struct line_view){ 0 };
+	return bucket ? bucket_line(block, bucket, 0) : (struct line_view){ 0 };
 }
 
 struct line_view line_block_last(const struct line_block *block)
@@ -722,9 +742,7 @@ struct line_view line_block_last(const struct line_block *block)
 		const struct bucket *bucket = &block->buckets[i];
 
 		if (bucket->n > 0)
-			return line_element_view(&block->in, block->in.elements +
-								     bucket->first_element +
-								     bucket->n - 1);
+			return bucket_line(block, bucket, bucket->n - 1);
 	}
 	return (struct line_view){ 0 };
 }
@@ -776,7 +794,9 @@ static int write_bucket(void *context, uint32_t task)
 	const struct line_block *block = context;
 	struct bucket *bucket = &((struct line_block *)context)->buckets[task];
 	const struct line_element *elements = block->in.elements + bucket->first_element;
+	const bool descending = line_string_is_descending(&block->in, STRING_LINE);
 	struct write_buffer buffer = { .offset = bucket->offset };
+	struct line_view last = { 0 };
 	int r = 0;
 
 	if (bucket->n == 0)
@@ -785,16 +805,20 @@ static int write_bucket(void *context, uint32_t task)
 	if (!buffer.bytes)
 		return fail(-ENOMEM, "no memory for a buffer of %zu bytes", block->buffer_nbytes);
 	for (uint64_t i = 0; i < bucket->n && r == 0; i++) {
-		struct line_view line;
+		const struct line_view line =
+			line_reference_view(&block->in, elements[i].reference);
 
 		if (i + 2 * PREFETCH_N < bucket->n)
-			line_element_prefetch(&block->in, &elements[i + 2 * PREFETCH_N]);
+			line_reference_prefetch(&block->in, elements[i + 2 * PREFETCH_N].reference);
 		if (i + PREFETCH_N < bucket->n)
-			line_element_prefetch_line(&block->in, &elements[i + PREFETCH_N]);
-		line = line_element_view(&block->in, &elements[i]);
-		if (i > 0 &&
-		    line_elements_compare_keys(&block->in, &elements[i - 1], &elements[i]) > 0)
-			r = fail(-EIO, "internal error: lines are out of order");
+			line_reference_prefetch_end(&block->in, elements[i + PREFETCH_N].reference);
+		if (block->in.is_plain && i > 0) {
+			const int order = line_view_compare(last, line);
+
+			if (descending ? order < 0 : order > 0)
+				r = fail_order();
+		}
+		last = line;
 		bucket->written.sum += hash_bytes(line.bytes, line.nbytes);
 		/* The delimiter follows the line in the text. */
 		if (r == 0)

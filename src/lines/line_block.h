@@ -67,10 +67,7 @@ int line_block_sort(struct line_block *block, const struct line_range *ranges, s
 
 /* --- of a sorted block --- */
 
-/*
- * Drop all but the first of lines with equal keys, and all with the key of `last`, unless its bytes
- * are NULL.
- */
+/* Drop the line with the key of `last`, unless its bytes are NULL; with -u there is one at most. */
 int line_block_drop_equal(struct line_block *block, struct line_view last);
 
 /* Drop all but the first n lines. */

@@ -13,7 +13,7 @@ enum {
 
 /* --- Lines and keys --- */
 
-static struct line_view view_reference(const struct line_elements *in, uint64_t reference)
+struct line_view line_reference_view(const struct line_elements *in, uint64_t reference)
 {
 	const unsigned char *line = in->text + (reference >> LINE_LENGTH_BITS);
 	const uint64_t nbytes = reference & LINE_LENGTH_UNKNOWN;
@@ -25,48 +25,22 @@ static struct line_view view_reference(const struct line_elements *in, uint64_t 
 
 void line_key_entry_store(unsigned char *entry, uint64_t line, struct line_view key)
 {
-	const uint64_t nbytes = key.nbytes;
+	const size_t header_nbytes = line_key_header_nbytes(key.nbytes);
+	const uint64_t header[2] = { line, key.nbytes };
 
-	memcpy(entry, &line, sizeof line);
-	entry += sizeof line;
-	*entry++ = (unsigned char)(nbytes < LINE_KEY_LONG ? nbytes : LINE_KEY_LONG);
-	if (nbytes >= LINE_KEY_LONG) {
-		memcpy(entry, &nbytes, sizeof nbytes);
-		entry += sizeof nbytes;
-	}
-	memcpy(entry, key.bytes, key.nbytes);
-}
-
-/* The reference to the line of an element. */
-static uint64_t element_line(const struct line_elements *in, const struct line_element *element)
-{
-	return in->is_plain ? element->reference :
-			      line_key_entry_line(in->key_memory + element->reference);
-}
-
-struct line_view line_element_view(const struct line_elements *in,
-				   const struct line_element *element)
-{
-	return view_reference(in, element_line(in, element));
+	memcpy(entry, header, header_nbytes);
+	memcpy(entry + header_nbytes, key.bytes, key.nbytes);
 }
 
 struct line_view line_element_string(const struct line_elements *in,
 				     const struct line_element *element, enum line_string string)
 {
+	const uint64_t reference = element->reference;
+
 	if (in->is_plain || string == STRING_LINE)
-		return line_element_view(in, element);
-	return line_key_entry_key(in->key_memory + element->reference);
-}
-
-/* Fetch the end of a line; if it has a key, whose entry was fetched before, also its beginning. */
-void line_element_prefetch_line(const struct line_elements *in, const struct line_element *element)
-{
-	const uint64_t reference = element_line(in, element);
-	const unsigned char *line = in->text + (reference >> LINE_LENGTH_BITS);
-
-	if (!in->is_plain)
-		__builtin_prefetch(line);
-	__builtin_prefetch(line + (reference & LINE_LENGTH_UNKNOWN));
+		return line_reference_view(in, line_element_line(in, element));
+	return line_key_entry_key(in->key_memory + (reference >> LINE_LENGTH_BITS),
+				  reference & LINE_LENGTH_UNKNOWN);
 }
 
 /* Compare strings whose first `depth` bytes are equal. */
@@ -124,7 +98,7 @@ static void prefetch_ahead(const struct line_elements *in, const struct line_ele
 	if (i + n_ahead < n)
 		line_element_prefetch(in, &elements[i + n_ahead]);
 	if (n_ahead > PREFETCH_N && i + PREFETCH_N < n)
-		line_element_prefetch_line(in, &elements[i + PREFETCH_N]);
+		line_reference_prefetch(in, line_element_line(in, &elements[i + PREFETCH_N]));
 }
 
 /* What strings have in common. */
@@ -203,8 +177,7 @@ static bool prefix_ends_key(const struct line_elements *in, const struct line_el
 			    enum line_string string, size_t depth)
 {
 	return string == STRING_KEY && !in->is_plain &&
-	       line_element_string(in, element, STRING_KEY).nbytes <=
-		       depth + sizeof element->prefix;
+	       (element->reference & LINE_LENGTH_UNKNOWN) <= depth + sizeof element->prefix;
 }
 
 /* Sort elements whose strings are equal in the first `depth` bytes, or up to their ends. */
@@ -253,7 +226,8 @@ static void sort_groups(const struct line_elements *in, struct line_element *ele
 		if (is_tied(elements, n, i + 2 * PREFETCH_N))
 			line_element_prefetch(in, &elements[i + 2 * PREFETCH_N]);
 		if (has_last_resort && is_tied(elements, n, i + PREFETCH_N))
-			line_element_prefetch_line(in, &elements[i + PREFETCH_N]);
+			line_reference_prefetch(in,
+						line_element_line(in, &elements[i + PREFETCH_N]));
 		if (i < n && elements[i].prefix == elements[begin].prefix)
 			continue;
 		if (i - begin > 1) {
@@ -279,12 +253,6 @@ static void sort_by_prefix(const struct line_elements *in, struct line_element *
 	}
 	sort_elements(in, elements, n);
 	sort_groups(in, elements, n, string, depth);
-}
-
-int line_elements_compare_keys(const struct line_elements *in, const struct line_element *a,
-			       const struct line_element *b)
-{
-	return compare_strings(in, a, b, STRING_KEY, 0);
 }
 
 void line_elements_sort(const struct line_elements *in, struct line_element *elements, size_t n,

@@ -23,7 +23,7 @@ enum { LINE_POSITION_BITS = 40, LINE_LENGTH_BITS = 64 - LINE_POSITION_BITS };
 
 /* Compared as one number of 128 bits, whose upper half is the prefix. */
 struct line_element {
-	/* Plain keys: line_reference(); others: the offset of a key entry */
+	/* Plain keys: line_reference(); others: line_key_reference() */
 	uint64_t reference;
 	uint64_t prefix;
 };
@@ -31,34 +31,19 @@ struct line_element {
 /*
  * The entry of a key in memory, at any address:
  *
- *	line_reference() of its line   its length   the key
- *	8 bytes                        1 byte, or 0xff and 8 bytes
+ *	line_reference() of its line   the length of a long key   the key
+ *	8 bytes                        8 bytes
  */
-enum { LINE_KEY_LONG = 0xff, LINE_KEY_HEADER_NBYTES = 8 + 1 };
+enum { LINE_KEY_LONG = 255 };
+
+static inline size_t line_key_header_nbytes(size_t key_nbytes)
+{
+	return key_nbytes < LINE_KEY_LONG ? 8 : 16;
+}
 
 static inline size_t line_key_entry_nbytes(size_t key_nbytes)
 {
-	return LINE_KEY_HEADER_NBYTES + (key_nbytes < LINE_KEY_LONG ? 0 : 8) + key_nbytes;
-}
-
-static inline uint64_t line_key_entry_line(const unsigned char *entry)
-{
-	uint64_t reference;
-
-	memcpy(&reference, entry, sizeof reference);
-	return reference;
-}
-
-static inline struct line_view line_key_entry_key(const unsigned char *entry)
-{
-	const unsigned char *bytes = entry + LINE_KEY_HEADER_NBYTES;
-	uint64_t nbytes = entry[8];
-
-	if (nbytes == LINE_KEY_LONG) {
-		memcpy(&nbytes, bytes, sizeof nbytes);
-		bytes += sizeof nbytes;
-	}
-	return (struct line_view){ bytes, nbytes };
+	return line_key_header_nbytes(key_nbytes) + key_nbytes;
 }
 
 void line_key_entry_store(unsigned char *entry, uint64_t line, struct line_view key);
@@ -75,16 +60,61 @@ struct line_elements {
 /* The strings that elements are compared by: keys, then whole lines as a last resort. */
 enum line_string { STRING_KEY, STRING_LINE };
 
-static inline uint64_t line_reference(const struct line_elements *in, const unsigned char *line,
-				      size_t nbytes)
+static inline uint64_t line_make_reference(uint64_t position, size_t nbytes)
 {
-	return (uint64_t)(line - in->text) << LINE_LENGTH_BITS |
+	return position << LINE_LENGTH_BITS |
 	       (nbytes < LINE_LENGTH_UNKNOWN ? nbytes : LINE_LENGTH_UNKNOWN);
 }
 
-/* Return the line of an element, or the string that it is compared by. */
-struct line_view line_element_view(const struct line_elements *in,
-				   const struct line_element *element);
+static inline uint64_t line_reference(const struct line_elements *in, const unsigned char *line,
+				      size_t nbytes)
+{
+	return line_make_reference((uint64_t)(line - in->text), nbytes);
+}
+
+/* A reference to a key, whose entry is there. */
+static inline uint64_t line_key_reference(const struct line_elements *in,
+					  const unsigned char *entry, size_t key_nbytes)
+{
+	return line_make_reference((uint64_t)(entry - in->key_memory), key_nbytes);
+}
+
+/* Return the key in an entry; nbytes: its length, or anything from LINE_KEY_LONG on. */
+static inline struct line_view line_key_entry_key(const unsigned char *entry, uint64_t nbytes)
+{
+	const size_t header_nbytes = line_key_header_nbytes(nbytes);
+
+	if (nbytes >= LINE_KEY_LONG)
+		memcpy(&nbytes, entry + 8, sizeof nbytes);
+	return (struct line_view){ entry + header_nbytes, nbytes };
+}
+
+/* Return the line of a line_reference(). */
+struct line_view line_reference_view(const struct line_elements *in, uint64_t reference);
+
+/* Fetch the beginning of a line, or its end. */
+static inline void line_reference_prefetch(const struct line_elements *in, uint64_t reference)
+{
+	__builtin_prefetch(in->text + (reference >> LINE_LENGTH_BITS));
+}
+
+static inline void line_reference_prefetch_end(const struct line_elements *in, uint64_t reference)
+{
+	__builtin_prefetch(in->text + (reference >> LINE_LENGTH_BITS) +
+			   (reference & LINE_LENGTH_UNKNOWN));
+}
+
+/* Return the reference to the line of an element, or the string that it is compared by. */
+static inline uint64_t line_element_line(const struct line_elements *in,
+					 const struct line_element *element)
+{
+	uint64_t line = element->reference;
+
+	if (!in->is_plain)
+		memcpy(&line, in->key_memory + (line >> LINE_LENGTH_BITS), sizeof line);
+	return line;
+}
+
 struct line_view line_element_string(const struct line_elements *in,
 				     const struct line_element *element, enum line_string string);
 
@@ -92,12 +122,9 @@ struct line_view line_element_string(const struct line_elements *in,
 static inline void line_element_prefetch(const struct line_elements *in,
 					 const struct line_element *element)
 {
-	__builtin_prefetch(in->is_plain ? in->text + (element->reference >> LINE_LENGTH_BITS) :
-					  in->key_memory + element->reference);
+	__builtin_prefetch((in->is_plain ? in->text : in->key_memory) +
+			   (element->reference >> LINE_LENGTH_BITS));
 }
-
-/* Fetch the end of a line; if it has a key, whose entry was fetched before, also its beginning. */
-void line_element_prefetch_line(const struct line_elements *in, const struct line_element *element);
 
 /* Return whether elements are ordered by this string in descending order. (The bytes of normalised
  * keys are complemented instead.) */
@@ -121,10 +148,6 @@ static inline uint64_t line_load_prefix(struct line_view string, size_t depth, b
 	}
 	return descending ? ~word : word;
 }
-
-/* Compare the keys of two elements, not their lines. */
-int line_elements_compare_keys(const struct line_elements *in, const struct line_element *a,
-			       const struct line_element *b);
 
 /*
  * Sort n of the elements, whose keys share the first `depth` bytes, and whose prefixes hold the
