@@ -241,46 +241,66 @@ int launch_make_elements(const struct kernel_items *items, uint64_t n, uint32_t 
 			 void *elements, struct digest *digest, struct CUstream_st *stream);
 
 /*
- * Count ties: elements of 16 bytes that agree in everything but the number. *ties: the number of
- * elements that tie with a neighbour, and the number of groups.
+ * Lines of a text: line i is bytes [starts[i], starts[i + 1] - 1), and its delimiter follows. The
+ * text begins at a multiple of 16 bytes.
+ */
+struct kernel_lines {
+	const unsigned char *text;
+	const uint64_t *starts;
+	bool descending;
+};
+
+/* The keys that ties are broken by: those of items, or lines; the other is NULL. Host pointers. */
+struct kernel_tie_keys {
+	const struct kernel_items *items;
+	const struct kernel_lines *lines;
+};
+
+/* The bytes of a key that a round of breaking ties compares. */
+enum { ITEM_TIE_WORD_NBYTES = 8, LINE_WORD_NBYTES = 7 };
+
+/*
+ * Count ties: elements of 16 bytes that agree in everything but the number, and whose keys go on.
+ * *ties: the number of elements that tie with a neighbour, and the number of groups.
  */
 struct tie_counts {
 	uint32_t n_elements, n_groups;
 };
 
 size_t kernel_ties_scratch_nbytes(uint64_t n);
-int launch_count_ties(const void *elements, uint64_t n, void *scratch, struct tie_counts *ties,
-		      struct CUstream_st *stream);
+int launch_count_ties(struct kernel_tie_keys keys, const void *elements, uint64_t n, void *scratch,
+		      struct tie_counts *ties, struct CUstream_st *stream);
 
 /*
- * Break ties by the next 8 bytes of the keys. The tied elements of `list`, as counted by
- * launch_count_ties(), are copied to `next` as (group, key bytes [at, at + 8), number) and sorted.
- * Then their numbers are written back to the places in `elements` that they came from: places[i] is
- * the place of list[i] in `elements`; NULL if list is elements. `list` is read before sort_scratch
- * is written, so the two may share memory.
+ * Break ties by the next bytes of the keys, from `at` on. The tied elements of `list`, as counted
+ * by launch_count_ties(), are copied to `next` as (group, next bytes, number) and sorted. Then
+ * their numbers are written back to the places in `elements` that they came from: places[i] is the
+ * place of list[i] in `elements`; NULL if list is elements. `list` is read before sort_scratch is
+ * written, so the two may share memory.
  */
 struct tie_break_task {
-	const struct kernel_items *items;
 	void *elements;
 	const void *list;
 	const uint32_t *positions; /* n */
 	uint64_t n;
 	const void *ties_scratch; /* of launch_count_ties(list, n) */
 	uint32_t n_ties;
-	uint32_t at;
+	uint64_t at;
 	void *next;               /* n_ties of 16 bytes */
 	uint32_t *next_positions; /* n_ties */
 	void *sort_scratch;       /* kernel_sort_scratch_nbytes(n_ties, 16) */
 };
 
-int launch_break_ties(const struct tie_break_task *task, struct CUstream_st *stream);
+int launch_break_ties(struct kernel_tie_keys keys, const struct tie_break_task *task,
+		      struct CUstream_st *stream);
 
 /*
- * Find how far the keys agree. *reach becomes the first multiple of 8 bytes, from `at` on, where
- * neighbours of a group differ in `list` of a tie_break_task; key_nbytes rounded up if none differ.
+ * Find how far the keys agree. *common_nbytes becomes the first offset of a round, from `at` on,
+ * where neighbours of a group differ in `list` of a tie_break_task. If none differ, it is
+ * UINT64_MAX for lines, and the end of the keys or more for items.
  */
-int launch_find_common_prefix(const struct kernel_items *items, const void *list, uint64_t n,
-			      uint32_t at, uint32_t *common_nbytes, struct CUstream_st *stream);
+int launch_find_common_prefix(struct kernel_tie_keys keys, const void *list, uint64_t n,
+			      uint64_t at, uint64_t *common_nbytes, struct CUstream_st *stream);
 
 /*
  * Flags of the heads of n sorted elements: of those with equal keys the first, or with `keep_last`
@@ -370,6 +390,84 @@ int launch_cut_items(const struct cut_items_task *task, struct CUstream_st *stre
 /* Copy the first 16 bytes of the key of every stride-th of n items: ceil(n / stride) keys. */
 int launch_sample_items(const struct kernel_items *items, uint64_t n, uint64_t stride,
 			struct kernel_key *keys, struct CUstream_st *stream);
+
+/* --- Lines of text (struct kernel_lines) --- */
+
+/*
+ * Find the lines of a text that ends with a delimiter: starts[0] is 0, starts[i + 1] follows the
+ * i-th delimiter. The text is readable up to a multiple of 16 bytes. *n: their number, assigned.
+ */
+struct find_lines_task {
+	const unsigned char *text;
+	uint64_t nbytes;
+	unsigned char delimiter;
+	uint64_t *starts; /* max_n + 1; lines after the first max_n are only counted */
+	uint64_t max_n;
+	uint64_t *n;
+	void *scratch; /* kernel_find_lines_scratch_nbytes(nbytes) */
+};
+
+size_t kernel_find_lines_scratch_nbytes(uint64_t nbytes);
+int launch_find_lines(const struct find_lines_task *task, struct CUstream_st *stream);
+
+/* What lines were seen; added to. */
+struct kernel_line_totals {
+	struct digest digest;
+	uint64_t longest_nbytes; /* with the delimiter */
+};
+
+/*
+ * Make the elements of n lines (16 bytes): LINE_ELEMENT_NBYTES of the line and how many bytes are
+ * left, then its number.
+ */
+enum { LINE_ELEMENT_NBYTES = 11 };
+int launch_make_line_elements(const struct kernel_lines *lines, uint64_t n, void *elements,
+			      struct kernel_line_totals *totals, struct CUstream_st *stream);
+
+/*
+ * List the numbers of n sorted elements. unique: only the first of equal lines. *n_kept: assigned;
+ * dropped: added to.
+ */
+struct order_lines_task {
+	struct kernel_lines lines;
+	const void *elements;
+	uint64_t n;
+	bool unique;
+	uint32_t *order; /* n */
+	uint64_t *n_kept;
+	struct digest *dropped;
+	void *scratch; /* kernel_ties_scratch_nbytes(n) */
+};
+
+int launch_order_lines(const struct order_lines_task *task, struct CUstream_st *stream);
+
+/*
+ * Compute where lines are in the output: offsets[i] becomes the offset of line i * LINE_SEGMENT of
+ * the order, and *total_nbytes the bytes of all, with delimiters.
+ */
+enum { LINE_SEGMENT = 1024 };
+int launch_measure_lines(const struct kernel_lines *lines, const uint32_t *order, uint64_t n,
+			 uint64_t *offsets, uint64_t *total_nbytes, struct CUstream_st *stream);
+
+/*
+ * Write the bytes [begin, end) of the output, which belong to n_segments of LINE_SEGMENT lines from
+ * `first_segment` on. Lines that begin there are counted, hashed and compared with the line before.
+ */
+struct gather_lines_task {
+	struct kernel_lines lines;
+	const uint32_t *order;
+	uint64_t n;              /* of the order */
+	const uint64_t *offsets; /* of launch_measure_lines() */
+	uint64_t first_segment;
+	uint32_t n_segments;
+	uint64_t longest_nbytes; /* of a segment; for the shape of the launch */
+	uint64_t begin, end;
+	unsigned char *out;    /* aligned to 16 bytes */
+	struct digest *digest; /* added to, like n_disorders */
+	uint64_t *n_disorders;
+};
+
+int launch_gather_lines(const struct gather_lines_task *task, struct CUstream_st *stream);
 
 #ifdef __cplusplus
 }

@@ -5,10 +5,9 @@
 
 #include "kernels/device.cuh"
 #include "kernels/kernels.h"
+#include "kernels/sort/element.cuh"
 #include "src/device/co_rank.h"
 #include "src/record/load_bytes.h"
-
-static constexpr unsigned NUMBER_BITS = 32;
 
 struct slice_starts {
 	const item_slice *slices;
@@ -29,12 +28,6 @@ __device__ __forceinline__ const unsigned char *item_at(const kernel_items &item
 					less_than()) -
 		1;
 	return items.slices[slice].items + (number - items.slices[slice].first) * items.item_nbytes;
-}
-
-/* Return the number in an element. */
-template <class E> __device__ __forceinline__ uint32_t number_of(E element)
-{
-	return (uint32_t)element;
 }
 
 /* Return the number in element i, of 8 or 16 bytes. */

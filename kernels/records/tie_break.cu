@@ -1,8 +1,8 @@
 /*
  * tie_break - order elements with equal prefixes by the rest of their keys
  *
- * This takes rounds of eight key bytes, and only for ties. The tied elements of a list are copied,
- * each with its group and the next bytes of its item's key:
+ * This takes rounds of some key bytes, and only for ties. The tied elements of a list are copied,
+ * each with its group and the next word of its key:
  *
  *	element      | first 12 bytes of the key | number |
  *	in a round   | group | next 8 bytes      | number |
@@ -12,9 +12,18 @@
  * among the elements, so the elements take its numbers. Ties in the new list go to the next round.
  * Every round numbers groups anew, so 32 bits suffice for a group.
  *
- * Long keys with long common prefixes would need a round for every eight bytes. So if the whole
- * list ties, the host asks for the length of the common prefix and continues there.
+ * Long keys with long common prefixes would need a round for every word. So if the whole list ties,
+ * the host asks for the length of the common prefix and continues there.
+ *
+ * Keys is a struct that is passed to the kernels by value, with these members:
+ *
+ *	bool is_tie(uint128_t a, uint128_t b)	adjacent elements of a list whose keys may differ later
+ *	uint64_t word(uint32_t number, uint64_t at)	the next bytes of a key, in its order
+ *	uint64_t first_difference(uint32_t a, uint32_t b, uint64_t at, uint64_t limit)
+ *		where two keys that agree up to `at` differ: a multiple of a round's bytes from `at` on;
+ *		`limit` if they do not differ before
  */
+#include "kernels/lines/lines.cuh"
 #include "kernels/records/items.cuh"
 #include "kernels/records/tie_flags.cuh"
 
@@ -33,26 +42,23 @@ static struct tie_flags lay_out_tie_flags(const void *scratch, uint64_t n)
 	return flags;
 }
 
-size_t kernel_ties_scratch_nbytes(uint64_t n)
-{
-	return n_segments_for(n) * (WARP * sizeof(uint32_t) + sizeof(uint64_t));
-}
-
-/* Whether element i equals the previous one in everything but the number. */
-struct prefixes_are_equal {
+/* Whether element i of a list ties with the previous one. */
+template <class Keys> struct ties_with_previous {
+	Keys keys;
 	const uint128_t *list;
 
 	__device__ bool operator()(uint64_t i) const
 	{
-		return i > 0 && list[i - 1] >> NUMBER_BITS == list[i] >> NUMBER_BITS;
+		return i > 0 && keys.is_tie(list[i - 1], list[i]);
 	}
 };
 
+template <class Keys>
 __global__ void __launch_bounds__(stream_pass::n_threads)
-	flag_ties(const uint128_t *list, uint64_t n, tie_flags flags)
+	flag_ties(Keys keys, const uint128_t *list, uint64_t n, tie_flags flags)
 {
 	const unsigned lane = threadIdx.x % WARP;
-	const prefixes_are_equal is_equal = { list };
+	const ties_with_previous<Keys> is_equal = { keys, list };
 
 	for (uint64_t segment = first_segment(); segment < n_segments_for(n);
 	     segment += segment_step()) {
@@ -71,23 +77,24 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 
 static_assert(sizeof(tie_counts) == sizeof(uint64_t), "the counts are one sum");
 
-int launch_count_ties(const void *elements, uint64_t n, void *scratch, struct tie_counts *ties,
-		      CUstream_st *stream)
+template <class Keys>
+static int count_ties(const Keys &keys, const void *list, uint64_t n, void *scratch,
+		      struct tie_counts *ties, CUstream_st *stream)
 {
 	const struct tie_flags flags = lay_out_tie_flags(scratch, n);
 
 	if (n == 0)
 		return (int)cudaMemsetAsync(ties, 0, sizeof *ties, stream);
-	LAUNCH(flag_ties, n_blocks_for(n, SEGMENT * stream_pass::n_warps), stream_pass::n_threads,
-	       0, stream, (const uint128_t *)elements, n, flags);
+	LAUNCH(flag_ties<Keys>, n_blocks_for(n, SEGMENT * stream_pass::n_warps),
+	       stream_pass::n_threads, 0, stream, keys, (const uint128_t *)list, n, flags);
 	return launch_scan(flags.sums, n_segments_for(n), (uint64_t *)(void *)ties, stream);
 }
 
 /* Copy the tied elements with the next bytes of their keys. */
+template <class Keys>
 __global__ void __launch_bounds__(stream_pass::n_threads)
-	extract_ties(kernel_items items, const uint128_t *list, const uint32_t *positions,
-		     uint64_t n, tie_flags flags, uint32_t at, uint128_t *next,
-		     uint32_t *next_positions)
+	extract_ties(Keys keys, const uint128_t *list, const uint32_t *positions, uint64_t n,
+		     tie_flags flags, uint64_t at, uint128_t *next, uint32_t *next_positions)
 {
 	const unsigned lane = threadIdx.x % WARP;
 
@@ -116,8 +123,7 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 				const uint32_t group = (uint32_t)(row_before >> 32) +
 						       __popc(row_heads & (earlier << 1 | 1));
 				const uint32_t number = number_of(list[i]);
-				const uint64_t bytes =
-					item_key_word(items, item_at(items, number), at);
+				const uint64_t bytes = keys.word(number, at);
 
 				next[to] = (uint128_t)group << 96 |
 					   (uint128_t)bytes << NUMBER_BITS | number;
@@ -128,7 +134,7 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 }
 
 /* Store the numbers of a sorted list in the elements that it was copied from. */
-__global__ void __launch_bounds__(stream_pass::n_threads)
+static __global__ void __launch_bounds__(stream_pass::n_threads)
 	store_numbers(const uint128_t *list, const uint32_t *positions, uint32_t n,
 		      uint128_t *elements)
 {
@@ -137,12 +143,13 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 		*(uint32_t *)(void *)&elements[positions[i]] = number_of(list[i]);
 }
 
-int launch_break_ties(const struct tie_break_task *task, CUstream_st *stream)
+template <class Keys>
+static int break_ties(const Keys &keys, const struct tie_break_task *task, CUstream_st *stream)
 {
 	int r;
 
-	LAUNCH(extract_ties, n_blocks_for(task->n, SEGMENT * stream_pass::n_warps),
-	       stream_pass::n_threads, 0, stream, *task->items, (const uint128_t *)task->list,
+	LAUNCH(extract_ties<Keys>, n_blocks_for(task->n, SEGMENT * stream_pass::n_warps),
+	       stream_pass::n_threads, 0, stream, keys, (const uint128_t *)task->list,
 	       task->positions, task->n, lay_out_tie_flags(task->ties_scratch, task->n), task->at,
 	       (uint128_t *)task->next, task->next_positions);
 	r = (int)cudaGetLastError();
@@ -157,46 +164,119 @@ int launch_break_ties(const struct tie_break_task *task, CUstream_st *stream)
 	return (int)cudaGetLastError();
 }
 
-/* Return the offset where two items differ that agree up to `at`; at most `limit`. */
-__device__ __forceinline__ uint32_t first_difference(const kernel_items &items,
-						     const unsigned char *a, const unsigned char *b,
-						     uint32_t at, uint32_t limit)
-{
-	while (at < limit && item_key_word(items, a, at) == item_key_word(items, b, at))
-		at += 8;
-	return at;
-}
-
+template <class Keys>
 __global__ void __launch_bounds__(stream_pass::n_threads)
-	find_common_prefix(kernel_items items, const uint128_t *list, uint64_t n, uint32_t at,
-			   uint32_t *common_nbytes)
+	find_common_prefix(Keys keys, const uint128_t *list, uint64_t n, uint64_t at,
+			   uint64_t *common_nbytes)
 {
+	unsigned long long *const common = (unsigned long long *)common_nbytes;
+
 	for (uint64_t i = (uint64_t)blockIdx.x * stream_pass::n_threads + threadIdx.x + 1; i < n;
 	     i += (uint64_t)gridDim.x * stream_pass::n_threads) {
 		const uint128_t a = list[i - 1], b = list[i];
 
-		if (a >> NUMBER_BITS == b >> NUMBER_BITS)
-			atomicMin(common_nbytes,
-				  first_difference(items, item_at(items, number_of(a)),
-						   item_at(items, number_of(b)), at,
-						   atomicAdd(common_nbytes, 0u)));
+		if (keys.is_tie(a, b))
+			atomicMin(common,
+				  (unsigned long long)keys.first_difference(
+					  number_of(a), number_of(b), at, atomicAdd(common, 0ull)));
 	}
 }
 
-__global__ void __launch_bounds__(1) set_common_prefix(uint32_t *common_nbytes, uint32_t value)
+static __global__ void __launch_bounds__(1)
+	set_common_prefix(uint64_t *common_nbytes, uint64_t value)
 {
 	*common_nbytes = value;
 }
 
-int launch_find_common_prefix(const struct kernel_items *items, const void *list, uint64_t n,
-			      uint32_t at, uint32_t *common_nbytes, CUstream_st *stream)
+/* limit: the result if no neighbours differ. */
+template <class Keys>
+static int find_common(const Keys &keys, const void *list, uint64_t n, uint64_t at, uint64_t limit,
+		       uint64_t *common_nbytes, CUstream_st *stream)
 {
-	const uint32_t n_left = items->keys.key_nbytes - at;
-
-	LAUNCH(set_common_prefix, 1, 1, 0, stream, common_nbytes,
-	       at + (uint32_t)round_up(n_left, 8));
+	LAUNCH(set_common_prefix, 1, 1, 0, stream, common_nbytes, limit);
 	if (n > 1)
-		LAUNCH(find_common_prefix, n_blocks_for(n), stream_pass::n_threads, 0, stream,
-		       *items, (const uint128_t *)list, n, at, common_nbytes);
+		LAUNCH(find_common_prefix<Keys>, n_blocks_for(n), stream_pass::n_threads, 0, stream,
+		       keys, (const uint128_t *)list, n, at, common_nbytes);
 	return (int)cudaGetLastError();
+}
+
+size_t kernel_ties_scratch_nbytes(uint64_t n)
+{
+	return n_segments_for(n) * (WARP * sizeof(uint32_t) + sizeof(uint64_t));
+}
+
+/* The keys of items: all ties go on, up to the end of the keys. */
+struct item_keys {
+	kernel_items items;
+
+	__device__ bool is_tie(uint128_t a, uint128_t b) const
+	{
+		return a >> NUMBER_BITS == b >> NUMBER_BITS;
+	}
+
+	__device__ uint64_t word(uint32_t number, uint64_t at) const
+	{
+		return item_key_word(items, item_at(items, number), (uint32_t)at);
+	}
+
+	__device__ uint64_t first_difference(uint32_t a, uint32_t b, uint64_t at,
+					     uint64_t limit) const
+	{
+		const unsigned char *item = item_at(items, a), *other = item_at(items, b);
+
+		while (at < limit && item_key_word(items, item, (uint32_t)at) ==
+					     item_key_word(items, other, (uint32_t)at))
+			at += 8;
+		return at;
+	}
+};
+
+/* Lines as keys: ties end where the lines end. */
+struct line_keys {
+	kernel_lines lines;
+
+	__device__ bool is_tie(uint128_t a, uint128_t b) const
+	{
+		return a >> NUMBER_BITS == b >> NUMBER_BITS && line_goes_on(lines, a);
+	}
+
+	__device__ uint64_t word(uint32_t number, uint64_t at) const
+	{
+		return line_word(lines, line_at(lines, number), at, LINE_WORD_NBYTES);
+	}
+
+	__device__ uint64_t first_difference(uint32_t a, uint32_t b, uint64_t at,
+					     uint64_t limit) const
+	{
+		const uint64_t difference =
+			line_first_difference(line_at(lines, a), line_at(lines, b), at, limit);
+
+		return difference < limit ?
+			       at + (difference - at) / LINE_WORD_NBYTES * LINE_WORD_NBYTES :
+			       limit;
+	}
+};
+
+int launch_count_ties(struct kernel_tie_keys keys, const void *list, uint64_t n, void *scratch,
+		      struct tie_counts *ties, CUstream_st *stream)
+{
+	return keys.lines ? count_ties(line_keys{ *keys.lines }, list, n, scratch, ties, stream) :
+			    count_ties(item_keys{ *keys.items }, list, n, scratch, ties, stream);
+}
+
+int launch_break_ties(struct kernel_tie_keys keys, const struct tie_break_task *task,
+		      CUstream_st *stream)
+{
+	return keys.lines ? break_ties(line_keys{ *keys.lines }, task, stream) :
+			    break_ties(item_keys{ *keys.items }, task, stream);
+}
+
+int launch_find_common_prefix(struct kernel_tie_keys keys, const void *list, uint64_t n,
+			      uint64_t at, uint64_t *common_nbytes, CUstream_st *stream)
+{
+	return keys.lines ? find_common(line_keys{ *keys.lines }, list, n, at, UINT64_MAX,
+					common_nbytes, stream) :
+			    find_common(item_keys{ *keys.items }, list, n, at,
+					at + round_up(keys.items->keys.key_nbytes - at, 8),
+					common_nbytes, stream);
 }

@@ -4,6 +4,9 @@
  * An element is an unsigned integer of 4, 8 or 16 bytes that is its own key, or a pair of 16 bytes:
  * the upper 8 are the key, the lower 8 a payload. Equal integers are indistinguishable. Equal pairs
  * are not, and keep their order.
+ *
+ * Elements of items and lines are integers that hold a prefix of the key and, in the low bits, the
+ * number of the item or line.
  */
 #pragma once
 
@@ -56,4 +59,12 @@ __device__ __forceinline__ uint32_t position_of(uint128_t key_and_position)
 __device__ __forceinline__ uint128_t with_payload(uint128_t key_and_position, pair_element element)
 {
 	return key_and_position >> 64 << 64 | (uint64_t)element.bits;
+}
+
+static constexpr unsigned NUMBER_BITS = 32;
+
+/* Return the number in an element of an item or a line. */
+template <class E> __device__ __forceinline__ uint32_t number_of(E element)
+{
+	return (uint32_t)element;
 }

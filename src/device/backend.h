@@ -272,12 +272,74 @@ struct backend_layout_ops {
 	int (*sample)(struct device_queue *queue, const struct sample_op *op);
 };
 
+/* --- Lines of text --- */
+
+/* Sorted lines in device memory; the arrays are in the memory of sort_lines_op. */
+struct device_lines {
+	const void *text;
+	const void *starts, *order, *offsets;
+	bool descending;
+	uint64_t n;             /* in the order */
+	uint64_t output_nbytes; /* with delimiters */
+};
+
+/* What a sort of lines reports. */
+struct sort_lines_result {
+	struct device_lines lines;
+	uint64_t text_nbytes;
+	struct digest digest, dropped; /* of all lines; of those that `unique` dropped */
+	uint64_t longest_nbytes;       /* of all lines, with the delimiter */
+};
+
+/*
+ * Sort the lines of a text by their bytes: where lines begin is found, and their order. The text
+ * stays where it is. Waits for the device.
+ */
+struct sort_lines_op {
+	const void *text; /* nbytes, ends with a delimiter; readable up to a multiple of 16 bytes */
+	uint64_t nbytes;
+	uint64_t max_n; /* at least the number of lines, < 2^32 */
+	unsigned char delimiter;
+	bool descending, unique;
+	uint64_t limit;                /* the order ends after so many lines */
+	void *memory;                  /* memory_nbytes(nbytes, max_n); the lines refer to it */
+	struct sort_lines_result *ret; /* host; assigned */
+};
+
+/* The offsets in the output of lines 0, BACKEND_LINE_SEGMENT, ... of the order. */
+enum { BACKEND_LINE_SEGMENT = 1024 };
+
+struct gather_lines_result {
+	struct digest digest; /* of the lines that begin in the window */
+	uint64_t n_disorders; /* of these: how many come after their successors */
+};
+
+/* Write bytes [begin, end) of the output, which belong to n_segments segments. */
+struct gather_lines_op {
+	const struct device_lines *lines;
+	uint64_t first_segment;
+	uint32_t n_segments;
+	uint64_t longest_nbytes; /* of these segments, or more */
+	uint64_t begin, end;
+	void *out;                       /* device memory, aligned to 16 bytes */
+	struct gather_lines_result *ret; /* host; assigned */
+};
+
+struct backend_line_ops {
+	/* The memory of a sort of at most max_n lines besides the text. */
+	size_t (*memory_nbytes)(uint64_t nbytes, uint64_t max_n);
+	int (*sort)(struct device_queue *queue, const struct sort_lines_op *op);
+	int (*gather)(struct device_queue *queue, const struct gather_lines_op *op);
+};
+
 enum { BACKEND_UUID_NBYTES = 16 };
 
 struct backend {
 	const char *name; /* "cpu", "cuda" */
 	/* N_LAYOUT_KINDS entries, by enum layout_kind; NULL: such layouts are not supported. */
 	const struct backend_layout_ops *const *ops_by_layout;
+	/* NULL: lines are sorted in host memory (src/lines/line_block.h). */
+	const struct backend_line_ops *line_ops;
 
 	/*
 	 * Return 0 if there is a usable device, else -ENODEV without a message and a static text in

@@ -31,6 +31,7 @@ struct line_sink {
 	 */
 	int (*write)(void *context, uint64_t offset, const void *bytes, size_t nbytes);
 	void *context;
+	size_t max_nbytes; /* at a time */
 };
 
 struct line_block;
@@ -90,7 +91,8 @@ struct line_view line_block_last(const struct line_block *block);
 int line_block_measure(struct line_block *block, uint64_t *ret_nbytes);
 
 /*
- * Write the lines, each with its delimiter, through buffers of buffer_nbytes for each thread.
+ * Write the lines, each with its delimiter, through buffers of buffer_nbytes for each thread, at
+ * most what the sink takes at a time.
  * *ret_digest: of what was written. Returns 0; -EIO after a message if lines are out of order, an
  * internal error; or the error of the sink.
  */

@@ -42,6 +42,7 @@ struct line_input {
 	uint64_t position, nbytes; /* INPUT_SIZE_UNKNOWN: a stream */
 	uint64_t n_header_left;
 	atomic_uint_least64_t n_lines; /* that were read */
+	uint64_t n_lines_before;       /* of the inputs before it, and their added delimiters */
 	bool ends_line;                /* nothing was read, or a delimiter last */
 	bool keeps_header;             /* its header lines are those to keep */
 
@@ -238,7 +239,7 @@ static int open_next(struct line_input *input)
 	input->nbytes = input_total_nbytes(input->input);
 	input->n_header_left = input->params.n_header_lines;
 	input->keeps_header = input->n_header_left > 0 && input->n_header == 0;
-	atomic_store(&input->n_lines, 0);
+	input->n_lines_before += atomic_exchange(&input->n_lines, 0) + 1;
 	input->ends_line = true;
 	return 0;
 }
@@ -411,6 +412,11 @@ int line_input_read(struct line_input *input, unsigned char *buffer, size_t nbyt
 		*ret_nbytes += n;
 	}
 	return r;
+}
+
+uint64_t line_input_n_lines(const struct line_input *input)
+{
+	return input->n_lines_before + input->n_lines;
 }
 
 uint64_t line_input_total_nbytes(const struct line_input *input)

@@ -54,6 +54,9 @@ void line_input_cancel(struct line_input *input);
  */
 int line_input_check_state(const struct line_input *input);
 
+/* The number of lines that were read so far, or more: headers and one line for each input. */
+uint64_t line_input_n_lines(const struct line_input *input);
+
 /*
  * The bytes of the lines of all inputs, decompressed and with their delimiters; UINT64_MAX:
  * unknown, because one is a stream. One more for an indexed .zst file, whose last line may not end.

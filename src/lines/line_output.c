@@ -8,6 +8,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/base/system_limits.h"
+
+/* The other CPUs are about to read. */
+enum { PREFAULT_THREADS_DIVISOR = 4 };
+
+/* A smaller file is written before prefaulting pays. */
+static const uint64_t MIN_PREFAULT_NBYTES = UINT64_C(512) << 20;
+
 static int write_to_output(void *context, uint64_t offset, const void *bytes, size_t nbytes)
 {
 	struct line_sort *sort = context;
@@ -56,17 +64,46 @@ int line_output_set_size(struct line_sort *sort, uint64_t nbytes)
 	return write_header(sort);
 }
 
+void line_output_start_prefault(struct line_sort *sort)
+{
+	const uint64_t nbytes = line_input_total_nbytes(sort->input);
+	const unsigned n_threads = sort->n_threads / PREFAULT_THREADS_DIVISOR;
+
+	/* With -u or --limit the output may be much smaller. */
+	if (nbytes == UINT64_MAX || nbytes < MIN_PREFAULT_NBYTES || n_threads == 0 ||
+	    sort->keys->unique || sort->params->limit != UINT64_MAX || sort->params->zstd_level ||
+	    nbytes / 4 * 5 > memory_free_nbytes("") ||
+	    !output_has_ample_space(sort->output, nbytes) ||
+	    output_set_expected_size(sort->output, nbytes) < 0)
+		return;
+	output_set_n_writers(sort->output, sort->n_threads);
+	output_start_prefault(&sort->output, 1, 1, n_threads);
+}
+
+int line_sort_measure_block(struct line_sort *sort, uint64_t *ret_nbytes)
+{
+	if (!sort->text)
+		return line_block_measure(sort->block, ret_nbytes);
+	*ret_nbytes = device_text_result(sort->text)->lines.output_nbytes;
+	return 0;
+}
+
 int line_sort_write_block(struct line_sort *sort, const struct line_sink *sink,
 			  uint64_t *ret_nbytes, struct digest *ret_digest)
 {
-	const int r = line_block_measure(sort->block, ret_nbytes);
+	const int r = line_sort_measure_block(sort, ret_nbytes);
 
-	return r < 0 ? r : line_block_write(sort->block, sort->buffer_nbytes, sink, ret_digest);
+	if (r < 0)
+		return r;
+	return sort->text ? device_text_write(sort->text, sink, ret_digest) :
+			    line_block_write(sort->block, sort->buffer_nbytes, sink, ret_digest);
 }
 
 int line_output_write_block(struct line_sort *sort, uint64_t *ret_nbytes)
 {
-	const struct line_sink sink = { .write = write_to_output, .context = sort };
+	const struct line_sink sink = { .write = write_to_output,
+					.context = sort,
+					.max_nbytes = SIZE_MAX };
 	struct digest digest;
 	const int r = line_sort_write_block(sort, &sink, ret_nbytes, &digest);
 
@@ -74,7 +111,7 @@ int line_output_write_block(struct line_sort *sort, uint64_t *ret_nbytes)
 		return r;
 	line_digest_add(&sort->written, digest);
 	sort->offset += *ret_nbytes;
-	sort->n_lines_left -= line_block_n_lines(sort->block);
+	sort->n_lines_left -= digest.n_records;
 	return 0;
 }
 

@@ -130,7 +130,9 @@ int line_run_finish(const struct line_run_writer *writer, struct line_run *ret_r
 int line_run_write_block(struct line_sort *sort, struct line_run_writer *writer,
 			 uint64_t *ret_nbytes)
 {
-	const struct line_sink sink = { .write = write_to_run, .context = writer };
+	const struct line_sink sink = { .write = write_to_run,
+					.context = writer,
+					.max_nbytes = LINE_MAX_BUFFER_NBYTES };
 	struct digest digest;
 	const int r = line_sort_write_block(sort, &sink, ret_nbytes, &digest);
 

@@ -163,6 +163,53 @@ static int sort_chunks(struct line_sort *sort)
 	return 0;
 }
 
+static int sort_device_chunk(struct line_sort *sort, bool *ret_at_end)
+{
+	const struct sort_lines_result *result = device_text_result(sort->text);
+	int r = cancellation_check(sort->params->cancellation);
+
+	if (r == 0)
+		r = device_text_sort(sort->text, sort->input, sort->n_lines_left, ret_at_end);
+	if (r < 0)
+		return r;
+	if (result->text_nbytes > sort->summary.chunk_nbytes)
+		sort->summary.chunk_nbytes = result->text_nbytes;
+	sort->text_nbytes += result->text_nbytes;
+	line_digest_add(&sort->read, result->digest);
+	line_digest_add(&sort->dropped, result->dropped);
+	if (result->longest_nbytes > sort->longest_nbytes)
+		sort->longest_nbytes = result->longest_nbytes;
+	return 0;
+}
+
+/*
+ * Sort chunk after chunk on the device. A single one is left there; others become runs, which are
+ * merged on the host.
+ */
+static int sort_device_chunks(struct line_sort *sort)
+{
+	bool is_at_end = false;
+
+	while (!is_at_end) {
+		int r = sort_device_chunk(sort, &is_at_end);
+
+		if (r < 0 || (is_at_end && sort->n_runs == 0))
+			return r;
+		if (sort->longest_nbytes > sort->memory_nbytes / 4)
+			return fail(-E2BIG,
+				    "a line has %zu bytes, too many to be merged in memory; use a "
+				    "larger -S",
+				    sort->longest_nbytes - 1);
+		output_stop_prefault(sort->output);
+		r = spill_block(sort);
+		if (r < 0)
+			return r;
+	}
+	device_text_close(sort->text);
+	sort->text = NULL;
+	return 0;
+}
+
 /* --- A whole sort --- */
 
 int line_sort_check_scratch(const struct line_sort *sort)
@@ -186,7 +233,7 @@ static int check_digests(const struct line_sort *sort)
 static int write_single_block(struct line_sort *sort)
 {
 	uint64_t nbytes = 0;
-	int r = line_block_measure(sort->block, &nbytes);
+	int r = line_sort_measure_block(sort, &nbytes);
 
 	stats_begin_phase(sort->stats, PHASE_FINAL_MERGE, nbytes);
 	sort->summary.n_passes = sort->summary.n_windows = 1;
@@ -207,7 +254,7 @@ static int sort_to_output(struct line_sort *sort)
 		return r;
 	stats_begin_phase(sort->stats, PHASE_RUN_GENERATION, known_nbytes);
 	stats_set_phase_total(sort->stats, PHASE_FINAL_MERGE, known_nbytes);
-	r = sort_chunks(sort);
+	r = sort->text ? sort_device_chunks(sort) : sort_chunks(sort);
 	stats_complete_phase(sort->stats);
 	sort->summary.n_runs_spilled = sort->n_runs;
 	sort->summary.n_runs = sort->n_runs ? sort->n_runs : 1;
@@ -265,6 +312,40 @@ static size_t enough_memory(const struct line_sort *sort)
 	return clamp((size_t)(total_nbytes * per_byte), MIN_MEMORY_NBYTES, sort->memory_nbytes);
 }
 
+/* Open a GPU if there is one, the input is large, and lines are compared as they are. */
+static int open_device(struct line_sort *sort)
+{
+	const struct line_sort_params *params = sort->params;
+	struct device_text_params text = { .keys = sort->keys,
+					   .threads = sort->threads,
+					   .n_threads = sort->n_threads,
+					   .device_memory_nbytes = params->device_memory_nbytes,
+					   .host_memory_nbytes = sort->memory_nbytes,
+					   .input_nbytes = line_input_total_nbytes(sort->input),
+					   .stats = sort->stats };
+	int r;
+
+	if (params->backend == BACKEND_CPU ||
+	    (params->backend == BACKEND_AUTO && !line_keys_are_plain(sort->keys)))
+		return 0;
+	if (!line_keys_are_plain(sort->keys))
+		return fail(-EINVAL, "--backend=cuda: lines with keys are sorted on the CPU; "
+				     "only whole lines can be sorted on a GPU");
+	r = backend_choose(params->backend, text.input_nbytes, sort->n_threads, &text.backend);
+	if (r < 0 || !text.backend->line_ops)
+		return r;
+	line_output_start_prefault(sort);
+	r = device_text_open(&text, &sort->text);
+	if (r == -ENOMEM)
+		return params->backend == BACKEND_AUTO ?
+			       0 :
+			       fail(r, "--backend=cuda: the GPU has too little free memory");
+	/* The memory for text on the host is not used. */
+	if (sort->n_threads > 1 && sort->memory_nbytes > 2 * MAX_MAPPINGS_NBYTES)
+		sort->maps_output = true;
+	return r;
+}
+
 int line_sort_open(const struct syscalls *calls, const struct line_sort_params *params,
 		   struct line_sort *ret_sort)
 {
@@ -305,6 +386,7 @@ void line_sort_close(struct line_sort *sort)
 	free(sort->runs);
 	compression_close(sort->compression);
 	spill_close(sort->spill);
+	device_text_close(sort->text);
 	line_block_close(sort->block);
 	line_input_close(sort->input);
 	thread_pool_close(sort->threads);
@@ -349,7 +431,9 @@ int line_sort_run(const struct syscalls *calls, const struct line_sort_params *p
 		r = line_output_open(&sort);
 	if (r == 0) {
 		cancellation_set_wakeup(params->cancellation, stop_waiting, &sort);
-		r = sort_to_output(&sort);
+		r = open_device(&sort);
+		if (r == 0)
+			r = sort_to_output(&sort);
 		if (r == -ECANCELED) /* an input does not report it */
 			r = cancellation_check(params->cancellation);
 		cancellation_clear_wakeup(params->cancellation);

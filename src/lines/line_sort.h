@@ -24,6 +24,7 @@
 #include "io/spill/compression_policy.h"
 #include "src/base/cancellation.h"
 #include "src/base/stats.h"
+#include "src/device/backend.h"
 #include "src/lines/line_keys.h"
 #include "src/sort/sort_summary.h"
 
@@ -44,6 +45,8 @@ struct line_sort_params {
 	int zstd_level;                    /* of the output; 0: it is not compressed */
 	struct stats *stats;               /* NULL: none */
 	struct cancellation *cancellation; /* NULL: never */
+	enum backend_choice backend;
+	uint64_t device_memory_nbytes; /* limit of the GPU's memory; 0: 90 % of what is free */
 };
 
 /*

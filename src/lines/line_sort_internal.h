@@ -12,6 +12,7 @@
 #include "io/output/output.h"
 #include "io/spill/run_file.h"
 #include "src/base/thread_pool.h"
+#include "src/lines/device_text.h"
 #include "src/lines/line_block.h"
 #include "src/lines/line_input.h"
 #include "src/lines/line_scan.h"
@@ -49,6 +50,7 @@ struct line_sort {
 	struct thread_pool *threads;
 	struct line_input *input;
 	struct line_block *block;
+	struct device_text *text; /* NULL: chunks are sorted in the block */
 	struct output *output;
 	size_t buffer_nbytes, block_nbytes, memory_nbytes;
 	uint32_t n_threads;
@@ -150,7 +152,13 @@ int line_output_check_space(struct line_sort *sort);
 /* Set the maximum size of all lines, and write the header. Before the first block. */
 int line_output_set_size(struct line_sort *sort, uint64_t nbytes);
 
-/* Write the sorted block. *ret_nbytes and *ret_digest: of its lines. */
+/* Allocate the pages of the output while a GPU starts and sorts, if that is likely to pay. */
+void line_output_start_prefault(struct line_sort *sort);
+
+/* Add up the bytes of the sorted block, or of the sorted text on the device. */
+int line_sort_measure_block(struct line_sort *sort, uint64_t *ret_nbytes);
+
+/* Write it. *ret_nbytes and *ret_digest: of its lines. */
 int line_sort_write_block(struct line_sort *sort, const struct line_sink *sink,
 			  uint64_t *ret_nbytes, struct digest *ret_digest);
 

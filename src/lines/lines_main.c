@@ -35,6 +35,7 @@ enum long_option {
 	OPTION_HEADER,
 	OPTION_LIMIT,
 	OPTION_BACKEND,
+	OPTION_DEVICE_MEMORY,
 	OPTION_TEMP_COMPRESS,
 	OPTION_TEMP_LIMIT,
 	OPTION_ZSTD,
@@ -77,6 +78,7 @@ static const struct option long_options[] = {
 	{ "help", no_argument, NULL, OPTION_HELP },
 	{ "version", no_argument, NULL, OPTION_VERSION },
 	{ "backend", required_argument, NULL, OPTION_BACKEND },
+	{ "device-memory", required_argument, NULL, OPTION_DEVICE_MEMORY },
 	{ "temp-compress", required_argument, NULL, OPTION_TEMP_COMPRESS },
 	{ "temp-limit", required_argument, NULL, OPTION_TEMP_LIMIT },
 	{ "zstd", required_argument, NULL, OPTION_ZSTD },
@@ -124,7 +126,8 @@ static const char help_text[] =
 	"      --compress-program=PROG    compress spilled runs with Zstandard, whatever PROG is\n"
 	"      --parallel=N               use N CPU threads\n"
 	"      --batch-size=N             merge at most N runs at once\n"
-	"      --backend=auto|cpu         sort lines on the CPU\n"
+	"      --backend=auto|cpu|cuda    sort whole lines on a GPU or on the CPU\n"
+	"      --device-memory=SIZE       limit GPU memory\n"
 	"\n"
 	"Exit status: 0 success; 1 -c or -C found disorder; 2 error, with a message.\n";
 
@@ -166,11 +169,19 @@ static int add_temp_directory(struct lines_command *command, const char *path)
 	return 0;
 }
 
-static int take_backend(const char *word)
+static int take_backend(struct lines_command *command, const char *word)
 {
-	if (strcmp(word, "auto") == 0 || strcmp(word, "cpu") == 0)
-		return 0;
-	return fail(-EINVAL, "--backend=%s: lines are sorted on the CPU", word);
+	static const char *const words[] = {
+		[BACKEND_AUTO] = "auto", [BACKEND_CPU] = "cpu", [BACKEND_CUDA] = "cuda"
+	};
+
+	for (enum backend_choice i = BACKEND_AUTO; i <= BACKEND_CUDA; i++) {
+		if (strcmp(word, words[i]) == 0) {
+			command->params.backend = i;
+			return 0;
+		}
+	}
+	return fail(-EINVAL, "--backend: '%s' is not auto, cpu or cuda", word);
 }
 
 static int take_compression(struct lines_command *command, const char *mode)
@@ -298,7 +309,10 @@ static int take_option(struct lines_command *command, int option, const char *va
 		params->max_runs = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
 		return r;
 	case OPTION_BACKEND:
-		return take_backend(value);
+		return take_backend(command, value);
+	case OPTION_DEVICE_MEMORY:
+		return size_parse_option("--device-memory", value, SIZE_OF_SPACE,
+					 &params->device_memory_nbytes);
 	case OPTION_COMPRESS_PROGRAM:
 		return take_compression(command, "zstd");
 	case OPTION_TEMP_COMPRESS:

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """lines_random - gsort --lines against GNU sort: random files and options
 
-usage: lines_random.py [--seed=N] [--count=N] [--first=N] [--large=N]
+usage: lines_random.py [--seed=N] [--count=N] [--first=N] [--large=N] [--cuda]
 
 GSORT is the program. Each case sorts, merges or checks a few random files with random options, by
 both programs in the C locale. Then it sorts --large files that do not fit in the memory of gsort, which spills and
 merges runs, some of them in several passes. Output and exit status must be the same. There are no NaN, which GNU
 sort orders arbitrarily, and no byte 80, which coreutils 9.1 takes for a separator of digits. A
 failure prints the case and how to repeat it.
+
+--cuda: whole lines on a GPU, the large files with little device memory.
 """
 import argparse
 import os
@@ -77,17 +79,24 @@ def random_key(rng):
     return key
 
 
-def random_options(rng):
+def random_options(rng, whole_lines):
     options = ['-z'] if rng.random() < 0.1 else []
+    if not whole_lines:
+        options += random_keys(rng)
+    for option in ('-s', '-u', '-r'):
+        if rng.random() < 0.2:
+            options.append(option)
+    return options
+
+
+def random_keys(rng):
+    options = []
     if rng.random() < 0.4:
         options += ['-' + letter for letter in random_letters(rng)]
     for _ in range(rng.choice([0, 0, 1, 1, 2, 3])):
         options += ['-k', random_key(rng)]
     if rng.random() < 0.3:
         options += ['-t', rng.choice([',', ' ', '.', 'a', '\\0'])]
-    for option in ('-s', '-u', '-r'):
-        if rng.random() < 0.2:
-            options.append(option)
     return options
 
 
@@ -102,9 +111,9 @@ def last_message(stderr):
     return stderr.partition(b': ')[2] if b'disorder' in stderr else b''
 
 
-def check_case(seed, number, directory):
+def check_case(seed, number, directory, cuda):
     rng = random.Random(f'{seed} {number}')
-    options = random_options(rng)
+    options = random_options(rng, cuda)
     delimiter = b'\0' if '-z' in options else b'\n'
     texts = [random_file(rng, delimiter) for _ in range(rng.choice([1, 1, 1, 2, 3]))]
     mode = rng.choice(['sort', 'sort', 'sort', 'check', 'quiet', 'stdin', 'sorted check'])
@@ -123,7 +132,7 @@ def check_case(seed, number, directory):
         options.append('-C' if mode == 'quiet' else '-c')
         files = files[:1]
     expected = run(['sort'], options, files, stdin)
-    found = run([GSORT, '--lines'], options, files, stdin)
+    found = run([GSORT, '--lines'] + (['--backend=cuda'] if cuda else []), options, files, stdin)
     if expected[:2] != found[:2] or last_message(expected[2]) != last_message(found[2]):
         print(f'case {number} of seed {seed}: sort {" ".join(options)} {" ".join(files)}')
         print('files:', *(repr(text)[:400] for text in texts), sep='\n  ')
@@ -151,14 +160,16 @@ def large_file(rng, delimiter):
     return bytes(text)
 
 
-def check_large_case(seed, number, directory):
+def check_large_case(seed, number, directory, cuda):
     rng = random.Random(f'large {seed} {number}')
-    options = random_options(rng)
+    options = random_options(rng, cuda)
     text = large_file(rng, b'\0' if '-z' in options else b'\n')
     path = os.path.join(directory, 'large')
     with open(path, 'wb') as file:
         file.write(text)
     own = ['--lines', '-S', '1M', '--parallel=%d' % rng.randrange(1, 5)]
+    if cuda:
+        own += ['--backend=cuda', '--device-memory=%dM' % rng.choice([1, 3, 10, 30, 1000])]
     if rng.random() < 0.5:
         own.append('--batch-size=%d' % rng.randrange(2, 4))
     expected = run(['sort'], options, [path], b'')
@@ -176,15 +187,16 @@ def main():
     parser.add_argument('--count', type=int, default=1500)
     parser.add_argument('--first', type=int, default=0)
     parser.add_argument('--large', type=int, default=6)
+    parser.add_argument('--cuda', action='store_true')
     arguments = parser.parse_args()
     failures = 0
     with tempfile.TemporaryDirectory() as directory:
         for number in range(arguments.first, arguments.first + arguments.count):
-            failures += not check_case(arguments.seed, number, directory)
+            failures += not check_case(arguments.seed, number, directory, arguments.cuda)
             if failures >= 3:
                 break
         for number in range(arguments.large):
-            failures += not check_large_case(arguments.seed, number, directory)
+            failures += not check_large_case(arguments.seed, number, directory, arguments.cuda)
     if failures:
         sys.exit(1)
     print(f'{arguments.count} and {arguments.large} large cases as GNU sort does')

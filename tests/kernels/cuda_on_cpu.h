@@ -231,6 +231,16 @@ template <class T> static inline T atomicMin(T *to, T value)
 	return old;
 }
 
+template <class T> static inline T atomicMax(T *to, T value)
+{
+	T old = __atomic_load_n(to, __ATOMIC_RELAXED);
+
+	while (old < value && !__atomic_compare_exchange_n(to, &old, value, true, __ATOMIC_RELAXED,
+							   __ATOMIC_RELAXED))
+		;
+	return old;
+}
+
 template <class T> static inline T *shared_memory()
 {
 	return (T *)(void *)this_thread()->block->shared;

@@ -51,4 +51,8 @@
 
 #include "kernels/records/pairs.cu"
 
+#include "kernels/lines/find_lines.cu"
+
+#include "kernels/lines/gather_lines.cu"
+
 #include "kernels/keys/delta.cu"

@@ -130,6 +130,10 @@ extern "C" cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, con
 
 #include "kernels/records/gather.cu"
 
+#include "kernels/lines/find_lines.cu"
+
+#include "kernels/lines/gather_lines.cu"
+
 #include "kernels/records/pairs.cu"
 
 /* Device memory that is never read. */
@@ -238,29 +242,57 @@ static void launch_items(uint32_t item_nbytes)
 	launch_gathers(&items);
 }
 
+static void launch_ties(kernel_tie_keys keys)
+{
+	tie_break_task refine = {};
+
+	refine.n = refine.n_ties = many;
+	refine.sort_scratch = memory;
+	assert_int_equal(launch_count_ties(keys, memory, many, memory, NULL, NULL), 0);
+	assert_int_equal(launch_break_ties(keys, &refine, NULL), 0);
+	assert_int_equal(launch_find_common_prefix(keys, memory, many, 0, NULL, NULL), 0);
+}
+
+static void launch_lines()
+{
+	const kernel_lines lines = {};
+	find_lines_task find = {};
+	order_lines_task order = {};
+	gather_lines_task gather = {};
+
+	find.nbytes = order.n = gather.n = many;
+	find.scratch = order.scratch = memory;
+	gather.n_segments = 1000;
+	gather.longest_nbytes = many;
+	assert_int_equal(launch_find_lines(&find, NULL), 0);
+	assert_int_equal(launch_make_line_elements(&lines, many, NULL, NULL, NULL), 0);
+	launch_ties({ NULL, &lines });
+	for (bool unique : { false, true }) {
+		order.unique = unique;
+		assert_int_equal(launch_order_lines(&order, NULL), 0);
+	}
+	assert_int_equal(launch_measure_lines(&lines, NULL, many, NULL, NULL, NULL), 0);
+	assert_int_equal(launch_gather_lines(&gather, NULL), 0);
+}
+
 static void launch_records()
 {
 	const kernel_projection_copy piece = { 0, 0, 16 };
 	kernel_items items = {};
 	projection_task intake = {};
-	tie_break_task refine = {};
 	cut_items_task cut = {};
 
-	intake.n = refine.n = refine.n_ties = cut.n = many;
+	intake.n = cut.n = many;
 	intake.copies = &piece;
 	intake.n_copies = items.k = cut.items.k = 1;
 	intake.tables = memory;
 	intake.record_nbytes = intake.item_nbytes = 16;
 	items.keys.key_nbytes = 64;
-	refine.items = &items;
-	refine.sort_scratch = memory;
 	cut.key = memory;
 	cut.scratch = memory;
 	cut.key_nbytes = 8;
 	assert_int_equal(launch_project(&intake, NULL), 0);
-	assert_int_equal(launch_count_ties(memory, many, memory, NULL, NULL), 0);
-	assert_int_equal(launch_break_ties(&refine, NULL), 0);
-	assert_int_equal(launch_find_common_prefix(&items, memory, many, 0, NULL, NULL), 0);
+	launch_ties({ &items, NULL });
 	assert_int_equal(launch_cut_items(&cut, NULL), 0);
 	assert_int_equal(launch_sample_items(&items, many, 1000, NULL, NULL), 0);
 }
@@ -281,6 +313,7 @@ static void launch_all(int architecture)
 	launch_items(2048);
 	launch_items(2049);
 	launch_records();
+	launch_lines();
 }
 
 /*

@@ -14,7 +14,8 @@
 set -eu
 
 kernels='tests/kernels/test_sort_kernels tests/kernels/test_record_kernels
-	tests/kernels/test_gather_kernels tests/kernels/test_delta_kernels tests/kernels/check_cuda'
+	tests/kernels/test_gather_kernels tests/kernels/test_delta_kernels
+	tests/kernels/test_line_kernels tests/kernels/check_cuda'
 programs="$kernels tests/backend/check_backend tests/fault/sort_under_cuda_faults
 	tests/kernels/hold_gpu_memory tests/cli/key_lines src/gsort tools/gsort-gen
 	tools/gsort-check tools/gsort-bench-kernels"
@@ -27,7 +28,7 @@ pack() {
 		ldd "$build/$program" |
 			awk '/lib(cmocka|hwy|zstd|xxhash|z\.|jansson)/ { print $3 }'
 	done | sort -u | xargs -I LIBRARY cp LIBRARY "$folder"
-	cp "$source"/tests/cli/*.sh "$folder/cli"
+	cp "$source"/tests/cli/*.sh "$source"/tests/cli/lines_random.py "$folder/cli"
 	cp "$0" "$source"/tools/scripts/bench_series.py "$source"/tools/scripts/bench_gpus.py \
 		"$source"/tools/scripts/bench_data.py "$folder"
 	cp "$(command -v xxd)" "$folder" # the oracle's; not every machine has it

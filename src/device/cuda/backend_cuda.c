@@ -349,6 +349,7 @@ static const struct backend_layout_ops *const cuda_ops_by_layout[N_LAYOUT_KINDS]
 const struct backend backend_cuda = {
 	.name = "cuda",
 	.ops_by_layout = cuda_ops_by_layout,
+	.line_ops = &cuda_line_ops,
 	.probe = cuda_device_probe,
 	.n_devices = cuda_device_count,
 	.get_uuid = cuda_device_get_uuid,

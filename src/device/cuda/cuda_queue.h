@@ -135,3 +135,7 @@ int cuda_sort_records(struct device_queue *queue, const struct sort_op *op);
 int cuda_merge_records(struct device_queue *queue, const struct merge_op *op);
 int cuda_cut_items(struct device_queue *queue, const struct cut_op *op);
 int cuda_sample_items(struct device_queue *queue, const struct sample_op *op);
+
+/* --- operations on lines (cuda_lines.c) --- */
+
+extern const struct backend_line_ops cuda_line_ops;

@@ -17,6 +17,7 @@
 
 #include "src/base/scratch.h"
 #include "src/device/cuda/cuda_queue.h"
+#include "src/device/cuda/cuda_ties.h"
 #include "src/record/key_layout.h"
 
 /*
@@ -45,8 +46,7 @@ struct record_op_scratch {
 
 /* Results of the kernels for the host; a merge appends its first and last item. */
 struct record_op_result {
-	struct tie_counts ties; /* first, because the host reads it between rounds */
-	uint32_t common_nbytes;
+	struct cuda_tie_result ties; /* first, because the host reads it between rounds */
 	struct digest input_digest;
 	struct kernel_gather_result gathered;
 };
@@ -168,113 +168,23 @@ static int record_op_end(struct cuda_record_op *record_op, int r, const char *wh
 	return cuda_operation_submit(&record_op->operation, cudaSuccess, what);
 }
 
-/*
- * --- Ties ---
- *
- * Input: elements sorted by their prefix. Nothing is done if the prefix is the whole key. Each
- * round sorts the ties by eight more bytes of the key. Only the device knows how many there are, so
- * the host waits for the number of ties after each round.
- */
-
-/* The list of a round. */
-struct tie_round {
-	const void *list; /* n elements; in the first round, all of them */
-	const uint32_t *positions;
-	uint64_t n;
-	uint32_t key_offset;   /* tied keys are equal up to this byte */
-	unsigned buffer_index; /* the buffer and positions of the next list */
-};
-
-/* Read the results that are known so far. */
-static int read_partial_result(struct cuda_record_op *record_op,
-			       const struct record_op_result **ret_result)
-{
-	const void *result;
-	int r = cuda_operation_peek(&record_op->operation,
-				    offsetof(struct record_op_result, input_digest), &result);
-
-	*ret_result = result;
-	return r;
-}
-
-static int count_ties(struct cuda_record_op *record_op, const struct tie_round *round,
-		      uint32_t *ret_n)
-{
-	const struct record_op_result *result;
-	int r = cuda_status(launch_count_ties(round->list, round->n, record_op->areas.ties,
-					      &record_op->result->ties, record_op->stream),
-			    "ties");
-
-	if (r == 0)
-		r = read_partial_result(record_op, &result);
-	if (r == 0)
-		*ret_n = result->ties.n_elements;
-	return r;
-}
-
-/* If the whole list ties, continue where the keys differ. */
-static int skip_common_prefix(struct cuda_record_op *record_op, struct tie_round *round)
-{
-	const struct record_op_result *result;
-	int r = cuda_status(launch_find_common_prefix(
-				    &record_op->items, round->list, round->n, round->key_offset,
-				    &record_op->result->common_nbytes, record_op->stream),
-			    "break ties");
-
-	if (r == 0)
-		r = read_partial_result(record_op, &result);
-	if (r == 0)
-		round->key_offset = result->common_nbytes;
-	return r;
-}
-
-/* Break n_ties ties of the list; they become the list of the next round. */
-static int break_round_ties(struct cuda_record_op *record_op, struct tie_round *round,
-			    uint32_t n_ties)
-{
-	struct record_op_scratch *areas = &record_op->areas;
-	const struct tie_break_task task = {
-		.items = &record_op->items,
-		.elements = areas->elements,
-		.list = round->list,
-		.positions = round->positions,
-		.n = round->n,
-		.ties_scratch = areas->ties,
-		.n_ties = n_ties,
-		.at = round->key_offset,
-		.next = areas->buffers[round->buffer_index],
-		.next_positions = areas->positions[round->buffer_index],
-		.sort_scratch = areas->buffers[round->buffer_index ^ 1]
-	};
-
-	*round = (struct tie_round){ .list = task.next,
-				     .positions = task.next_positions,
-				     .n = n_ties,
-				     .key_offset = round->key_offset + 8,
-				     .buffer_index = round->buffer_index ^ 1 };
-	return cuda_status(launch_break_ties(&task, record_op->stream), "break ties");
-}
-
 static int break_ties(struct cuda_record_op *record_op)
 {
-	struct tie_round round = { .list = record_op->areas.elements,
-				   .n = record_op->n,
-				   .key_offset = layout_prefix_nbytes(record_op->layout) };
-	uint32_t n_ties = 0;
-	int r = 0;
+	const struct cuda_ties ties = {
+		.keys = { .items = &record_op->items },
+		.operation = &record_op->operation,
+		.result = &record_op->result->ties,
+		.elements = record_op->areas.elements,
+		.n = record_op->n,
+		.buffers = { record_op->areas.buffers[0], record_op->areas.buffers[1] },
+		.positions = { record_op->areas.positions[0], record_op->areas.positions[1] },
+		.scratch = record_op->areas.ties,
+	};
 
 	if (record_op->use_pairs || !layout_needs_refining(record_op->layout))
 		return 0;
-	while (r == 0 && round.key_offset < record_op->items.keys.key_nbytes) {
-		r = count_ties(record_op, &round, &n_ties);
-		if (r < 0 || n_ties == 0)
-			break;
-		if (n_ties == round.n)
-			r = skip_common_prefix(record_op, &round);
-		if (r == 0 && round.key_offset < record_op->items.keys.key_nbytes)
-			r = break_round_ties(record_op, &round, n_ties);
-	}
-	return r;
+	return cuda_ties_break(&ties, layout_prefix_nbytes(record_op->layout),
+			       record_op->items.keys.key_nbytes);
 }
 
 /* --- Pairs --- */

@@ -1,0 +1,147 @@
+/*
+ * lines.cuh - lines of a text in device memory, and words that have their order
+ *
+ * A word is some bytes of a line, padded with zeros, and in its last byte how many bytes of the
+ * line are left there: all that the word holds, or LINE_GOES_ON. So a line that ends comes before
+ * one that goes on, even with zeros, and only words of lines that go on need a next word. Words of
+ * a descending order are complemented.
+ */
+#pragma once
+
+#include "kernels/kernels.h"
+#include "kernels/sort/element.cuh"
+#include "kernels/stream_pass.cuh"
+#include "src/record/load_bytes.h"
+
+/* Lines that a whole warp reads; shorter ones are read by a thread each. */
+static constexpr uint64_t LONG_LINE_NBYTES = 512;
+
+static constexpr uint64_t LINE_GOES_ON = 0xff;
+
+/* A line in device memory without its delimiter. */
+struct line_bytes {
+	const unsigned char *bytes;
+	uint64_t nbytes;
+};
+
+__device__ __forceinline__ line_bytes line_at(const kernel_lines &lines, uint64_t number)
+{
+	const uint64_t begin = lines.starts[number];
+
+	return { lines.text + begin, lines.starts[number + 1] - begin - 1 };
+}
+
+/* Return n <= 8 bytes of a line from `at` on, padded with zeros, the first one highest. */
+__device__ __forceinline__ uint64_t load_line(line_bytes line, uint64_t at, uint32_t n)
+{
+	const uint64_t left = line.nbytes > at ? line.nbytes - at : 0;
+
+	return byte_swap_8(load_bytes(line.bytes + at, left < n ? (uint32_t)left : n));
+}
+
+/* Return the last byte of a word that ends n bytes after `at`. */
+__device__ __forceinline__ uint64_t line_rest(line_bytes line, uint64_t at, uint32_t n)
+{
+	const uint64_t left = line.nbytes > at ? line.nbytes - at : 0;
+
+	return left > n ? LINE_GOES_ON : left;
+}
+
+/* Return the word of n <= 7 bytes from `at` on. */
+__device__ __forceinline__ uint64_t line_word(const kernel_lines &lines, line_bytes line,
+					      uint64_t at, uint32_t n)
+{
+	const uint64_t word = load_line(line, at, n) | line_rest(line, at, n);
+
+	return lines.descending ? ~word : word;
+}
+
+/* Return whether the line of an element goes on after the element's word. */
+__device__ __forceinline__ bool line_goes_on(const kernel_lines &lines, uint128_t element)
+{
+	const uint64_t rest = (uint64_t)(element >> NUMBER_BITS) & 0xff;
+
+	return rest == (lines.descending ? LINE_GOES_ON ^ 0xff : LINE_GOES_ON);
+}
+
+/* Return where two lines differ that agree up to `at`; `limit` if they do not differ before. */
+__device__ __forceinline__ uint64_t line_first_difference(line_bytes a, line_bytes b, uint64_t at,
+							  uint64_t limit)
+{
+	const uint64_t nbytes = a.nbytes < b.nbytes ? a.nbytes : b.nbytes;
+	const uint64_t end = nbytes < limit ? nbytes : limit;
+
+	for (; at < end; at += 8) {
+		const uint32_t n = end - at < 8 ? (uint32_t)(end - at) : 8;
+		const uint64_t difference = load_bytes(a.bytes + at, n) ^
+					    load_bytes(b.bytes + at, n);
+
+		if (difference)
+			return at + (__ffsll((long long)difference) - 1) / 8;
+	}
+	return a.nbytes == b.nbytes || end == limit ? limit : end;
+}
+
+/* Compare two lines: less than, equal to or greater than 0. */
+__device__ __forceinline__ int line_compare(line_bytes a, line_bytes b)
+{
+	const uint64_t at = line_first_difference(a, b, 0, UINT64_MAX);
+
+	if (at == UINT64_MAX)
+		return 0;
+	if (at == a.nbytes || at == b.nbytes)
+		return a.nbytes < b.nbytes ? -1 : 1;
+	return a.bytes[at] < b.bytes[at] ? -1 : 1;
+}
+
+/* Return the sum of the products of a line of over 16 bytes, for the pairs from `at` on. */
+__device__ __forceinline__ uint64_t hash_pairs(line_bytes line, uint64_t at, uint64_t step)
+{
+	uint64_t sum = 0;
+
+	for (; at < line.nbytes; at += step) {
+		const uint64_t left = line.nbytes - at;
+		const uint64_t lo = load_bytes(line.bytes + at, left < 8 ? (uint32_t)left : 8);
+		const uint64_t hi = left <= 8 ? 0 :
+						load_bytes(line.bytes + at + 8,
+							   left < 16 ? (uint32_t)left - 8 : 8);
+
+		sum += digest_pair(lo, hi, at);
+	}
+	return sum;
+}
+
+/* Return digest_record() of a line. */
+__device__ __forceinline__ uint64_t hash_short_line(line_bytes line)
+{
+	if (line.nbytes > 16)
+		return digest_mix64(DIGEST_SEED + hash_pairs(line, 0, 16));
+	if (line.nbytes > 8)
+		return digest_word16(load_bytes(line.bytes, 8),
+				     load_bytes(line.bytes + 8, (uint32_t)line.nbytes - 8));
+	return line.nbytes > 0 ? digest_word8(load_bytes(line.bytes, (uint32_t)line.nbytes)) :
+				 DIGEST_SEED;
+}
+
+/*
+ * Return the hash of each lane's line; 0 if a lane has none. The whole warp calls it, and reads long
+ * lines together.
+ */
+__device__ __forceinline__ uint64_t hash_lines(line_bytes line, bool has_line)
+{
+	const bool is_long = has_line && line.nbytes > LONG_LINE_NBYTES;
+	unsigned long_lanes = __ballot_sync(ALL_LANES, is_long);
+	uint64_t hash = has_line && !is_long ? hash_short_line(line) : 0;
+
+	while (long_lanes) {
+		const unsigned lane = __ffs((int)long_lanes) - 1;
+		const line_bytes shared = lane_broadcast(line, lane, WARP);
+		const uint64_t sum =
+			lanes_sum(hash_pairs(shared, 16 * (threadIdx.x % WARP), 16 * WARP), WARP);
+
+		if (threadIdx.x % WARP == lane)
+			hash = digest_mix64(DIGEST_SEED + sum);
+		long_lanes &= long_lanes - 1;
+	}
+	return hash;
+}

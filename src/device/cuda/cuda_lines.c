@@ -1,0 +1,253 @@
+/*
+ * cuda_lines.c - operations on lines of text on a GPU
+ *
+ *	text --find--> starts --make--> elements --sort--> ties --list--> order --measure--> offsets
+ *
+ * An element is a prefix of a line and the line's number (kernels/lines/lines.cuh). Lines that
+ * agree in it are put in order by rounds of more bytes, as records with long keys are. What stays
+ * for the gather are the starts of all lines, their order, and the offset of every 1024th line in
+ * the output.
+ */
+#include <errno.h>
+
+#include "src/base/diagnostics.h"
+#include "src/base/scratch.h"
+#include "src/device/cuda/cuda_ties.h"
+
+/* The parts of the memory of a sort. */
+struct line_op_memory {
+	uint64_t *starts, *offsets;
+	uint32_t *order;
+	void *find_scratch, *elements, *ties;
+	void *buffers[2];
+	uint32_t *positions[2];
+};
+
+/* Results of the kernels for the host. */
+struct line_op_result {
+	struct cuda_tie_result ties; /* first, because the host reads it between rounds */
+	uint64_t n, n_kept, output_nbytes;
+	struct kernel_line_totals totals;
+	struct digest dropped;
+};
+
+struct line_op {
+	struct cuda_operation operation;
+	const struct sort_lines_op *op;
+	struct line_op_memory memory;
+	struct line_op_result *result; /* on the device */
+	cudaStream_t stream;
+	struct kernel_lines lines;
+	uint64_t n, n_ordered;
+};
+
+enum { TIE_ELEMENT_NBYTES = 16 };
+
+_Static_assert((int)BACKEND_LINE_SEGMENT == (int)LINE_SEGMENT, "the kernels define it");
+
+/* Divide the memory of a sort; return its size. */
+static size_t divide_memory(char *memory, uint64_t nbytes, uint64_t n,
+			    struct line_op_memory *ret_memory)
+{
+	const size_t sort_nbytes = kernel_sort_scratch_nbytes(n, TIE_ELEMENT_NBYTES);
+	struct line_op_memory *parts = ret_memory;
+	size_t size = 0;
+
+	parts->starts = scratch_allocate(memory, &size, (n + 1) * sizeof *parts->starts);
+	parts->order = scratch_allocate(memory, &size, n * sizeof *parts->order);
+	parts->offsets =
+		scratch_allocate(memory, &size, (n / LINE_SEGMENT + 1) * sizeof *parts->offsets);
+	parts->find_scratch =
+		scratch_allocate(memory, &size, kernel_find_lines_scratch_nbytes(nbytes));
+	parts->elements = scratch_allocate(memory, &size, n * TIE_ELEMENT_NBYTES);
+	parts->ties = scratch_allocate(memory, &size, kernel_ties_scratch_nbytes(n));
+	for (unsigned i = 0; i < 2; i++) {
+		parts->buffers[i] = scratch_allocate(memory, &size, sort_nbytes);
+		parts->positions[i] =
+			scratch_allocate(memory, &size, n * sizeof *parts->positions[i]);
+	}
+	return size;
+}
+
+static size_t memory_nbytes(uint64_t nbytes, uint64_t max_n)
+{
+	struct line_op_memory memory;
+
+	return divide_memory(NULL, nbytes, max_n, &memory);
+}
+
+/* Read a result that is known now. */
+static int read_number(struct line_op *line_op, const uint64_t *number, uint64_t *ret_number)
+{
+	const void *result;
+	int r = cuda_operation_peek(&line_op->operation, sizeof *line_op->result, &result);
+
+	if (r == 0)
+		*ret_number = *(const uint64_t *)(const void *)((const char *)result +
+								((const char *)number -
+								 (const char *)line_op->result));
+	return r;
+}
+
+static int find_lines(struct line_op *line_op)
+{
+	const struct sort_lines_op *op = line_op->op;
+	const struct find_lines_task task = { .text = op->text,
+					      .nbytes = op->nbytes,
+					      .delimiter = op->delimiter,
+					      .starts = line_op->memory.starts,
+					      .n = &line_op->result->n,
+					      .scratch = line_op->memory.find_scratch,
+					      .max_n = op->max_n };
+	int r = cuda_status(launch_find_lines(&task, line_op->stream), "lines");
+
+	if (r == 0)
+		r = read_number(line_op, &line_op->result->n, &line_op->n);
+	if (r == 0 && line_op->n > op->max_n)
+		r = fail(-EIO, "internal error: a text has more lines than were counted");
+	return r;
+}
+
+static int sort_elements(struct line_op *line_op)
+{
+	const struct line_op_memory *memory = &line_op->memory;
+	const struct cuda_ties ties = {
+		.keys = { .lines = &line_op->lines },
+		.operation = &line_op->operation,
+		.result = &line_op->result->ties,
+		.elements = memory->elements,
+		.n = line_op->n,
+		.buffers = { memory->buffers[0], memory->buffers[1] },
+		.positions = { memory->positions[0], memory->positions[1] },
+		.scratch = memory->ties,
+	};
+	int r = launch_make_line_elements(&line_op->lines, line_op->n, memory->elements,
+					  &line_op->result->totals, line_op->stream);
+
+	if (!r)
+		r = launch_sort(memory->elements, line_op->n, TIE_ELEMENT_NBYTES,
+				memory->buffers[0], line_op->stream);
+	r = cuda_status(r, "sort");
+	return r < 0 ? r : cuda_ties_break(&ties, LINE_ELEMENT_NBYTES, UINT64_MAX);
+}
+
+/* List the sorted lines, and compute their offsets. */
+static int make_order(struct line_op *line_op)
+{
+	const struct order_lines_task task = { .lines = line_op->lines,
+					       .elements = line_op->memory.elements,
+					       .n = line_op->n,
+					       .unique = line_op->op->unique,
+					       .order = line_op->memory.order,
+					       .n_kept = &line_op->result->n_kept,
+					       .dropped = &line_op->result->dropped,
+					       .scratch = line_op->memory.ties };
+	int r = cuda_status(launch_order_lines(&task, line_op->stream), "order of lines");
+
+	if (r == 0)
+		r = read_number(line_op, &line_op->result->n_kept, &line_op->n_ordered);
+	if (r < 0)
+		return r;
+	if (line_op->n_ordered > line_op->op->limit)
+		line_op->n_ordered = line_op->op->limit;
+	return cuda_status(launch_measure_lines(&line_op->lines, task.order, line_op->n_ordered,
+						line_op->memory.offsets,
+						&line_op->result->output_nbytes, line_op->stream),
+			   "order of lines");
+}
+
+static int set_result(struct line_op *line_op)
+{
+	struct sort_lines_result *ret = line_op->op->ret;
+	const struct line_op_result *result;
+	const void *peeked;
+	int r = cuda_operation_peek(&line_op->operation, sizeof *result, &peeked);
+
+	if (r < 0)
+		return r;
+	result = peeked;
+	*ret = (struct sort_lines_result){
+		.lines = { .text = line_op->op->text,
+			   .starts = line_op->memory.starts,
+			   .order = line_op->memory.order,
+			   .offsets = line_op->memory.offsets,
+			   .descending = line_op->op->descending,
+			   .n = line_op->n_ordered,
+			   .output_nbytes = result->output_nbytes },
+		.text_nbytes = line_op->op->nbytes,
+		.digest = result->totals.digest,
+		.dropped = result->dropped,
+		.longest_nbytes = result->totals.longest_nbytes,
+	};
+	return 0;
+}
+
+static int sort_lines(struct device_queue *queue, const struct sort_lines_op *op)
+{
+	struct line_op line_op = { .op = op };
+	int r = cuda_operation_begin(queue, STAGE_SORT, op->nbytes, sizeof *line_op.result,
+				     &line_op.operation);
+
+	line_op.stream = cuda_queue(queue)->stream;
+	line_op.result = line_op.operation.result;
+	divide_memory(op->memory, op->nbytes, op->max_n, &line_op.memory);
+	line_op.lines = (struct kernel_lines){ .text = op->text,
+					       .starts = line_op.memory.starts,
+					       .descending = op->descending };
+	if (r == 0)
+		r = find_lines(&line_op);
+	if (r == 0)
+		r = sort_elements(&line_op);
+	if (r == 0)
+		r = make_order(&line_op);
+	if (r == 0)
+		r = set_result(&line_op);
+	if (r < 0)
+		return cuda_operation_abort(&line_op.operation, r);
+	return cuda_operation_submit(&line_op.operation, cudaSuccess, "sort");
+}
+
+static void deliver_gathered(const struct pending_result *pending)
+{
+	*(struct gather_lines_result *)pending->to[0] =
+		*(const struct gather_lines_result *)pending->from;
+}
+
+static int gather_lines(struct device_queue *queue, const struct gather_lines_op *op)
+{
+	const struct device_lines *lines = op->lines;
+	struct gather_lines_task task = {
+		.lines = { .text = lines->text,
+			   .starts = lines->starts,
+			   .descending = lines->descending },
+		.order = lines->order,
+		.n = lines->n,
+		.offsets = lines->offsets,
+		.first_segment = op->first_segment,
+		.n_segments = op->n_segments,
+		.longest_nbytes = op->longest_nbytes,
+		.begin = op->begin,
+		.end = op->end,
+		.out = op->out,
+	};
+	struct cuda_operation operation = { 0 };
+	struct gather_lines_result *result;
+	int r = cuda_operation_begin(queue, STAGE_DECODE, op->end - op->begin, sizeof *result,
+				     &operation);
+
+	if (r < 0)
+		return cuda_operation_abort(&operation, r);
+	result = operation.result;
+	task.digest = &result->digest;
+	task.n_disorders = &result->n_disorders;
+	operation.pending->to[0] = op->ret;
+	operation.pending->deliver = deliver_gathered;
+	return cuda_operation_submit(&operation,
+				     launch_gather_lines(&task, operation.queue->stream), "gather");
+}
+
+const struct backend_line_ops cuda_line_ops = {
+	.memory_nbytes = memory_nbytes,
+	.sort = sort_lines,
+	.gather = gather_lines,
+};

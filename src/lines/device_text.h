@@ -1,0 +1,53 @@
+/*
+ * device_text.h - sort the lines of a text in device memory
+ *
+ *	input --read--> buffer --upload--> text | starts, elements ... --gather--> window --download--> sink
+ *
+ * The counterpart of line_block.h for a GPU. The text is read through two buffers in host memory
+ * and is only in device memory, so a chunk can be larger than host memory. Lines are counted when
+ * they are read: the text ends where device memory would not suffice to sort it. Device memory is
+ * allocated for the text that is expected, and more if it does not suffice.
+ *
+ * The output is divided into windows. Threads share them: each gathers a window on the device,
+ * copies it to host memory, and writes it.
+ *
+ * Only the order of whole lines is available: line_keys_are_plain().
+ */
+#pragma once
+
+#include "src/device/backend.h"
+#include "src/lines/line_block.h"
+#include "src/lines/line_input.h"
+
+struct device_text;
+
+struct device_text_params {
+	const struct backend *backend; /* with line_ops */
+	const struct line_keys *keys;
+	struct thread_pool *threads;
+	uint32_t n_threads;
+	uint64_t device_memory_nbytes; /* 0: 90 % of the free memory */
+	size_t host_memory_nbytes;     /* limit for buffers */
+	uint64_t input_nbytes;         /* UINT64_MAX: unknown */
+	struct stats *stats;           /* NULL: none */
+};
+
+/* Returns 0; -ENOMEM without a message; or a negative errno after a message. */
+int device_text_open(const struct device_text_params *params, struct device_text **ret_text);
+/* NULL is ignored. */
+void device_text_close(struct device_text *text);
+
+/*
+ * Read text until device memory is full, and sort its lines. The next call begins with what is left
+ * over. limit: only the first so many lines are of interest. *ret_at_end: nothing is left. Returns 0
+ * or a negative errno after a message.
+ */
+int device_text_sort(struct device_text *text, struct line_input *input, uint64_t limit,
+		     bool *ret_at_end);
+
+/* The lines that were sorted. */
+const struct sort_lines_result *device_text_result(const struct device_text *text);
+
+/* As line_block_write(). */
+int device_text_write(struct device_text *text, const struct line_sink *sink,
+		      struct digest *ret_digest);
