@@ -249,8 +249,7 @@ static int read_text(struct device_text *text, struct line_input *input)
 int device_text_sort(struct device_text *text, struct line_input *input, uint64_t limit,
 		     bool *ret_at_end)
 {
-	struct sort_lines_op op = { .text = text->memory,
-				    .delimiter = text->params.keys->delimiter,
+	struct sort_lines_op op = { .delimiter = text->params.keys->delimiter,
 				    .descending = line_keys_are_reversed(text->params.keys),
 				    .unique = text->params.keys->unique,
 				    .limit = limit,
@@ -260,6 +259,7 @@ int device_text_sort(struct device_text *text, struct line_input *input, uint64_
 	*ret_at_end = text->is_at_end && text->buffers[text->next_buffer].nbytes == 0;
 	if (r < 0)
 		return r;
+	op.text = text->memory;
 	op.nbytes = text->lines_end;
 	op.max_n = text->n_lines;
 	op.memory = text->memory + align(text->nbytes);
