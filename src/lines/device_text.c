@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/file/mapping.h"
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/device/device.h"
 
 enum {
@@ -17,7 +19,7 @@ enum {
 	MIN_BUFFER_NBYTES = 64 << 10,
 	MAX_BUFFER_NBYTES = 64 << 20,
 	MIN_WINDOW_NBYTES = 64 << 10,
-	MAX_WINDOW_NBYTES = 8 << 20,
+	MAX_WINDOW_NBYTES = MMAP_SEGMENT_NBYTES,
 	/* A buffer of the shortest lines takes a part of device memory. */
 	MAX_NBYTES_PER_LINE_BYTE = 80,
 	ALIGNMENT = 256,
@@ -29,14 +31,6 @@ struct upload_buffer {
 	struct device_event *uploaded;
 	size_t nbytes;    /* read, but not taken into a chunk */
 	uint64_t n_lines; /* at most */
-};
-
-/* Bytes [begin, end) of the output, which belong to some segments of the order. */
-struct window {
-	uint64_t first_segment;
-	uint32_t n_segments;
-	uint64_t longest_nbytes; /* of these segments */
-	uint64_t begin, end;
 };
 
 /* What a thread needs to write a window. */
@@ -66,11 +60,10 @@ struct device_text {
 	struct sort_lines_result sorted;
 
 	/* Of device_text_write(). */
-	struct window *windows; /* n_windows, in order */
-	size_t n_windows, max_windows;
-	uint64_t *offsets; /* of the segments */
+	uint64_t *offsets; /* n_segments + 1 */
+	uint64_t n_segments;
 	const struct line_sink *sink;
-	struct digest *digests; /* n_windows */
+	struct digest *digests; /* of the windows */
 };
 
 static uint64_t align(uint64_t nbytes)
@@ -177,23 +170,24 @@ static int upload_buffer(struct device_text *text, struct upload_buffer *buffer)
 	return r < 0 ? r : device_queue_record(text->queue, buffer->uploaded);
 }
 
-/* Move the incomplete line at the end of the text to its beginning. */
+/*
+ * Move the incomplete line at the end of the text to its beginning. In steps through the memory of a
+ * window, because the two may overlap.
+ */
 static int keep_incomplete_line(struct device_text *text)
 {
-	const uint64_t n = text->nbytes - text->lines_end;
-	unsigned char *from = text->memory + text->lines_end;
+	const uint64_t nbytes = text->nbytes - text->lines_end;
 	int r = 0;
 
-	if (n > text->lines_end) { /* too long to be moved at once */
-		unsigned char *middle =
-			text->memory + (text->memory_nbytes - n) / ALIGNMENT * ALIGNMENT;
+	for (uint64_t at = 0, n; at < nbytes && text->lines_end > 0 && r == 0; at += n) {
+		unsigned char *step = text->slots[0].device_bytes;
 
-		r = device_queue_copy(text->queue, middle, from, n);
-		from = middle;
+		n = nbytes - at < text->window_nbytes ? nbytes - at : text->window_nbytes;
+		r = device_queue_copy(text->queue, step, text->memory + text->lines_end + at, n);
+		if (r == 0)
+			r = device_queue_copy(text->queue, text->memory + at, step, n);
 	}
-	if (r == 0 && n > 0 && from != text->memory)
-		r = device_queue_copy(text->queue, text->memory, from, n);
-	text->nbytes = n;
+	text->nbytes = nbytes;
 	text->n_lines = 1;
 	text->lines_end = 0;
 	return r;
@@ -230,8 +224,6 @@ static int read_text(struct device_text *text, struct line_input *input)
 		r = fill_buffer(text, buffer, input);
 		if (r < 0 || buffer->nbytes == 0)
 			break;
-		if (text->lines_end == 0 && text->nbytes > text->max_memory_nbytes / 8)
-			return fail_long_line(text, input);
 		r = reserve_memory(text, text->nbytes + buffer->nbytes,
 				   text->n_lines + buffer->n_lines);
 		if (r == -ENOMEM && text->lines_end > 0)
@@ -274,75 +266,52 @@ const struct sort_lines_result *device_text_result(const struct device_text *tex
 /* --- Writing --- */
 
 /* Copy the offsets of the segments to the host, and append the end of the last one. */
-static int get_offsets(struct device_text *text, uint64_t n_segments)
+static int get_offsets(struct device_text *text)
 {
 	const struct device_lines *lines = &text->sorted.lines;
-	uint64_t *grown = reallocarray(text->offsets, n_segments + 1, sizeof *grown);
+	const uint64_t n = (lines->n + BACKEND_LINE_SEGMENT - 1) / BACKEND_LINE_SEGMENT;
+	uint64_t *grown = reallocarray(text->offsets, n + 1, sizeof *grown);
 	int r;
 
 	if (!grown)
 		return fail(-ENOMEM, "no memory for the offsets of lines");
 	text->offsets = grown;
-	r = device_queue_copy(text->queue, grown, lines->offsets, n_segments * sizeof *grown);
+	text->n_segments = n;
+	r = device_queue_copy(text->queue, grown, lines->offsets, n * sizeof *grown);
 	if (r == 0)
 		r = device_queue_synchronize(text->queue, text->copied);
-	grown[n_segments] = lines->output_nbytes;
+	grown[n] = lines->output_nbytes;
 	return r;
 }
 
-static int add_window(struct device_text *text, struct window window)
+/* Return the number of windows; in the file, all but the first begin at multiples of their size. */
+static uint32_t n_windows(const struct device_text *text)
 {
-	if (text->n_windows == text->max_windows) {
-		const size_t n = 2 * text->max_windows + 64;
-		struct window *grown = reallocarray(text->windows, n, sizeof *grown);
-		struct digest *digests = reallocarray(text->digests, n, sizeof *digests);
+	const uint64_t nbytes = text->sorted.lines.output_nbytes;
+	const uint64_t end = text->sink->begin % text->window_nbytes + nbytes;
 
-		text->windows = grown ? grown : text->windows;
-		text->digests = digests ? digests : text->digests;
-		if (!grown || !digests)
-			return fail(-ENOMEM, "no memory for %zu windows", n);
-		text->max_windows = n;
-	}
-	text->windows[text->n_windows++] = window;
-	return 0;
+	return nbytes == 0 ? 0 : (uint32_t)((end + text->window_nbytes - 1) / text->window_nbytes);
 }
 
-/* Divide the output into windows: several segments, or a part of one that is larger. */
-static int divide_output(struct device_text *text)
+/* Return what to gather for a window. */
+static struct gather_lines_op describe_window(const struct device_text *text, uint32_t window)
 {
-	const uint64_t n_segments =
-		(text->sorted.lines.n + BACKEND_LINE_SEGMENT - 1) / BACKEND_LINE_SEGMENT;
-	const uint64_t *offsets;
-	uint64_t i = 0;
-	int r = get_offsets(text, n_segments);
+	const uint64_t before = text->sink->begin % text->window_nbytes;
+	const uint64_t end = (uint64_t)(window + 1) * text->window_nbytes - before;
+	struct gather_lines_op op = { .lines = &text->sorted.lines, .end = end };
+	uint64_t i;
 
-	offsets = text->offsets;
-	text->n_windows = 0;
-	while (r == 0 && i < n_segments) {
-		struct window window = { .first_segment = i, .begin = offsets[i] };
-
-		while (i < n_segments && offsets[i + 1] - window.begin <= text->window_nbytes) {
-			if (offsets[i + 1] - offsets[i] > window.longest_nbytes)
-				window.longest_nbytes = offsets[i + 1] - offsets[i];
-			i++;
-		}
-		window.end = offsets[i];
-		window.n_segments = (uint32_t)(i - window.first_segment);
-		if (window.n_segments > 0) {
-			r = add_window(text, window);
-			continue;
-		}
-		window.n_segments = 1;
-		window.longest_nbytes = offsets[i + 1] - offsets[i];
-		for (; r == 0 && window.begin < offsets[i + 1]; window.begin = window.end) {
-			window.end = window.begin + text->window_nbytes;
-			if (window.end > offsets[i + 1])
-				window.end = offsets[i + 1];
-			r = add_window(text, window);
-		}
-		i++;
-	}
-	return r;
+	if (window > 0)
+		op.begin = end - text->window_nbytes;
+	if (op.end > text->sorted.lines.output_nbytes)
+		op.end = text->sorted.lines.output_nbytes;
+	i = find_interval(text->offsets, sizeof *text->offsets, 0, text->n_segments, op.begin);
+	op.first_segment = i;
+	for (; i < text->n_segments && text->offsets[i] < op.end; i++)
+		if (text->offsets[i + 1] - text->offsets[i] > op.longest_nbytes)
+			op.longest_nbytes = text->offsets[i + 1] - text->offsets[i];
+	op.n_segments = (uint32_t)(i - op.first_segment);
+	return op;
 }
 
 /* There are as many slots as threads. */
@@ -354,25 +323,17 @@ static struct window_slot *take_slot(struct device_text *text)
 }
 
 /* Gather a window and copy it to the slot's host memory. */
-static int gather_window(struct device_text *text, const struct window *window,
-			 struct window_slot *slot, struct gather_lines_result *ret)
+static int gather_window(struct device_text *text, struct window_slot *slot,
+			 const struct gather_lines_op *op)
 {
-	const struct gather_lines_op op = { .lines = &text->sorted.lines,
-					    .first_segment = window->first_segment,
-					    .n_segments = window->n_segments,
-					    .longest_nbytes = window->longest_nbytes,
-					    .begin = window->begin,
-					    .end = window->end,
-					    .out = slot->device_bytes,
-					    .ret = ret };
-	int r = text->params.backend->line_ops->gather(slot->queue, &op);
+	int r = text->params.backend->line_ops->gather(slot->queue, op);
 
 	if (r == 0)
 		r = device_queue_copy(slot->queue, slot->host_bytes, slot->device_bytes,
-				      window->end - window->begin);
+				      op->end - op->begin);
 	if (r == 0)
 		r = device_queue_synchronize(slot->queue, slot->done);
-	if (r == 0 && ret->n_disorders > 0)
+	if (r == 0 && op->ret->n_disorders > 0)
 		r = fail(-EIO, "internal error: lines are out of order");
 	return r;
 }
@@ -380,17 +341,19 @@ static int gather_window(struct device_text *text, const struct window *window,
 static int write_window(void *context, uint32_t task)
 {
 	struct device_text *text = context;
-	const struct window *window = &text->windows[task];
-	const size_t nbytes = window->end - window->begin;
+	const struct line_sink *sink = text->sink;
 	struct window_slot *slot = take_slot(text);
+	struct gather_lines_op op = describe_window(text, task);
 	struct gather_lines_result result = { 0 };
-	int r = gather_window(text, window, slot, &result);
+	int r;
 
+	op.out = slot->device_bytes;
+	op.ret = &result;
+	r = gather_window(text, slot, &op);
 	text->digests[task] = result.digest;
-	for (size_t at = 0, n; at < nbytes && r == 0; at += n) {
-		n = nbytes - at < text->sink->max_nbytes ? nbytes - at : text->sink->max_nbytes;
-		r = text->sink->write(text->sink->context, window->begin + at,
-				      slot->host_bytes + at, n);
+	for (size_t at = 0, n, nbytes = op.end - op.begin; at < nbytes && r == 0; at += n) {
+		n = nbytes - at < sink->max_nbytes ? nbytes - at : sink->max_nbytes;
+		r = sink->write(sink->context, op.begin + at, slot->host_bytes + at, n);
 	}
 	atomic_store(&slot->is_used, false);
 	return r;
@@ -399,15 +362,21 @@ static int write_window(void *context, uint32_t task)
 int device_text_write(struct device_text *text, const struct line_sink *sink,
 		      struct digest *ret_digest)
 {
-	int r = divide_output(text);
+	int r = get_offsets(text);
+	uint32_t n;
 
 	*ret_digest = (struct digest){ 0 };
+	if (r < 0)
+		return r;
 	text->sink = sink;
-	if (r == 0)
-		r = thread_pool_run(text->params.threads, write_window, text,
-				    (uint32_t)text->n_windows);
-	for (size_t i = 0; i < text->n_windows && r == 0; i++)
+	n = n_windows(text);
+	text->digests = calloc(n + 1, sizeof *text->digests);
+	if (!text->digests)
+		return fail(-ENOMEM, "no memory for %u windows", n);
+	r = thread_pool_run(text->params.threads, write_window, text, n);
+	for (uint32_t i = 0; i < n && r == 0; i++)
 		digest_add(ret_digest, text->digests[i]);
+	free(text->digests);
 	return r;
 }
 
@@ -533,8 +502,6 @@ void device_text_close(struct device_text *text)
 		device_close(text->device);
 	}
 	free(text->slots);
-	free(text->windows);
-	free(text->digests);
 	free(text->offsets);
 	free(text);
 }

@@ -8,8 +8,8 @@
  * they are read: the text ends where device memory would not suffice to sort it. Device memory is
  * allocated for the text that is expected, and more if it does not suffice.
  *
- * The output is divided into windows. Threads share them: each gathers a window on the device,
- * copies it to host memory, and writes it.
+ * The output is divided into windows that are aligned in the file. Threads share them: each gathers
+ * a window on the device, copies it to host memory, and writes it.
  *
  * Only the order of whole lines is available: line_keys_are_plain().
  */

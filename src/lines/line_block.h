@@ -32,6 +32,7 @@ struct line_sink {
 	int (*write)(void *context, uint64_t offset, const void *bytes, size_t nbytes);
 	void *context;
 	size_t max_nbytes; /* at a time */
+	uint64_t begin;    /* of the block's output in the file: for the alignment of writes */
 };
 
 struct line_block;

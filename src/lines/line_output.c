@@ -103,7 +103,8 @@ int line_output_write_block(struct line_sort *sort, uint64_t *ret_nbytes)
 {
 	const struct line_sink sink = { .write = write_to_output,
 					.context = sort,
-					.max_nbytes = SIZE_MAX };
+					.max_nbytes = SIZE_MAX,
+					.begin = sort->offset };
 	struct digest digest;
 	const int r = line_sort_write_block(sort, &sink, ret_nbytes, &digest);
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """lines_random - gsort --lines against GNU sort: random files and options
 
-usage: lines_random.py [--seed=N] [--count=N] [--first=N] [--large=N] [--cuda]
+usage: lines_random.py [--seed=N] [--count=N] [--first=N] [--large=N] [--large-nbytes=N]
+                       [--cuda]
 
 GSORT is the program. Each case sorts, merges or checks a few random files with random options, by
 both programs in the C locale. Then it sorts --large files that do not fit in the memory of gsort, which spills and
@@ -142,14 +143,14 @@ def check_case(seed, number, directory, cuda):
     return True
 
 
-def large_file(rng, delimiter):
-    """A file of 8 to 16 MB: lines of one style, repeated with numbers behind some of them."""
+def large_file(rng, delimiter, nbytes):
+    """A file of nbytes to twice as much: lines of one style, repeated with numbers behind some of them."""
     style = rng.choice(['words', 'csv', 'numbers', 'long', 'versions', 'bytes', 'short'])
     lines = [random_line(rng, style, delimiter) for _ in range(2000)]
     if rng.random() < 0.3:
         lines += [line * rng.randrange(100, 2000) for line in lines[:5]]
     suffix = rng.choice([b'', b' %d', b'%d', b',%d'])
-    size = rng.randrange(8 << 20, 16 << 20)
+    size = rng.randrange(nbytes, 2 * nbytes)
     text = bytearray()
     while len(text) < size:
         line = rng.choice(lines)
@@ -160,16 +161,16 @@ def large_file(rng, delimiter):
     return bytes(text)
 
 
-def check_large_case(seed, number, directory, cuda):
+def check_large_case(seed, number, directory, cuda, nbytes):
     rng = random.Random(f'large {seed} {number}')
     options = random_options(rng, cuda)
-    text = large_file(rng, b'\0' if '-z' in options else b'\n')
+    text = large_file(rng, b'\0' if '-z' in options else b'\n', nbytes)
     path = os.path.join(directory, 'large')
     with open(path, 'wb') as file:
         file.write(text)
     own = ['--lines', '-S', '1M', '--parallel=%d' % rng.randrange(1, 5)]
     if cuda:
-        own += ['--backend=cuda', '--device-memory=%dM' % rng.choice([1, 3, 10, 30, 1000])]
+        own += ['--backend=cuda', '--device-memory=%d' % (rng.choice([20, 40, 1000]) * nbytes // 8192)]
     if rng.random() < 0.5:
         own.append('--batch-size=%d' % rng.randrange(2, 4))
     expected = run(['sort'], options, [path], b'')
@@ -187,6 +188,7 @@ def main():
     parser.add_argument('--count', type=int, default=1500)
     parser.add_argument('--first', type=int, default=0)
     parser.add_argument('--large', type=int, default=6)
+    parser.add_argument('--large-nbytes', type=int, default=8 << 20)
     parser.add_argument('--cuda', action='store_true')
     arguments = parser.parse_args()
     failures = 0
@@ -196,7 +198,8 @@ def main():
             if failures >= 3:
                 break
         for number in range(arguments.large):
-            failures += not check_large_case(arguments.seed, number, directory, arguments.cuda)
+            failures += not check_large_case(arguments.seed, number, directory, arguments.cuda,
+                                             arguments.large_nbytes)
     if failures:
         sys.exit(1)
     print(f'{arguments.count} and {arguments.large} large cases as GNU sort does')
