@@ -40,7 +40,7 @@ __device__ __forceinline__ uint64_t load_line(line_bytes line, uint64_t at, uint
 }
 
 /* Return the last byte of a word that ends n bytes after `at`. */
-__device__ __forceinline__ uint64_t line_rest(line_bytes line, uint64_t at, uint32_t n)
+__device__ __forceinline__ uint64_t line_remaining(line_bytes line, uint64_t at, uint32_t n)
 {
 	const uint64_t left = line.nbytes > at ? line.nbytes - at : 0;
 
@@ -51,7 +51,7 @@ __device__ __forceinline__ uint64_t line_rest(line_bytes line, uint64_t at, uint
 __device__ __forceinline__ uint64_t line_word(const kernel_lines &lines, line_bytes line,
 					      uint64_t at, uint32_t n)
 {
-	const uint64_t word = load_line(line, at, n) | line_rest(line, at, n);
+	const uint64_t word = load_line(line, at, n) | line_remaining(line, at, n);
 
 	return lines.descending ? ~word : word;
 }
@@ -124,8 +124,8 @@ __device__ __forceinline__ uint64_t hash_short_line(line_bytes line)
 }
 
 /*
- * Return the hash of each lane's line; 0 if a lane has none. The whole warp calls it, and reads long
- * lines together.
+ * Return the hash of each lane's line; 0 if a lane has none. The whole warp calls it, and reads
+ * long lines together.
  */
 __device__ __forceinline__ uint64_t hash_lines(line_bytes line, bool has_line)
 {

@@ -17,11 +17,11 @@
  *
  * Keys is a struct that is passed to the kernels by value, with these members:
  *
- *	bool is_tie(uint128_t a, uint128_t b)	adjacent elements of a list whose keys may differ later
- *	uint64_t word(uint32_t number, uint64_t at)	the next bytes of a key, in its order
- *	uint64_t first_difference(uint32_t a, uint32_t b, uint64_t at, uint64_t limit)
- *		where two keys that agree up to `at` differ: a multiple of a round's bytes from `at` on;
- *		`limit` if they do not differ before
+ *	is_tie(a, b)	whether neighbours of a list agree, and their keys may differ later
+ *	word(number, at)	the next bytes of a key, in its order
+ *	first_difference(a, b, at, limit)
+ *		the offset of the round in which two keys differ that agree up to `at`; `limit` if
+ *		they do not differ before
  */
 #include "kernels/lines/lines.cuh"
 #include "kernels/records/items.cuh"
@@ -232,7 +232,7 @@ struct item_keys {
 };
 
 /* Lines as keys: ties end where the lines end. */
-struct line_keys {
+struct line_tie_keys {
 	kernel_lines lines;
 
 	__device__ bool is_tie(uint128_t a, uint128_t b) const
@@ -260,21 +260,22 @@ struct line_keys {
 int launch_count_ties(struct kernel_tie_keys keys, const void *list, uint64_t n, void *scratch,
 		      struct tie_counts *ties, CUstream_st *stream)
 {
-	return keys.lines ? count_ties(line_keys{ *keys.lines }, list, n, scratch, ties, stream) :
-			    count_ties(item_keys{ *keys.items }, list, n, scratch, ties, stream);
+	return keys.lines ?
+		       count_ties(line_tie_keys{ *keys.lines }, list, n, scratch, ties, stream) :
+		       count_ties(item_keys{ *keys.items }, list, n, scratch, ties, stream);
 }
 
 int launch_break_ties(struct kernel_tie_keys keys, const struct tie_break_task *task,
 		      CUstream_st *stream)
 {
-	return keys.lines ? break_ties(line_keys{ *keys.lines }, task, stream) :
+	return keys.lines ? break_ties(line_tie_keys{ *keys.lines }, task, stream) :
 			    break_ties(item_keys{ *keys.items }, task, stream);
 }
 
 int launch_find_common_prefix(struct kernel_tie_keys keys, const void *list, uint64_t n,
 			      uint64_t at, uint64_t *common_nbytes, CUstream_st *stream)
 {
-	return keys.lines ? find_common(line_keys{ *keys.lines }, list, n, at, UINT64_MAX,
+	return keys.lines ? find_common(line_tie_keys{ *keys.lines }, list, n, at, UINT64_MAX,
 					common_nbytes, stream) :
 			    find_common(item_keys{ *keys.items }, list, n, at,
 					at + round_up(keys.items->keys.key_nbytes - at, 8),

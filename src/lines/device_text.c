@@ -171,8 +171,8 @@ static int upload_buffer(struct device_text *text, struct upload_buffer *buffer)
 }
 
 /*
- * Move the incomplete line at the end of the text to its beginning. In steps through the memory of a
- * window, because the two may overlap.
+ * Move the incomplete line at the end of the text to its beginning. In steps through the memory of
+ * a window, because the two may overlap.
  */
 static int keep_incomplete_line(struct device_text *text)
 {

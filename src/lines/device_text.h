@@ -1,7 +1,8 @@
 /*
  * device_text.h - sort the lines of a text in device memory
  *
- *	input --read--> buffer --upload--> text | starts, elements ... --gather--> window --download--> sink
+ *	input --read--> buffer --upload--> text | starts, elements ...
+ *	                                   text --gather--> window --download--> sink
  *
  * The counterpart of line_block.h for a GPU. The text is read through two buffers in host memory
  * and is only in device memory, so a chunk can be larger than host memory. Lines are counted when
@@ -39,8 +40,8 @@ void device_text_close(struct device_text *text);
 
 /*
  * Read text until device memory is full, and sort its lines. The next call begins with what is left
- * over. limit: only the first so many lines are of interest. *ret_at_end: nothing is left. Returns 0
- * or a negative errno after a message.
+ * over. limit: only the first so many lines are of interest. *ret_at_end: nothing is left. Returns
+ * 0 or a negative errno after a message.
  */
 int device_text_sort(struct device_text *text, struct line_input *input, uint64_t limit,
 		     bool *ret_at_end);

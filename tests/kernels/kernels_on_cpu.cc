@@ -51,7 +51,7 @@
 
 #include "kernels/records/pairs.cu"
 
-#include "kernels/lines/find_lines.cu"
+#include "kernels/lines/line_elements.cu"
 
 #include "kernels/lines/gather_lines.cu"
 

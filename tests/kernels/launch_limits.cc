@@ -130,7 +130,7 @@ extern "C" cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, con
 
 #include "kernels/records/gather.cu"
 
-#include "kernels/lines/find_lines.cu"
+#include "kernels/lines/line_elements.cu"
 
 #include "kernels/lines/gather_lines.cu"
 

@@ -351,7 +351,7 @@ static void measure_and_gather(struct line_case *it, uint64_t n_disorders)
 	free(expected);
 }
 
-/* Swap two neighbours that differ, in the order of the device, too. Returns whether there are any. */
+/* Swap two neighbours that differ, on the device, too. Returns whether there are any. */
 static bool swap_neighbours(struct line_case *it)
 {
 	for (uint32_t i = 1; i < it->n_kept; i++) {

@@ -12,7 +12,7 @@
 
 #include "src/base/diagnostics.h"
 #include "src/base/scratch.h"
-#include "src/device/cuda/cuda_ties.h"
+#include "src/device/cuda/cuda_tie_break.h"
 
 /* The parts of the memory of a sort. */
 struct line_op_memory {

@@ -17,7 +17,7 @@
 
 #include "src/base/scratch.h"
 #include "src/device/cuda/cuda_queue.h"
-#include "src/device/cuda/cuda_ties.h"
+#include "src/device/cuda/cuda_tie_break.h"
 #include "src/record/key_layout.h"
 
 /*

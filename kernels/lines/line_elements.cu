@@ -1,5 +1,5 @@
 /*
- * find_lines - the lines of a text, and their elements
+ * line_elements - the lines of a text, and their elements
  *
  * A warp reads a segment of the text in rows of 512 bytes, 16 bytes a lane. One pass counts the
  * delimiters of each segment, one block adds up the counts, and another pass writes where lines
@@ -116,7 +116,7 @@ __device__ __forceinline__ uint128_t make_line_element(const kernel_lines &lines
 {
 	const uint64_t high = load_line(line, 0, 8);
 	const uint64_t low = load_line(line, 8, LINE_ELEMENT_NBYTES - 8) |
-			     line_rest(line, 0, LINE_ELEMENT_NBYTES) << NUMBER_BITS;
+			     line_remaining(line, 0, LINE_ELEMENT_NBYTES) << NUMBER_BITS;
 	const uint128_t key = (uint128_t)high << 64 | low;
 
 	return (lines.descending ? ~key : key) >> NUMBER_BITS << NUMBER_BITS | number;

@@ -1,7 +1,7 @@
 /*
- * cuda_ties.c - break the ties of sorted elements (see cuda_ties.h)
+ * cuda_tie_break.c - break the ties of sorted elements (see cuda_tie_break.h)
  */
-#include "src/device/cuda/cuda_ties.h"
+#include "src/device/cuda/cuda_tie_break.h"
 
 /* The list of a round. */
 struct tie_round {

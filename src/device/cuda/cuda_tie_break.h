@@ -1,5 +1,5 @@
 /*
- * cuda_ties.h - break the ties of sorted elements (kernels/records/tie_break.cu)
+ * cuda_tie_break.h - break the ties of sorted elements (kernels/records/tie_break.cu)
  *
  * Each round sorts the ties by the next bytes of their keys. Only the device knows how many there
  * are, so the host waits for their number after each round.
