@@ -16,7 +16,7 @@
  * The length of the record is a constant in each instance, so that loads, stores and shifts are
  * single instructions; everything else about the key (byte order, direction, type) is a mask.
  * Records of several keys have one instance for each element size: one for each length took the
- * compiler half as long again, and was no faster.
+ * compiler twice as long, and was no faster.
  */
 #include "src/record/key_batch.h"
 
