@@ -46,8 +46,9 @@ for memory in 128 112 96; do
 done
 
 claim 'what is known of the blocks of runs, of an input that is much larger than the memory'
+truncate -s 512M sparse
+within 4 -S 4M sparse
 truncate -s 1G sparse
-within 8 -S 8M sparse
 refuses ' 1 MiB of memory,.* too little: .* -S of at least [0-9]+M$' -S 1M sparse
 enough=$(run -S 1M sparse && sed -n 's/.*-S of at least //p' stderr)
 "$GSORT" --explain -S "$enough" sparse > stdout 2> stderr || broken "-S $enough is not enough"
@@ -78,9 +79,12 @@ for mode in delta zstd:1 zstd:5; do
 done
 within 32 -S 32M --zstd input
 mv output input.zst
-within 32 -S 32M --zstd=9 input.zst
-"$GSORT_CHECK" --same-records output input > stdout || broken "$(cat stdout)"
 within 32 -S 32M --zstd=9 --parallel=32 input.zst
+"$GSORT_CHECK" --same-records output input > stdout || broken "$(cat stdout)"
+generate -b 40M -d nearly-sorted -o small
+"$GSORT" --zstd small -o small.zst
+within 32 -S 32M --zstd=9 small.zst
+rm -f small small.zst
 cat input.zst | within 32 -S 32M -
 
 claim 'many compressed files that are merged'
