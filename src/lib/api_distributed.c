@@ -71,21 +71,20 @@ int api_distributed_check_files0(const struct gsort *sort, const char *path)
 		is_stdin ? "standard input" : path);
 }
 
-int api_distributed_check(struct gsort *sort)
+static int check_distributed(struct gsort *sort)
 {
-	struct diagnostics *saved;
-	int r;
+	int r = check_mpi_support(sort, NULL);
 
-	if (!api_begin_call(sort, &saved))
-		return -EINVAL;
-	r = check_mpi_support(sort, NULL);
 	if (has_single_rank(sort)) /* the start of the sort does the other checks */
-		return api_end_call(saved, r);
+		return r;
 	if (r == 0)
 		r = api_start_check(sort, requested_operation(&sort->options));
-	if (r == 0)
-		r = command_files_check(&sort->options, sort->process != NULL);
-	return api_end_call(saved, r);
+	return r < 0 ? r : command_files_check(&sort->options, sort->process != NULL);
+}
+
+int api_distributed_check(struct gsort *sort)
+{
+	return API_CALL(sort, check_distributed(sort));
 }
 
 uint64_t api_distributed_timeout_ns(const struct gsort *sort)
@@ -190,20 +189,21 @@ static int report_option_difference(const void *comm,
 		option, difference->value, difference->saved_value, host);
 }
 
-int api_distributed_compare_options(struct gsort *sort)
+static int compare_options(struct gsort *sort)
 {
 	struct fingerprint local = { 0 };
-	struct diagnostics *saved;
-	int r;
+	int r = describe_options(sort, &local);
 
-	if (!api_begin_call(sort, &saved))
-		return -EINVAL;
-	r = describe_options(sort, &local);
 	if (r == 0)
 		r = distributed_compare_descriptions(sort->comm, &local, report_option_difference,
 						     sort->comm);
 	free(local.text);
-	return api_end_call(saved, r);
+	return r;
+}
+
+int api_distributed_compare_options(struct gsort *sort)
+{
+	return API_CALL(sort, compare_options(sort));
 }
 
 /* --- Traces --- */

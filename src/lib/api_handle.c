@@ -458,17 +458,18 @@ int gsort_set_output_fd(struct gsort *sort, int fd)
 	return API_CALL(sort, set_output_descriptor(sort, fd));
 }
 
-int gsort_set_process(struct gsort *sort, struct gsort_process *process)
+static int set_process(struct gsort *sort, struct gsort_process *process)
 {
-	struct diagnostics *saved;
-	int r;
+	int r = api_check_pointer(process, "process");
 
-	if (!api_begin_call(sort, &saved))
-		return -EINVAL;
-	r = api_check_pointer(process, "process");
 	if (r == 0)
 		r = api_check_not_started(sort, "gsort_set_process()");
 	if (r == 0)
 		sort->process = process;
-	return api_end_call(saved, r);
+	return r;
+}
+
+int gsort_set_process(struct gsort *sort, struct gsort_process *process)
+{
+	return API_CALL(sort, set_process(sort, process));
 }

@@ -373,10 +373,12 @@ static int write_explanation_text(const struct gsort *sort, FILE *stream)
 
 /* name: the function that the caller called. */
 static int explain_sort(struct gsort *sort, uint64_t assumed_nbytes, api_text_writer *write,
-			const char *name, const char **ret_text)
+			const char *name, const char *text_name, const char **ret_text)
 {
-	int r = check_unused(sort, name);
+	int r = api_check_pointer(ret_text, text_name);
 
+	if (r == 0)
+		r = check_unused(sort, name);
 	if (r < 0)
 		return r;
 	sort->assumed_nbytes = assumed_nbytes ? assumed_nbytes : sort->options.assumed_nbytes;
@@ -392,28 +394,12 @@ static int explain_sort(struct gsort *sort, uint64_t assumed_nbytes, api_text_wr
 
 int gsort_explain(struct gsort *sort, uint64_t assumed_nbytes, const char **ret_json)
 {
-	struct diagnostics *saved;
-	int r;
-
-	if (!api_begin_call(sort, &saved))
-		return -EINVAL;
-	r = api_check_pointer(ret_json, "ret_json");
-	if (r == 0)
-		r = explain_sort(sort, assumed_nbytes, write_explanation_json, "gsort_explain()",
-				 ret_json);
-	return api_end_call(saved, r);
+	return API_CALL(sort, explain_sort(sort, assumed_nbytes, write_explanation_json,
+					   "gsort_explain()", "ret_json", ret_json));
 }
 
 int gsort_explain_text(struct gsort *sort, uint64_t assumed_nbytes, const char **ret_text)
 {
-	struct diagnostics *saved;
-	int r;
-
-	if (!api_begin_call(sort, &saved))
-		return -EINVAL;
-	r = api_check_pointer(ret_text, "ret_text");
-	if (r == 0)
-		r = explain_sort(sort, assumed_nbytes, write_explanation_text,
-				 "gsort_explain_text()", ret_text);
-	return api_end_call(saved, r);
+	return API_CALL(sort, explain_sort(sort, assumed_nbytes, write_explanation_text,
+					   "gsort_explain_text()", "ret_text", ret_text));
 }

@@ -62,19 +62,20 @@ const char *gsort_message(const struct gsort *sort)
 	return sort ? sort->last_error : "handle is NULL";
 }
 
+static int set_message_callback(struct gsort *sort, gsort_message_callback *callback, void *context)
+{
+	int r = api_check_not_started(sort, "gsort_set_message_callback()");
+
+	if (r < 0)
+		return r;
+	sort->message_callback = callback;
+	sort->message_context = context;
+	return 0;
+}
+
 int gsort_set_message_callback(struct gsort *sort, gsort_message_callback *callback, void *context)
 {
-	struct diagnostics *saved;
-	int r;
-
-	if (!api_begin_call(sort, &saved))
-		return -EINVAL;
-	r = api_check_not_started(sort, "gsort_set_message_callback()");
-	if (r == 0) {
-		sort->message_callback = callback;
-		sort->message_context = context;
-	}
-	return api_end_call(saved, r);
+	return API_CALL(sort, set_message_callback(sort, callback, context));
 }
 
 /* --- Progress --- */
@@ -149,23 +150,25 @@ void gsort_format_progress(const struct gsort_progress *progress, size_t size, c
 	snprintf(line, nbytes, "%s", text);
 }
 
+static int set_progress_callback(struct gsort *sort, gsort_progress_callback *callback,
+				 void *context, unsigned interval_ms)
+{
+	int r = api_check_not_started(sort, "gsort_set_progress_callback()");
+
+	if (r < 0)
+		return r;
+	if (interval_ms == 0)
+		return fail(-EINVAL, "progress interval must be at least 1 ms");
+	sort->progress_callback = callback;
+	sort->progress_context = context;
+	sort->progress_interval_ms = interval_ms;
+	return 0;
+}
+
 int gsort_set_progress_callback(struct gsort *sort, gsort_progress_callback *callback,
 				void *context, unsigned interval_ms)
 {
-	struct diagnostics *saved;
-	int r;
-
-	if (!api_begin_call(sort, &saved))
-		return -EINVAL;
-	r = api_check_not_started(sort, "gsort_set_progress_callback()");
-	if (r == 0 && interval_ms == 0)
-		r = fail(-EINVAL, "progress interval must be at least 1 ms");
-	if (r == 0) {
-		sort->progress_callback = callback;
-		sort->progress_context = context;
-		sort->progress_interval_ms = interval_ms;
-	}
-	return api_end_call(saved, r);
+	return API_CALL(sort, set_progress_callback(sort, callback, context, interval_ms));
 }
 
 static struct timespec deadline_after_ms(unsigned ms)
@@ -293,15 +296,10 @@ static int write_stats_json(const struct gsort *sort, FILE *stream)
 static const char *get_stats_text(struct gsort *sort, api_text_writer *write)
 {
 	const char *text = NULL;
-	struct diagnostics *saved;
 
-	if (!api_begin_call(sort, &saved))
-		return NULL;
-	if (has_succeeded(sort))
-		api_make_text(sort, write, &text);
-	else
-		fail(-EINVAL, "no statistics: the sort has not succeeded");
-	api_end_call(saved, 0);
+	(void)API_CALL(sort, has_succeeded(sort) ?
+				     api_make_text(sort, write, &text) :
+				     fail(-EINVAL, "no statistics: the sort has not succeeded"));
 	return text;
 }
 

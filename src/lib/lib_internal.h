@@ -100,7 +100,10 @@ bool api_begin_call(struct gsort *sort, struct diagnostics **ret_saved);
 /* End the call. Returns r. */
 int api_end_call(struct diagnostics *saved, int r);
 
-/* Evaluate `result` as an API call. Its value is that, or -EINVAL for a NULL handle. */
+/*
+ * Evaluate an expression between api_begin_call() and api_end_call(). The value of the macro is
+ * that of the expression. With a NULL handle the expression is not evaluated, and it is -EINVAL.
+ */
 #define API_CALL(sort, result)                                                                     \
 	({                                                                                         \
 		struct diagnostics *call_saved;                                                    \
