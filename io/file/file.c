@@ -469,15 +469,13 @@ int size_limit_check(uint64_t end)
 const char *size_limit_hint(int r, char text[static SIZE_LIMIT_HINT_NBYTES])
 {
 	struct rlimit limit;
-	char size[32];
 
 	text[0] = '\0';
 	if (r != -EFBIG || getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
 		return text;
-	size_format_down(limit.rlim_cur, size);
 	snprintf(text, SIZE_LIMIT_HINT_NBYTES,
 		 "; the limit on the size of files (RLIMIT_FSIZE) is %s: raise it with ulimit -f",
-		 size);
+		 size_format_down(limit.rlim_cur).text);
 	return text;
 }
 

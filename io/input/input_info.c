@@ -50,14 +50,11 @@ static bool fits(uint64_t memory_nbytes, uint64_t nbytes)
 static int fail_memory(uint64_t memory_nbytes, uint64_t nbytes, uint64_t sufficient_mib,
 		       const char *what)
 {
-	char available[32], needed[32];
-
-	size_format_down(memory_nbytes, available);
-	size_format_up(nbytes, needed);
 	return fail(-E2BIG,
 		    "%s of memory, plus %d MiB for small allocations, is too little: %s needed for "
 		    "%s; use -S of at least %" PRIu64 "M",
-		    available, INPUT_OVERHEAD_NBYTES >> 20, needed, what, sufficient_mib);
+		    size_format_down(memory_nbytes).text, INPUT_OVERHEAD_NBYTES >> 20,
+		    size_format_up(nbytes).text, what, sufficient_mib);
 }
 
 /* The memory limit, rounded up to MiB, that suffices for nbytes. */

@@ -132,33 +132,36 @@ static uint64_t to_tenths(uint64_t nbytes, unsigned power, enum rounding roundin
 }
 
 /* Use the largest unit that gives at least 1 after rounding: 1 GiB, not 1024 MiB. */
-static void format_rounded(uint64_t nbytes, enum rounding rounding, char text[static 32])
+static struct number_text format_rounded(uint64_t nbytes, enum rounding rounding)
 {
+	struct number_text result;
 	unsigned power = 0;
 	uint64_t tenths = to_tenths(nbytes, 0, rounding);
 
 	while (power < sizeof suffixes - 2 && tenths >= 10240)
 		tenths = to_tenths(nbytes, ++power, rounding);
 	if (power == 0)
-		snprintf(text, 32, "%" PRIu64 " B", nbytes);
+		snprintf(result.text, sizeof result, "%" PRIu64 " B", nbytes);
 	else if (tenths % 10)
-		snprintf(text, 32, "%" PRIu64 ".%c %ciB", tenths / 10, (char)('0' + tenths % 10),
-			 suffixes[power]);
+		snprintf(result.text, sizeof result, "%" PRIu64 ".%c %ciB", tenths / 10,
+			 (char)('0' + tenths % 10), suffixes[power]);
 	else
-		snprintf(text, 32, "%" PRIu64 " %ciB", tenths / 10, suffixes[power]);
+		snprintf(result.text, sizeof result, "%" PRIu64 " %ciB", tenths / 10,
+			 suffixes[power]);
+	return result;
 }
 
-void size_format(uint64_t nbytes, char text[static 32])
+struct number_text size_format(uint64_t nbytes)
 {
-	format_rounded(nbytes, NEAREST, text);
+	return format_rounded(nbytes, NEAREST);
 }
 
-void size_format_down(uint64_t nbytes, char text[static 32])
+struct number_text size_format_down(uint64_t nbytes)
 {
-	format_rounded(nbytes, DOWN, text);
+	return format_rounded(nbytes, DOWN);
 }
 
-void size_format_up(uint64_t nbytes, char text[static 32])
+struct number_text size_format_up(uint64_t nbytes)
 {
-	format_rounded(nbytes, UP, text);
+	return format_rounded(nbytes, UP);
 }

@@ -29,12 +29,17 @@ int size_parse(const char *text, enum size_kind kind, uint64_t *ret_nbytes);
 int size_parse_option(const char *option, const char *text, enum size_kind kind,
 		      uint64_t *ret_nbytes);
 
+/* A formatted number. size_format(n).text is valid until the end of the whole expression. */
+struct number_text {
+	char text[32];
+};
+
 /*
  * Format nbytes in tenths of a unit, rounded to the nearest: "0 B", "1023 B", "1.5 KiB", "64 MiB",
  * "16 EiB".
  */
-void size_format(uint64_t nbytes, char text[static 32]);
+struct number_text size_format(uint64_t nbytes);
 
 /* Like size_format(), rounded down (for what is available) or up (for what is needed). */
-void size_format_down(uint64_t nbytes, char text[static 32]);
-void size_format_up(uint64_t nbytes, char text[static 32]);
+struct number_text size_format_down(uint64_t nbytes);
+struct number_text size_format_up(uint64_t nbytes);

@@ -416,14 +416,13 @@ static int check_input(const struct checkpoint *checkpoint, const struct job *jo
 static void report_resumed_runs(const struct checkpoint *checkpoint)
 {
 	const struct checkpoint_state *state = &checkpoint->state;
-	char runs_size[32], input_size[32];
 
 	if (checkpoint->is_new || checkpoint->spec->comm)
 		return;
-	size_format(checkpoint_state_n_records(state) * checkpoint->layout->record_nbytes,
-		    runs_size);
-	size_format(input_total_nbytes(checkpoint->input), input_size);
-	notice("resuming: %zu runs hold %s of %s", state->n_runs, runs_size, input_size);
+	notice("resuming: %zu runs hold %s of %s", state->n_runs,
+	       size_format(checkpoint_state_n_records(state) * checkpoint->layout->record_nbytes)
+		       .text,
+	       size_format(input_total_nbytes(checkpoint->input)).text);
 }
 
 int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job, struct run_list *list,

@@ -106,13 +106,13 @@ void api_distributed_notice_assumed(const struct gsort *sort)
 	const struct sort_spec *spec = &sort->options.spec;
 	const bool has_memory = gsort_get_set(sort, "buffer-size");
 	const bool has_threads = gsort_get_set(sort, "parallel");
-	char memory[32], cpus[32];
+	char cpus[32];
 
 	if (!spec->n_assumed_ranks || (has_memory && has_threads))
 		return;
-	size_format(spec->memory_nbytes, memory);
 	snprintf(cpus, sizeof cpus, "%u CPUs (--parallel)", spec->n_threads);
-	notice("--ranks: assuming %s%s%s for each rank", has_memory ? "" : memory,
+	notice("--ranks: assuming %s%s%s for each rank",
+	       has_memory ? "" : size_format(spec->memory_nbytes).text,
 	       has_memory  ? "" :
 	       has_threads ? " (-S)" :
 			     " (-S) and ",

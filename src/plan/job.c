@@ -78,22 +78,19 @@ int temp_space_fail(const struct temp_space_demand *demand, uint64_t available_n
 		    const char *reason)
 {
 	const uint64_t needed_nbytes = demand->needed_nbytes;
+	const struct number_text needed = size_format_up(needed_nbytes),
+				 available = size_format_down(available_nbytes);
 	const char *other_dirs = demand->n_directories > 1 ? " and the other directories" : "";
-	char needed[32], available[32], missing[32];
-
-	size_format_up(needed_nbytes, needed);
-	size_format_down(available_nbytes, available);
-	size_format_up(needed_nbytes - available_nbytes, missing);
 	if (demand->limit_nbytes < needed_nbytes)
 		return fail(-ENOSPC,
 			    "%s of temporary space are needed%s, and the limit leaves %s; use a "
 			    "larger -S or --temp-limit",
-			    needed, reason, available);
+			    needed.text, reason, available.text);
 	return fail(-ENOSPC,
 		    "%s%s: %m: %s of temporary space are needed%s, %s are available, %s are "
 		    "missing; use a larger -S%s",
-		    demand->directories[0], other_dirs, needed, reason, available, missing,
-		    demand->advice);
+		    demand->directories[0], other_dirs, needed.text, reason, available.text,
+		    size_format_up(needed_nbytes - available_nbytes).text, demand->advice);
 }
 
 bool temp_space_does_not_shrink(struct compression *compression)

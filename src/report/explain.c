@@ -25,18 +25,6 @@
 #include "src/base/size.h"
 #include "src/report/format.h"
 
-struct size_text {
-	char text[32];
-};
-
-static struct size_text format_size(uint64_t nbytes)
-{
-	struct size_text result;
-
-	size_format(nbytes, result.text);
-	return result;
-}
-
 /* --- the plan --- */
 
 /* Receives the rows. */
@@ -60,25 +48,21 @@ emit_row(const struct plan_row_sink *sink, const char *name, const char *format,
 static void emit_size(const struct plan_row_sink *sink, const char *name, uint64_t nbytes,
 		      const char *suffix)
 {
-	char size[32];
-
-	size_format(nbytes, size);
-	emit_row(sink, name, "%s%s", size, suffix);
+	emit_row(sink, name, "%s%s", size_format(nbytes).text, suffix);
 }
 
 /* With elements, a buffer is shorter than the input that it is for. */
 static void emit_chunks(const struct plan_row_sink *sink, const struct plan *plan)
 {
 	const uint64_t nbytes = plan->chunk_records * plan->record_nbytes;
-	char size[32], input_size[32], records[64] = "";
+	char records[64] = "";
 
-	size_format(plan->chunk_nbytes, size);
-	size_format(nbytes, input_size);
 	if (nbytes != plan->chunk_nbytes)
-		snprintf(records, sizeof records, " for %s of the%s input", input_size,
-			 plan->mapped_nbytes ? " mapped" : "");
+		snprintf(records, sizeof records, " for %s of the%s input",
+			 size_format(nbytes).text, plan->mapped_nbytes ? " mapped" : "");
 	emit_row(sink, "chunks", "%" PRIu64 " buffers of %s%s, %u sorted concurrently",
-		 plan->n_chunks, size, records, plan->n_devices * plan->n_queues);
+		 plan->n_chunks, size_format(plan->chunk_nbytes).text, records,
+		 plan->n_devices * plan->n_queues);
 }
 
 /* Return whether the size of the input is unknown, without --assume-size. */
@@ -89,18 +73,18 @@ static bool is_size_unknown(const struct plan *plan)
 
 static void emit_runs(const struct plan_row_sink *sink, const struct plan *plan)
 {
-	char size[32];
+	const uint64_t nbytes = plan->chunks_per_run * plan->chunk_records * plan->record_nbytes;
 
 	if (plan->fits_in_memory) {
 		emit_row(sink, "runs", "all chunks stay in memory; nothing is spilled");
 		return;
 	}
-	size_format(plan->chunks_per_run * plan->chunk_records * plan->record_nbytes, size);
 	if (plan->is_unbounded || is_size_unknown(plan))
-		emit_row(sink, "runs", "of %s each, spilled when memory is full", size);
+		emit_row(sink, "runs", "of %s each, spilled when memory is full",
+			 size_format(nbytes).text);
 	else
 		emit_row(sink, "runs", "%" PRIu64 " of %s each are spilled, the rest %s",
-			 plan->n_spilled_runs, size,
+			 plan->n_spilled_runs, size_format(nbytes).text,
 			 plan->n_ranks > 1 && !plan->keep_last_run_in_memory ? "is spilled last" :
 									       "stays in memory");
 }
@@ -126,16 +110,14 @@ static void emit_passes(const struct plan_row_sink *sink, const struct plan *pla
 {
 	const uint64_t run_nbytes =
 		plan->chunks_per_run * plan->chunk_records * plan->record_nbytes;
-	char size[32];
 
 	if (plan->is_unbounded && plan->n_chunks) {
-		size_format(run_nbytes * plan->fan_in, size);
-		emit_row(sink, "merge passes", "1 up to %s of input", size);
+		emit_row(sink, "merge passes", "1 up to %s of input",
+			 size_format(run_nbytes * plan->fan_in).text);
 	} else {
 		emit_row(sink, "merge passes", "%u", plan->n_passes);
 	}
-	size_format_up(plan->max_temp_nbytes, size);
-	emit_row(sink, "temporary space", "%s%s", size,
+	emit_row(sink, "temporary space", "%s%s", size_format_up(plan->max_temp_nbytes).text,
 		 plan->is_unbounded ? " for each GiB of input" : "");
 }
 
@@ -158,31 +140,25 @@ static void emit_memory(const struct plan_row_sink *sink, const struct plan *pla
 /* A device with its own memory. */
 static void emit_device(const struct plan_row_sink *sink, const struct plan *plan)
 {
-	char size[32], all_devices[32];
-
-	size_format(plan->device_nbytes, size);
-	size_format(plan->n_devices * plan->device_nbytes, all_devices);
 	if (plan->n_devices > 1)
-		emit_row(sink, "device memory", "limit %s per device, %s in total", size,
-			 all_devices);
+		emit_row(sink, "device memory", "limit %s per device, %s in total",
+			 size_format(plan->device_nbytes).text,
+			 size_format(plan->n_devices * plan->device_nbytes).text);
 	else
-		emit_row(sink, "device memory", "limit %s", size);
+		emit_row(sink, "device memory", "limit %s", size_format(plan->device_nbytes).text);
 	emit_size(sink, "host spill", plan->host_spill_nbytes,
 		  " of spilled runs stay in host memory");
 	if (plan->packs_on_device)
 		emit_row(sink, "compression", "runs are compressed on the device");
-	size_format(plan->slot_nbytes, size);
-	emit_row(sink, "slots", "%u of %s", plan->n_slots, size);
+	emit_row(sink, "slots", "%u of %s", plan->n_slots, size_format(plan->slot_nbytes).text);
 }
 
 static void emit_merge(const struct plan_row_sink *sink, const struct plan *plan)
 {
-	char size[32];
-
-	size_format(plan->window_nbytes, size);
-	emit_row(sink, "windows", "%u in flight, of %s or more", plan->n_windows, size);
-	size_format(plan->block_nbytes, size);
-	emit_row(sink, "merge", "fan-in %u, blocks of %s", plan->fan_in, size);
+	emit_row(sink, "windows", "%u in flight, of %s or more", plan->n_windows,
+		 size_format(plan->window_nbytes).text);
+	emit_row(sink, "merge", "fan-in %u, blocks of %s", plan->fan_in,
+		 size_format(plan->block_nbytes).text);
 	if (!is_size_unknown(plan))
 		emit_passes(sink, plan);
 	if (plan->n_expected_partitions > plan->n_partitions)
@@ -227,9 +203,9 @@ void plan_print(const struct plan *plan, FILE *stream)
 /* Print amount, rate and time of a stage. */
 static void print_stage(const struct link_estimate *stage, bool is_bottleneck, FILE *stream)
 {
-	fprintf(stream, "  %-10s %12s", stage->name, format_size(stage->amount).text);
+	fprintf(stream, "  %-10s %12s", stage->name, size_format(stage->amount).text);
 	if (stage->per_s > 0)
-		fprintf(stream, " %12s/s %9.3f s%s", format_size((uint64_t)stage->per_s).text,
+		fprintf(stream, " %12s/s %9.3f s%s", size_format((uint64_t)stage->per_s).text,
 			link_estimate_s(stage), is_bottleneck ? "  <- bottleneck" : "");
 	else
 		fprintf(stream, " %14s", "not measured");
@@ -266,29 +242,29 @@ static void print_rank_load(const struct cluster_estimate *cluster, FILE *stream
 {
 	fprintf(stream, "\neach of %" PRIu32 " ranks, without compression\n", cluster->n_ranks);
 	fprintf(stream, "  %-16s%s of the input\n", "reads",
-		format_size(cluster->read_nbytes).text);
+		size_format(cluster->read_nbytes).text);
 	if (cluster->in_memory_exchange)
 		fprintf(stream, "  %-16s%" PRIu64 " runs in memory, none on disk\n", "keeps",
 			cluster->n_runs);
 	else
 		fprintf(stream, "  %-16s%" PRIu64 " runs: %s on disk, %s in memory\n", "stores",
-			cluster->n_runs, format_size(cluster->spilled_nbytes).text,
-			format_size(cluster->spilled_to_memory_nbytes).text);
+			cluster->n_runs, size_format(cluster->spilled_nbytes).text,
+			size_format(cluster->spilled_to_memory_nbytes).text);
 	fprintf(stream, "  %-16sin about %" PRIu32 " rounds with all ranks\n", "finds splitters",
 		cluster->splitter_rounds);
 	fprintf(stream, "  %-16s%s, including %s of records, in %" PRIu64 " messages of %s\n",
-		"receives", format_size(cluster->received_nbytes).text,
-		format_size(cluster->items_nbytes).text, cluster->n_messages,
-		format_size(cluster->message_nbytes).text);
+		"receives", size_format(cluster->received_nbytes).text,
+		size_format(cluster->items_nbytes).text, cluster->n_messages,
+		size_format(cluster->message_nbytes).text);
 	fprintf(stream, "  %-16sas much\n", "sends");
 	fprintf(stream, "  %-16s%" PRIu64 " runs, its partition of the runs of all ranks\n",
 		"merges", cluster->n_merged_runs);
 	if (cluster->merge_pass_nbytes)
 		fprintf(stream, "  %-16s%s in merge passes, to disk and back\n", "moves",
-			format_size(cluster->merge_pass_nbytes).text);
+			size_format(cluster->merge_pass_nbytes).text);
 	fprintf(stream, "  %-16s%s, %" PRIu64 " records; imbalance at most %s\n", "writes",
-		format_size(cluster->written_nbytes).text, cluster->n_output_records,
-		format_size(cluster->max_imbalance_nbytes).text);
+		size_format(cluster->written_nbytes).text, cluster->n_output_records,
+		size_format(cluster->max_imbalance_nbytes).text);
 }
 
 static double ratio_of(uint64_t a, uint64_t b)
@@ -301,10 +277,10 @@ static void print_rank_totals(const struct cluster_estimate *cluster, FILE *stre
 	const uint64_t n = cluster->n_ranks;
 
 	fprintf(stream, "total\n  %-16s%s, %.3f x the input\n", "disk",
-		format_size(cluster->disk_nbytes * n).text,
+		size_format(cluster->disk_nbytes * n).text,
 		ratio_of(cluster->disk_nbytes, cluster->read_nbytes));
 	fprintf(stream, "  %-16s%s, %.4f x the exchanged records\n", "network",
-		format_size(cluster->received_nbytes * n).text,
+		size_format(cluster->received_nbytes * n).text,
 		ratio_of(cluster->received_nbytes, cluster->items_nbytes));
 }
 
@@ -316,7 +292,7 @@ static void print_rank_rate(const struct link_estimate *link, bool is_first, FIL
 	else if (link->is_messages)
 		fprintf(stream, " %.0f/s", link->per_s);
 	else
-		fprintf(stream, " %s/s", format_size((uint64_t)link->per_s).text);
+		fprintf(stream, " %s/s", size_format((uint64_t)link->per_s).text);
 	if (link->per_s > 0 && !link->user_supplied)
 		fputs(" (assumed)", stream);
 }
@@ -327,7 +303,7 @@ static void print_rank_link(const struct link_estimate *link, bool is_bottleneck
 	if (link->is_messages)
 		fprintf(stream, "%12" PRIu64, link->amount);
 	else
-		fprintf(stream, "%12s", format_size(link->amount).text);
+		fprintf(stream, "%12s", size_format(link->amount).text);
 	fprintf(stream, " %12.1f s%s\n", link_estimate_s(link),
 		is_bottleneck ? "  <- bottleneck" : "");
 }
@@ -376,8 +352,8 @@ static void print_limit(const struct cluster_estimate *cluster, enum rank_limit 
 	if (limits[limit].is_count)
 		fprintf(stream, "%" PRIu64 " of %" PRIu64 " ", state->value, state->limit);
 	else
-		fprintf(stream, "%s of %s, ", format_size(state->value).text,
-			format_size(state->limit).text);
+		fprintf(stream, "%s of %s, ", size_format(state->value).text,
+			size_format(state->limit).text);
 	fprintf(stream, "%s%s%s\n", limits[limit].basis, warning,
 		limit == rank_limiting_factor(cluster) ? "  <- limiting factor" : "");
 }
@@ -409,8 +385,8 @@ static void print_memory(const struct memory_estimate *memory, FILE *stream)
 
 	if (is_exceeded)
 		fprintf(stream, "%-18s%s; up to %s are needed\n", "allowed memory",
-			format_size(memory->allowed_nbytes).text,
-			format_size(memory->needed_nbytes).text);
+			size_format(memory->allowed_nbytes).text,
+			size_format(memory->needed_nbytes).text);
 	if (memory->temp_dir)
 		fprintf(stream, "%-18s%s is in memory (tmpfs); its files count as memory\n",
 			"temporary files", memory->temp_dir);

@@ -9,23 +9,22 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
-#include "src/base/size.h"
 
-void format_rate(uint64_t nbytes, double s, char text[static 40])
+struct number_text format_rate(uint64_t nbytes, double s)
 {
-	char size[32];
+	struct number_text rate = { "-" };
 
 	if (nbytes && s > 0) {
-		size_format((uint64_t)((double)nbytes / s), size);
-		snprintf(text, 40, "%s/s", size);
-	} else {
-		snprintf(text, 40, "-");
+		rate = size_format((uint64_t)((double)nbytes / s));
+		strcat(rate.text, "/s");
 	}
+	return rate;
 }
 
-void format_count(uint64_t n, char text[static 32])
+struct number_text format_count(uint64_t n)
 {
-	char digits[32];
+	struct number_text count;
+	char digits[32], *text = count.text;
 	const size_t n_digits = (size_t)snprintf(digits, sizeof digits, "%" PRIu64, n);
 
 	for (size_t i = 0; i < n_digits; i++) {
@@ -34,20 +33,23 @@ void format_count(uint64_t n, char text[static 32])
 			*text++ = ',';
 	}
 	*text = '\0';
+	return count;
 }
 
-void format_time(double s, char text[static 32])
+struct number_text format_time(double s)
 {
 	const uint64_t seconds = (uint64_t)(s + 0.5);
+	struct number_text time;
 
 	if (seconds >= 3600)
-		snprintf(text, 32, "%" PRIu64 ":%02u:%02u h", seconds / 3600,
+		snprintf(time.text, sizeof time, "%" PRIu64 ":%02u:%02u h", seconds / 3600,
 			 (unsigned)(seconds / 60 % 60), (unsigned)(seconds % 60));
 	else if (seconds >= 60)
-		snprintf(text, 32, "%u:%02u min", (unsigned)(seconds / 60),
+		snprintf(time.text, sizeof time, "%u:%02u min", (unsigned)(seconds / 60),
 			 (unsigned)(seconds % 60));
 	else
-		snprintf(text, 32, "%.*f s", s < 1 ? 3 : s < 10 ? 2 : 1, s);
+		snprintf(time.text, sizeof time, "%.*f s", s < 1 ? 3 : s < 10 ? 2 : 1, s);
+	return time;
 }
 
 bool stage_is_idle(const struct stage_totals *totals)
@@ -86,13 +88,18 @@ double spill_ratio_percent(const struct compression_totals *spilled)
 
 /* --- progress --- */
 
-static void format_duration(uint64_t s, char text[static 32])
+static struct number_text format_duration(double s)
 {
-	if (s >= 3600)
-		snprintf(text, 32, "%" PRIu64 ":%02u:%02u", s / 3600, (unsigned)(s / 60 % 60),
-			 (unsigned)(s % 60));
+	const uint64_t seconds = (uint64_t)(s + 0.5);
+	const unsigned minutes = (unsigned)(seconds / 60 % 60);
+	struct number_text time;
+
+	if (seconds >= 3600)
+		snprintf(time.text, sizeof time, "%" PRIu64 ":%02u:%02u", seconds / 3600, minutes,
+			 (unsigned)(seconds % 60));
 	else
-		snprintf(text, 32, "%u:%02u", (unsigned)(s / 60), (unsigned)(s % 60));
+		snprintf(time.text, sizeof time, "%u:%02u", minutes, (unsigned)(seconds % 60));
+	return time;
 }
 
 static unsigned percent(uint64_t done_nbytes, uint64_t total_nbytes)
@@ -111,22 +118,19 @@ static double bytes_per_second(uint64_t nbytes, uint64_t elapsed_ns)
 static void format_phase(const struct progress_state *state, double rate, char *text,
 			 size_t capacity)
 {
-	char done[32], rate_text[32], remaining[32];
+	const struct number_text rate_text = size_format((uint64_t)rate);
+	const uint64_t remaining_nbytes = state->total_nbytes - state->done_nbytes;
 
-	size_format((uint64_t)rate, rate_text);
-	if (state->total_nbytes == 0) {
-		size_format(state->done_nbytes, done);
-		snprintf(text, capacity, "%s: %s, %s/s", state->phase, done, rate_text);
-	} else if (state->done_nbytes >= state->total_nbytes || state->done_nbytes == 0) {
+	if (state->total_nbytes == 0)
+		snprintf(text, capacity, "%s: %s, %s/s", state->phase,
+			 size_format(state->done_nbytes).text, rate_text.text);
+	else if (state->done_nbytes >= state->total_nbytes || state->done_nbytes == 0)
 		snprintf(text, capacity, "%s: %d %%, %s/s", state->phase,
-			 state->done_nbytes ? 100 : 0, rate_text);
-	} else {
-		format_duration(
-			(uint64_t)((double)(state->total_nbytes - state->done_nbytes) / rate + 0.5),
-			remaining);
+			 state->done_nbytes ? 100 : 0, rate_text.text);
+	else
 		snprintf(text, capacity, "%s: %u %%, %s/s, %s left", state->phase,
-			 percent(state->done_nbytes, state->total_nbytes), rate_text, remaining);
-	}
+			 percent(state->done_nbytes, state->total_nbytes), rate_text.text,
+			 format_duration((double)remaining_nbytes / rate).text);
 }
 
 /*
@@ -150,7 +154,6 @@ static double overall_remaining_s(const struct progress_state *state, double rat
 void progress_line(const struct progress_state *state, char line[static PROGRESS_LINE_NBYTES])
 {
 	const double rate = bytes_per_second(state->done_nbytes, state->elapsed_ns);
-	char remaining[32];
 	size_t n;
 
 	line[0] = '\0';
@@ -165,8 +168,8 @@ void progress_line(const struct progress_state *state, char line[static PROGRESS
 	if (state->overall_done_nbytes == 0 ||
 	    state->overall_done_nbytes >= state->overall_total_nbytes)
 		return;
-	format_duration((uint64_t)(overall_remaining_s(state, rate) + 0.5), remaining);
-	snprintf(line + n, PROGRESS_LINE_NBYTES - n, ", %s left", remaining);
+	snprintf(line + n, PROGRESS_LINE_NBYTES - n, ", %s left",
+		 format_duration(overall_remaining_s(state, rate)).text);
 }
 
 /* --- JSON --- */

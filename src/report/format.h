@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "io/spill/compression_policy.h"
+#include "src/base/size.h"
 #include "src/base/stats.h"
 
 static inline double ns_to_seconds(uint64_t ns)
@@ -17,13 +18,13 @@ static inline double ns_to_seconds(uint64_t ns)
 }
 
 /* Format a rate: "1.5 GiB/s", or "-" if nothing was moved. */
-void format_rate(uint64_t nbytes, double s, char text[static 40]);
+struct number_text format_rate(uint64_t nbytes, double s);
 
 /* Format a count: "134,217,728". */
-void format_count(uint64_t n, char text[static 32]);
+struct number_text format_count(uint64_t n);
 
 /* Format a time: "0.125 s", "2.3 s", "1:05 min", "3:10:00 h". */
-void format_time(double s, char text[static 32]);
+struct number_text format_time(double s);
 
 /* Return whether the stage neither worked nor waited. */
 bool stage_is_idle(const struct stage_totals *totals);

@@ -128,17 +128,15 @@ static void put_rank_work(FILE *stream, const struct rank_stats *rank_stats)
 	struct html_column columns[HTML_REPORT_MAX_COLUMNS] = { { "Rank", true } };
 	const struct stat_field *column = NULL;
 	unsigned n_columns = 1;
-	char text[32];
 
 	while ((column = rank_column_next(rank_stats, column)))
 		columns[n_columns++] = (struct html_column){ column->heading, true };
 	html_open_table(stream, "Work of each rank", columns, n_columns);
 	for (unsigned i = 0; i < rank_stats->n_ranks && i < HTML_REPORT_MAX_RANKS; i++) {
 		html_print(stream, "<tr><th scope=\"row\">%u</th>\n", i);
-		while ((column = rank_column_next(rank_stats, column))) {
-			rank_column_format(column, &rank_stats->ranks[i], text);
-			html_print(stream, "<td class=\"number\">%s</td>\n", text);
-		}
+		while ((column = rank_column_next(rank_stats, column)))
+			html_print(stream, "<td class=\"number\">%s</td>\n",
+				   rank_column_format(column, &rank_stats->ranks[i]).text);
 		html_print(stream, "</tr>\n");
 	}
 	html_close_table(stream);
@@ -151,7 +149,6 @@ static void put_rank_times(FILE *stream, const struct rank_stats *rank_stats)
 						     { "Host", false },
 						     { "Device", false } };
 	unsigned n_columns = 3;
-	char text[32];
 
 	for (enum phase i = 0; i < N_PHASES; i++)
 		if (phases[i].has_begun)
@@ -163,10 +160,12 @@ static void put_rank_times(FILE *stream, const struct rank_stats *rank_stats)
 		html_print(stream, "<tr><th scope=\"row\">%u</th>\n<td>%s</td>\n<td>%s</td>\n", i,
 			   rank_stats->hosts[i], entry->summary.backend);
 		for (enum phase j = 0; j < N_PHASES; j++) {
+			double s;
+
 			if (!phases[j].has_begun)
 				continue;
-			format_time(ns_to_seconds(entry->totals.phases[j].elapsed_ns), text);
-			html_print(stream, "<td class=\"number\">%s</td>\n", text);
+			s = ns_to_seconds(entry->totals.phases[j].elapsed_ns);
+			html_print(stream, "<td class=\"number\">%s</td>\n", format_time(s).text);
 		}
 		html_print(stream, "</tr>\n");
 	}
@@ -211,26 +210,24 @@ static void put_headline(const struct html_page *page, const struct html_report 
 {
 	const struct sort_summary *summary = page->summary;
 	const double s = ns_to_seconds(page->totals.elapsed_ns);
-	char count[32], time[32], size[32], rate[40], device[DEVICE_NBYTES];
+	char device[DEVICE_NBYTES];
 	FILE *const stream = page->stream;
 
-	format_count(summary->n_records_in, count);
-	format_time(s, time);
-	size_format(input_nbytes(page), size);
-	format_rate(input_nbytes(page), s, rate);
 	if (!sort_summary_is_known(summary)) { /* a resumed sort that was complete */
 		html_print(stream, "<h1>The sort was already complete</h1>\n");
 		return;
 	}
-	html_print(stream, "<h1>%s %s %s in %s</h1>\n<p class=\"lead\">", count, unit(page),
+	html_print(stream, "<h1>%s %s %s in %s</h1>\n<p class=\"lead\">",
+		   format_count(summary->n_records_in).text, unit(page),
 		   is_check(page)                              ? "checked" :
 		   summary->is_lines || summary->plan.n_chunks ? "sorted" :
 								 "merged",
-		   time);
+		   format_time(s).text);
 	if (is_check(page))
 		html_print(stream, "<strong>%s</strong>\n",
 			   report->has_disorder ? "Not in order. " : "In order. ");
-	html_print(stream, "%s of %s, %s", size, summary->type, rate);
+	html_print(stream, "%s of %s, %s", size_format(input_nbytes(page)).text, summary->type,
+		   format_rate(input_nbytes(page), s).text);
 	if (!is_check(page)) {
 		stats_report_format_device(report->stats_report, device);
 		html_print(stream, ", on %s. All %s were verified.", device, unit(page));
@@ -275,72 +272,64 @@ static void put_process_metrics(const struct html_page *page)
 	const double cpu_s =
 		ns_to_seconds(totals->usage.user_ns) + ns_to_seconds(totals->usage.system_ns);
 	const double s = ns_to_seconds(totals->elapsed_ns);
-	char value[32], limit[32];
 
-	size_format(totals->usage.peak_rss_nbytes, value);
-	size_format(page->summary->buffer_nbytes, limit);
-	html_print(page->stream, METRIC("peak RSS%s%s"), "Memory", value,
-		   is_check(page) ? "" : "; -S ", is_check(page) ? "" : limit);
-	format_time(cpu_s, value);
+	html_print(page->stream, METRIC("peak RSS%s%s"), "Memory",
+		   size_format(totals->usage.peak_rss_nbytes).text, is_check(page) ? "" : "; -S ",
+		   is_check(page) ? "" : size_format(page->summary->buffer_nbytes).text);
 	html_print(page->stream, METRIC("%.1f processors busy; %.0f %% system"), "Processor time",
-		   value, s > 0 ? cpu_s / s : 0,
+		   format_time(cpu_s).text, s > 0 ? cpu_s / s : 0,
 		   cpu_s > 0 ? 100 * ns_to_seconds(totals->usage.system_ns) / cpu_s : 0);
 }
 
 static void put_spill_metric(const struct html_page *page)
 {
 	const struct sort_summary *summary = page->summary;
-	char value[32], stored[32];
+	const struct number_text peak = size_format(summary->peak_temp_nbytes);
 
-	size_format(summary->peak_temp_nbytes, value);
-	size_format(summary->spilled.stored_nbytes, stored);
 	if (summary->spilled.items_nbytes)
 		html_print(page->stream, METRIC("peak; compressed to %s (%.1f %%) with %s"),
-			   "Temporary space", value, stored, spill_ratio_percent(&summary->spilled),
-			   summary->spilled.codec);
+			   "Temporary space", peak.text,
+			   size_format(summary->spilled.stored_nbytes).text,
+			   spill_ratio_percent(&summary->spilled), summary->spilled.codec);
 	else
-		html_print(page->stream, METRIC("nothing was spilled"), "Temporary space", value);
+		html_print(page->stream, METRIC("nothing was spilled"), "Temporary space",
+			   peak.text);
 }
 
 static void put_sort_metrics(const struct html_page *page)
 {
 	const struct sort_summary *summary = page->summary;
-	char value[32], cached[32], direct[32], mapped[32];
 
 	put_spill_metric(page);
-	format_count(summary->n_runs, value);
-	html_print(page->stream, METRIC("%" PRIu64 " spilled"), "Runs", value,
-		   summary->n_runs_spilled);
-	format_count(summary->n_passes, value);
+	html_print(page->stream, METRIC("%" PRIu64 " spilled"), "Runs",
+		   format_count(summary->n_runs).text, summary->n_runs_spilled);
 	html_print(page->stream,
 		   METRIC("final merge in %" PRIu64 " partition%s, %" PRIu64 " windows"), "Passes",
-		   value, summary->n_partitions, summary->n_partitions == 1 ? "" : "s",
-		   summary->n_windows);
-	format_count(summary->n_records_out, value);
-	size_format(summary->written.cached_nbytes, cached);
-	size_format(summary->written.direct_nbytes, direct);
-	size_format(summary->written.mmap_nbytes, mapped);
+		   format_count(summary->n_passes).text, summary->n_partitions,
+		   summary->n_partitions == 1 ? "" : "s", summary->n_windows);
 	html_print(page->stream, METRIC("%s cached, %s direct, %s mmap"),
-		   summary->is_lines ? "Lines written" : "Records written", value, cached, direct,
-		   mapped);
+		   summary->is_lines ? "Lines written" : "Records written",
+		   format_count(summary->n_records_out).text,
+		   size_format(summary->written.cached_nbytes).text,
+		   size_format(summary->written.direct_nbytes).text,
+		   size_format(summary->written.mmap_nbytes).text);
 }
 
 static void put_metrics(const struct html_page *page)
 {
-	char value[32], rate[40], size[32];
+	const struct number_text size = size_format(input_nbytes(page)),
+				 count = format_count(page->summary->n_records_in);
 
 	html_open_section(page->stream, "summary", "Summary");
 	html_print(page->stream, "<dl class=\"figures\">\n");
-	format_count(page->summary->n_records_in, value);
-	size_format(input_nbytes(page), size);
 	if (page->summary->is_lines)
-		html_print(page->stream, METRIC("%s"), "Lines read", value, size);
+		html_print(page->stream, METRIC("%s"), "Lines read", count.text, size.text);
 	else
 		html_print(page->stream, METRIC("%s, each of %" PRIu64 " bytes"), "Records read",
-			   value, size, page->summary->record_nbytes);
-	format_time(ns_to_seconds(page->totals.elapsed_ns), value);
-	format_rate(input_nbytes(page), ns_to_seconds(page->totals.elapsed_ns), rate);
-	html_print(page->stream, METRIC("%s of input"), "Time", value, rate);
+			   count.text, size.text, page->summary->record_nbytes);
+	html_print(page->stream, METRIC("%s of input"), "Time",
+		   format_time(ns_to_seconds(page->totals.elapsed_ns)).text,
+		   format_rate(input_nbytes(page), ns_to_seconds(page->totals.elapsed_ns)).text);
 	put_process_metrics(page);
 	if (!is_check(page))
 		put_sort_metrics(page);

@@ -69,16 +69,15 @@ static void put_phase_rows(const struct html_page *page)
 	for (enum phase phase = 0; phase < N_PHASES; phase++) {
 		const struct phase_totals *totals = &page->totals.phases[phase];
 		const enum stage bottleneck = phase_bottleneck(totals);
-		char time[32], longest[NOTE_NBYTES];
+		char longest[NOTE_NBYTES];
 
 		if (!totals->has_begun)
 			continue;
-		format_time(phase_seconds(page, phase), time);
 		format_longest_stage(totals, longest);
 		html_print(page->stream,
 			   "<tr><th scope=\"row\">%s</th>\n<td class=\"number\">%s</td>\n"
 			   "<td class=\"number\">%.0f %%</td>\n<td>%s</td>\n<td>%s</td>\n</tr>\n",
-			   phase_name(phase), time,
+			   phase_name(phase), format_time(phase_seconds(page, phase)).text,
 			   100 * phase_seconds(page, phase) / total_phase_seconds(page),
 			   bottleneck < N_STAGES ? stage_name(bottleneck) : "none", longest);
 	}
@@ -89,14 +88,13 @@ static void put_phase_bar(const struct html_page *page)
 {
 	html_print(page->stream, "<div class=\"phases\" aria-hidden=\"true\">\n");
 	for (enum phase phase = 0; phase < N_PHASES; phase++) {
-		char time[32];
 
 		if (!page->totals.phases[phase].has_begun)
 			continue;
-		format_time(phase_seconds(page, phase), time);
 		html_print(page->stream,
 			   "<span class=\"phase of-%s\" style=\"flex-grow:%.4f\">%s, %s</span>\n",
-			   phase_key(phase), phase_seconds(page, phase), phase_name(phase), time);
+			   phase_key(phase), phase_seconds(page, phase), phase_name(phase),
+			   format_time(phase_seconds(page, phase)).text);
 	}
 	html_print(page->stream, "</div>\n");
 }
@@ -150,22 +148,20 @@ static void put_stage_row(const struct html_page *page, const struct phase_total
 {
 	const struct stage_totals *totals = &phase->stages[stage];
 	const double peak_rate = page->summary->peak_rates[stage], rate = stage_rate(totals);
-	char size[32], busy[32], blocked[32], text[40];
 	FILE *const stream = page->stream;
 
-	size_format(totals->nbytes, size);
-	format_time(ns_to_seconds(totals->busy_ns), busy);
-	format_time(ns_to_seconds(totals->blocked_ns), blocked);
 	html_begin_tag(stream, "tr", stage == phase_bottleneck(phase) ? "longest" : NULL);
 	html_print(stream,
 		   "><th scope=\"row\">%s</th>\n<td class=\"number\">%s</td>\n"
 		   "<td class=\"number\">%s</td>\n<td class=\"number\">%s</td>\n",
-		   stage_name(stage), totals->nbytes ? size : "-", busy, blocked);
+		   stage_name(stage), totals->nbytes ? size_format(totals->nbytes).text : "-",
+		   format_time(ns_to_seconds(totals->busy_ns)).text,
+		   format_time(ns_to_seconds(totals->blocked_ns)).text);
 	put_percent_cell(stream, stage, active_fraction(phase, stage));
-	format_rate(totals->nbytes, ns_to_seconds(totals->active_ns), text);
-	put_bar_cell(stream, stage, rate / max_rate, text);
-	format_rate(totals->nbytes ? (uint64_t)peak_rate : 0, 1, text);
-	html_print(stream, "<td class=\"number\">%s</td>\n", text);
+	put_bar_cell(stream, stage, rate / max_rate,
+		     format_rate(totals->nbytes, ns_to_seconds(totals->active_ns)).text);
+	html_print(stream, "<td class=\"number\">%s</td>\n",
+		   format_rate(totals->nbytes ? (uint64_t)peak_rate : 0, 1).text);
 	if (peak_rate > 0 && totals->nbytes)
 		put_percent_cell(stream, stage, rate / peak_rate);
 	else
@@ -213,10 +209,10 @@ static void put_phase_stages(const struct html_page *page, enum phase id)
 						      { "Peak", true },   { "Of peak", true } };
 	const struct phase_totals *phase = &page->totals.phases[id];
 	bool is_idle = true;
-	char time[32], caption[96];
+	char caption[96];
 
-	format_time(phase_seconds(page, id), time);
-	html_print(page->stream, "<h3>%s, %s</h3>\n", phase_name(id), time);
+	html_print(page->stream, "<h3>%s, %s</h3>\n", phase_name(id),
+		   format_time(phase_seconds(page, id)).text);
 	put_bottleneck(page, phase);
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
 		is_idle = is_idle && stage_is_idle(&phase->stages[stage]);
@@ -496,17 +492,16 @@ static void put_activity_cells(const struct timeline_values *timeline,
 {
 	const double total_s = total_seconds(timeline);
 	uint64_t busy_ns = 0;
-	char shares[200], busy[32];
+	char shares[200];
 
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
 		busy_ns += row->has_stage[stage] ? sum_bins(row->bins[stage]) : 0;
 	format_stage_shares(row, busy_ns, shares, sizeof shares);
-	format_time(ns_to_seconds(busy_ns), busy);
 	html_print(timeline->page->stream,
 		   "<td class=\"number\">%s</td>\n<td class=\"number\">%.2f</td>\n"
 		   "<td class=\"number\">%.1f</td>\n<td>%s</td>\n",
-		   busy, total_s > 0 ? ns_to_seconds(busy_ns) / total_s : 0, timeline->peak,
-		   shares);
+		   format_time(ns_to_seconds(busy_ns)).text,
+		   total_s > 0 ? ns_to_seconds(busy_ns) / total_s : 0, timeline->peak, shares);
 }
 
 #define ACTIVITY_SECTION                                                                           \
@@ -590,25 +585,22 @@ static void describe_throughput(const struct timeline_values *timeline,
 				struct chart_row *chart_row)
 {
 	(void)row;
-	format_rate((uint64_t)timeline->peak, 1, note);
+	strcpy(note, format_rate((uint64_t)timeline->peak, 1).text);
 	chart_row->max = timeline->peak > 0 ? timeline->peak : 1;
 }
 
 static void put_throughput_cells(const struct timeline_values *timeline,
 				 const struct timeline_row *row)
 {
-	char size[32], average[40], peak[40];
 	uint64_t nbytes = 0;
 
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
 		nbytes += row->has_stage[stage] ? sum_bins(row->bins[stage]) : 0;
-	size_format(nbytes, size);
-	format_rate(nbytes, total_seconds(timeline), average);
-	format_rate((uint64_t)timeline->peak, 1, peak);
 	html_print(timeline->page->stream,
 		   "<td class=\"number\">%s</td>\n<td class=\"number\">%s</td>\n"
 		   "<td class=\"number\">%s</td>\n",
-		   size, average, peak);
+		   size_format(nbytes).text, format_rate(nbytes, total_seconds(timeline)).text,
+		   format_rate((uint64_t)timeline->peak, 1).text);
 }
 
 void html_page_write_throughput(const struct html_page *page)
@@ -654,27 +646,22 @@ void html_page_write_throughput(const struct html_page *page)
 static void describe_gauge(const struct timeline_values *timeline, const struct timeline_row *row,
 			   char note[static NOTE_NBYTES], struct chart_row *chart_row)
 {
-	char peak[32];
-
-	size_format((uint64_t)timeline->peak, peak);
-	snprintf(note, NOTE_NBYTES, "peak %s", peak);
+	snprintf(note, NOTE_NBYTES, "peak %s", size_format((uint64_t)timeline->peak).text);
 	chart_row->limit = (double)row->limit_nbytes;
 	chart_row->max = 1.05 * fmax(fmax(timeline->peak, chart_row->limit), 1);
 }
 
 static void put_gauge_cells(const struct timeline_values *timeline, const struct timeline_row *row)
 {
-	char average[32], peak[32], limit[32];
 	double sum = 0;
 
 	for (uint32_t bin = 0; bin < timeline->n_bins; bin++)
 		sum += timeline->series[0].values[bin];
-	size_format((uint64_t)(sum / timeline->n_bins), average);
-	size_format((uint64_t)timeline->peak, peak);
-	size_format(row->limit_nbytes, limit);
 	html_print(timeline->page->stream,
 		   "<td class=\"number\">%s</td>\n<td class=\"number\">%s</td>\n<td>%s%s</td>\n",
-		   average, peak, row->limit_nbytes ? limit : "-",
+		   size_format((uint64_t)(sum / timeline->n_bins)).text,
+		   size_format((uint64_t)timeline->peak).text,
+		   row->limit_nbytes ? size_format(row->limit_nbytes).text : "-",
 		   row->limit_nbytes ? row->limit_note : "");
 }
 

@@ -24,26 +24,23 @@ const struct stat_field *rank_column_next(const struct rank_stats *rank_stats,
 	return column;
 }
 
-void rank_column_format(const struct stat_field *column, const struct rank_summary *entry,
-			char text[static 32])
+struct number_text rank_column_format(const struct stat_field *column,
+				      const struct rank_summary *entry)
 {
 	const uint64_t value = stat_field_value(column, entry);
 
-	if (column->unit == STAT_BYTES)
-		size_format(value, text);
-	else
-		format_count(value, text);
+	return column->unit == STAT_BYTES ? size_format(value) : format_count(value);
 }
 
 /* Return the width of a column: a size such as "1023.9 KiB", or a count. */
 static int column_width(const struct rank_stats *rank_stats, const struct stat_field *column)
 {
 	const int heading = (int)strlen(column->heading);
-	char text[32];
 	int width;
 
-	rank_column_format(column, &rank_stats->total, text);
-	width = column->unit == STAT_BYTES ? 10 : (int)strlen(text);
+	width = column->unit == STAT_BYTES ?
+			10 :
+			(int)strlen(rank_column_format(column, &rank_stats->total).text);
 	return (width > heading ? width : heading) + 1;
 }
 
@@ -51,7 +48,6 @@ static int column_width(const struct rank_stats *rank_stats, const struct stat_f
 static void print_rank_work(const struct rank_stats *rank_stats, FILE *stream)
 {
 	const struct stat_field *column = NULL;
-	char text[32];
 
 	fprintf(stream, "  %-5s", "rank");
 	while ((column = rank_column_next(rank_stats, column)))
@@ -60,8 +56,8 @@ static void print_rank_work(const struct rank_stats *rank_stats, FILE *stream)
 	for (unsigned i = 0; i < rank_stats->n_ranks; i++) {
 		fprintf(stream, "  %-5u", i);
 		while ((column = rank_column_next(rank_stats, column))) {
-			rank_column_format(column, &rank_stats->ranks[i], text);
-			fprintf(stream, "%*s", column_width(rank_stats, column), text);
+			fprintf(stream, "%*s", column_width(rank_stats, column),
+				rank_column_format(column, &rank_stats->ranks[i]).text);
 		}
 		fputc('\n', stream);
 	}
@@ -92,14 +88,12 @@ static void print_rank_times(const struct rank_stats *rank_stats, FILE *stream)
 
 static void print_rank_stats_totals(const struct rank_stats *rank_stats, FILE *stream)
 {
-	char read[32], written[32], sent[32];
-
-	size_format(rank_stats->total.disk_read_nbytes, read);
-	size_format(rank_stats->total.disk_written_nbytes, written);
-	size_format(rank_stats->total.volumes.sent_nbytes, sent);
 	fprintf(stream,
 		"%u ranks; disk: %s read, %s written; sent between ranks: %s; imbalance: %.2f %%\n",
-		rank_stats->n_ranks, read, written, sent, 100 * rank_stats_imbalance(rank_stats));
+		rank_stats->n_ranks, size_format(rank_stats->total.disk_read_nbytes).text,
+		size_format(rank_stats->total.disk_written_nbytes).text,
+		size_format(rank_stats->total.volumes.sent_nbytes).text,
+		100 * rank_stats_imbalance(rank_stats));
 }
 
 /* --- the whole, phases and stages --- */
@@ -159,25 +153,21 @@ static struct stats_report_data collect_report_data(const struct stats_report *r
 static void print_peak_rate(const struct stage_totals *totals, double peak_rate, FILE *stream)
 {
 	const double rate = (double)totals->nbytes / ns_to_seconds(totals->active_ns);
-	char text[32];
 
 	if (peak_rate <= 0 || totals->nbytes == 0)
 		return;
-	size_format((uint64_t)peak_rate, text);
-	fprintf(stream, ", %.0f %% of %s/s peak", 100 * rate / peak_rate, text);
+	fprintf(stream, ", %.0f %% of %s/s peak", 100 * rate / peak_rate,
+		size_format((uint64_t)peak_rate).text);
 }
 
 static void print_stage(const struct stage_totals *totals, const char *name, uint64_t phase_ns,
 			FILE *stream)
 {
-	char size[32], rate[40];
-
-	size_format(totals->nbytes, size);
-	format_rate(totals->nbytes, ns_to_seconds(totals->active_ns), rate);
-	fprintf(stream, "  %-10s %12s %9.3f s %9.3f s %6.0f %% %14s", name, size,
-		ns_to_seconds(totals->busy_ns), ns_to_seconds(totals->blocked_ns),
+	fprintf(stream, "  %-10s %12s %9.3f s %9.3f s %6.0f %% %14s", name,
+		size_format(totals->nbytes).text, ns_to_seconds(totals->busy_ns),
+		ns_to_seconds(totals->blocked_ns),
 		100 * ns_to_seconds(totals->active_ns) / ns_to_seconds(phase_ns ? phase_ns : 1),
-		rate);
+		format_rate(totals->nbytes, ns_to_seconds(totals->active_ns)).text);
 }
 
 static void print_phase(const struct phase_totals *phase, const struct sort_summary *summary,
@@ -206,40 +196,32 @@ static void print_phase(const struct phase_totals *phase, const struct sort_summ
 
 static void print_spilled(const struct compression_totals *spilled, FILE *stream)
 {
-	char items[32], stored[32];
-
-	size_format(spilled->items_nbytes, items);
-	size_format(spilled->stored_nbytes, stored);
-	fprintf(stream, "\nspilled: %s, compressed to %s (%.1f %%) with %s", items, stored,
+	fprintf(stream, "\nspilled: %s, compressed to %s (%.1f %%) with %s",
+		size_format(spilled->items_nbytes).text, size_format(spilled->stored_nbytes).text,
 		spill_ratio_percent(spilled), spilled->codec);
 }
 
 static void print_io_modes(const struct file_writer_stats *written, FILE *stream)
 {
-	char cached[32], direct[32], mapped[32];
-
-	size_format(written->cached_nbytes, cached);
-	size_format(written->direct_nbytes, direct);
-	size_format(written->mmap_nbytes, mapped);
-	fprintf(stream, "\nwritten: %s cached, %s direct, %s mmap", cached, direct, mapped);
+	fprintf(stream, "\nwritten: %s cached, %s direct, %s mmap",
+		size_format(written->cached_nbytes).text, size_format(written->direct_nbytes).text,
+		size_format(written->mmap_nbytes).text);
 }
 
 /* Print what a check does not have. */
 static void print_sort_details(const struct stats_report_data *data, FILE *stream)
 {
 	const struct sort_summary *summary = &data->run.summary;
-	char buffer[32], chunk[32], temp[32];
 
-	size_format(summary->buffer_nbytes, buffer);
-	size_format(summary->chunk_nbytes, chunk);
-	size_format(summary->peak_temp_nbytes, temp);
 	fprintf(stream,
 		"; %s\nruns: %" PRIu64 ", spilled runs: %" PRIu64 "; chunks: %s%s; passes: %" PRIu64
 		"; partitions: %" PRIu64 "; windows: %" PRIu64
 		"\nmemory limit: %s; peak temporary space: %s",
-		data->device, summary->n_runs, summary->n_runs_spilled, chunk,
+		data->device, summary->n_runs, summary->n_runs_spilled,
+		size_format(summary->chunk_nbytes).text,
 		summary->input_is_mapped ? " of the mapped input" : "", summary->n_passes,
-		summary->n_partitions, summary->n_windows, buffer, temp);
+		summary->n_partitions, summary->n_windows, size_format(summary->buffer_nbytes).text,
+		size_format(summary->peak_temp_nbytes).text);
 	if (summary->spilled.items_nbytes)
 		print_spilled(&summary->spilled, stream);
 	if (summary->written.direct_nbytes + summary->written.mmap_nbytes)
@@ -250,15 +232,13 @@ static void print_sort_summary(const struct stats_report_data *data, FILE *strea
 {
 	const struct sort_summary *summary = &data->run.summary;
 	const bool is_sort = summary->backend[0];
-	char input[32], rate[40];
 
-	size_format(data->input_nbytes, input);
-	format_rate(data->input_nbytes, data->elapsed_s, rate);
 	fprintf(stream, "%" PRIu64 " %s%s (%s) read", summary->n_records_in,
-		summary->is_lines ? "" : "records of ", summary->type, input);
+		summary->is_lines ? "" : "records of ", summary->type,
+		size_format(data->input_nbytes).text);
 	if (is_sort)
 		fprintf(stream, ", %" PRIu64 " written", summary->n_records_out);
-	fprintf(stream, ", %s", rate);
+	fprintf(stream, ", %s", format_rate(data->input_nbytes, data->elapsed_s).text);
 	if (is_sort)
 		print_sort_details(data, stream);
 	fputc('\n', stream);
@@ -269,17 +249,15 @@ static void print_device(const struct stats_report_data *data, uint32_t i, FILE 
 	const struct sort_summary *summary = &data->run.summary;
 	const struct device_totals *totals =
 		&data->run.totals.devices[summary->devices[i].ordinal - 1];
-	char name[32], sorted[32], merged[32], peer[32], staged[32];
+	char name[32];
 
 	snprintf(name, sizeof name, "%" PRIu32 " (GPU %u)", summary->devices[i].ordinal,
 		 summary->devices[i].number);
-	size_format(totals->sorted_nbytes, sorted);
-	size_format(totals->merged_nbytes, merged);
-	size_format(totals->peer_read_nbytes, peer);
-	size_format(totals->staged_read_nbytes, staged);
 	fprintf(stream, "  %-10s %8" PRIu64 " %12s %10" PRIu64 " %12s %12s %12s %9.3f s %6.0f %%\n",
-		name, totals->n_chunks, sorted, totals->n_partitions, merged, peer, staged,
-		ns_to_seconds(totals->busy_ns),
+		name, totals->n_chunks, size_format(totals->sorted_nbytes).text,
+		totals->n_partitions, size_format(totals->merged_nbytes).text,
+		size_format(totals->peer_read_nbytes).text,
+		size_format(totals->staged_read_nbytes).text, ns_to_seconds(totals->busy_ns),
 		100 * ns_to_seconds(totals->active_ns) / (data->elapsed_s + 1e-9));
 }
 
@@ -295,14 +273,12 @@ static void print_devices(const struct stats_report_data *data, FILE *stream)
 
 static void print_summary(const struct stats_report_data *data, FILE *stream)
 {
-	char rss[32];
-
 	if (sort_summary_is_known(&data->run.summary))
 		print_sort_summary(data, stream);
-	size_format(data->run.totals.usage.peak_rss_nbytes, rss);
 	fprintf(stream, "%.3f s, %.3f s user, %.3f s system, %s peak RSS\n", data->elapsed_s,
 		ns_to_seconds(data->run.totals.usage.user_ns),
-		ns_to_seconds(data->run.totals.usage.system_ns), rss);
+		ns_to_seconds(data->run.totals.usage.system_ns),
+		size_format(data->run.totals.usage.peak_rss_nbytes).text);
 	print_devices(data, stream);
 }
 

@@ -38,8 +38,8 @@ const struct stat_field *rank_column_next(const struct rank_stats *rank_stats,
 					  const struct stat_field *column);
 
 /* Format the number of a rank in that column. */
-void rank_column_format(const struct stat_field *column, const struct rank_summary *entry,
-			char text[static 32]);
+struct number_text rank_column_format(const struct stat_field *column,
+				      const struct rank_summary *entry);
 
 /* Format what sorted: "CPU, 2 threads", or "4 ranks, each on CPU, 1 thread". */
 enum { DEVICE_NBYTES = 320 };

@@ -261,7 +261,6 @@ size_t run_list_n_spilled(const struct run_list *list)
 int run_list_check_index_space(const struct run_list *list, const struct plan *plan)
 {
 	uint64_t n_blocks = 0;
-	char memory_text[32];
 
 	if (plan->input_nbytes != PLAN_SIZE_UNKNOWN)
 		return 0;
@@ -270,11 +269,10 @@ int run_list_check_index_space(const struct run_list *list, const struct plan *p
 			n_blocks += list->runs[i]->n_blocks;
 	if (n_blocks <= plan->max_stored_blocks)
 		return 0;
-	size_format(plan->memory_nbytes, memory_text);
 	return fail(-E2BIG,
 		    "-S: %s is too little for the index of a pipe of this length (%" PRIu64
 		    " blocks); use twice as much, or a file",
-		    memory_text, n_blocks);
+		    size_format(plan->memory_nbytes).text, n_blocks);
 }
 
 void run_list_free(struct run_list *list)

@@ -532,13 +532,12 @@ int distributed_report_resumed(struct sort *sort)
 {
 	const uint64_t record_nbytes = sort->job.layout->record_nbytes;
 	uint64_t sums[] = { sort->store.n, sort->integrity.totals.read.n_records };
-	char in_runs[32], input[32];
 	int r = comm_allreduce_sum(sort->spec->comm, sums, sizeof sums / sizeof sums[0]);
 
 	if (r < 0 || sums[0] == 0 || comm_rank(sort->spec->comm) != 0)
 		return r;
-	size_format(sums[1] * record_nbytes, in_runs);
-	size_format(input_total_nbytes(sort->job.input), input);
-	notice("resuming: %" PRIu64 " runs of all ranks hold %s of %s", sums[0], in_runs, input);
+	notice("resuming: %" PRIu64 " runs of all ranks hold %s of %s", sums[0],
+	       size_format(sums[1] * record_nbytes).text,
+	       size_format(input_total_nbytes(sort->job.input)).text);
 	return 0;
 }

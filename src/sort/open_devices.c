@@ -266,11 +266,10 @@ static uint64_t usable_memory(const struct sort_device *device)
 static void exclude_device(struct sort_device *device)
 {
 	struct device_info info;
-	char available[32];
 
 	device_get_info(device->device, &info);
-	size_format_down(info.memory_nbytes, available);
-	warn("%s: only %s of memory is free; not using it", info.name, available);
+	warn("%s: only %s of memory is free; not using it", info.name,
+	     size_format_down(info.memory_nbytes).text);
 	close_job_device(device);
 }
 

@@ -189,44 +189,38 @@ static bool is_sufficient_to_start(const struct job *job)
 static int fail_checkpoint_blocks(const struct job *job, const struct sort_spec *spec,
 				  const char *available)
 {
-	char block[32];
-
-	size_format(job->plan_request.min_block_nbytes, block);
 	return fail(
 		-E2BIG,
 		"%s of memory, plus %d MiB, is too little to resume this checkpoint with blocks "
 		"of %s; use -S of at least %" PRIu64 "M",
-		available, PLAN_OVERHEAD_NBYTES >> 20, block, find_sufficient_mib(job, spec));
+		available, PLAN_OVERHEAD_NBYTES >> 20,
+		size_format(job->plan_request.min_block_nbytes).text,
+		find_sufficient_mib(job, spec));
 }
 
 /* The plan, or a check, takes more memory than allowed. */
 static int fail_memory(uint64_t memory_nbytes, uint64_t total_nbytes, uint64_t index_nbytes,
 		       uint64_t streams_nbytes, uint64_t sufficient_mib)
 {
-	char available[32], needed[32], index[32], streams[32];
-
-	size_format_down(memory_nbytes, available);
-	size_format_up(total_nbytes, needed);
-	size_format_up(index_nbytes, index);
-	size_format_up(streams_nbytes, streams);
 	return fail(
 		-E2BIG,
 		"%s of memory, plus %d MiB, is too little: %s needed, including %s for the index "
 		"of runs and %s for inputs and a compressed output; use "
 		"-S of at least %" PRIu64 "M",
-		available, PLAN_OVERHEAD_NBYTES >> 20, needed, index, streams, sufficient_mib);
+		size_format_down(memory_nbytes).text, PLAN_OVERHEAD_NBYTES >> 20,
+		size_format_up(total_nbytes).text, size_format_up(index_nbytes).text,
+		size_format_up(streams_nbytes).text, sufficient_mib);
 }
 
 int setup_check_memory(const struct job *job, const struct sort_spec *spec)
 {
 	const struct plan *plan = &job->plan;
-	char available[32];
 
 	if (plan->is_sufficient)
 		return 0;
-	size_format_down(plan->memory_nbytes, available);
 	if (job->plan_request.min_block_nbytes && is_sufficient_to_start(job))
-		return fail_checkpoint_blocks(job, spec, available);
+		return fail_checkpoint_blocks(job, spec,
+					      size_format_down(plan->memory_nbytes).text);
 	return fail_memory(plan->memory_nbytes, plan->total_nbytes, plan->required_index_nbytes,
 			   job->plan_request.stream_codec_nbytes, find_sufficient_mib(job, spec));
 }
@@ -272,22 +266,22 @@ void setup_estimate_memory(const struct job *job, const struct sort_spec *spec,
 static void warn_memory(const struct job *job, const struct sort_spec *spec)
 {
 	struct memory_estimate estimate;
-	char needed[32], allowed[32];
+	struct number_text needed, allowed;
 
 	setup_estimate_memory(job, spec, &estimate);
 	if (estimate.needed_nbytes <= estimate.allowed_nbytes ||
 	    (spec->comm && comm_rank(spec->comm) != 0))
 		return;
-	size_format_up(estimate.needed_nbytes, needed);
-	size_format_down(estimate.allowed_nbytes, allowed);
+	needed = size_format_up(estimate.needed_nbytes);
+	allowed = size_format_down(estimate.allowed_nbytes);
 	if (estimate.temp_dir)
 		warn("%s: temporary files are in memory and may need %s together with -S, the "
 		     "limits of this process allow %s; use another -T or a smaller -S",
-		     estimate.temp_dir, needed, allowed);
+		     estimate.temp_dir, needed.text, allowed.text);
 	else
 		warn("-S: the sort may need %s, the limits of this process allow %s; use a "
 		     "smaller -S",
-		     needed, allowed);
+		     needed.text, allowed.text);
 }
 
 /* --- inputs --- */

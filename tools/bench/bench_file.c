@@ -213,13 +213,12 @@ static void bench_report_print(const struct bench_report *report)
 	       "peak memory");
 	for (unsigned i = 0; i < report->n_cases; i++) {
 		const struct bench_case *bench_case = &report->cases[i];
-		char input[32], peak[32];
 
-		size_format(bench_case->input_nbytes, input);
-		size_format(peak_rss_nbytes(bench_case), peak);
-		printf("%-26s %10s %10.4f %12.4f %8.0f %12s\n", bench_case->name, input,
-		       elapsed_s(bench_case), cpu_s(bench_case),
-		       (double)bench_case->input_nbytes * 1e-6 / elapsed_s(bench_case), peak);
+		printf("%-26s %10s %10.4f %12.4f %8.0f %12s\n", bench_case->name,
+		       size_format(bench_case->input_nbytes).text, elapsed_s(bench_case),
+		       cpu_s(bench_case),
+		       (double)bench_case->input_nbytes * 1e-6 / elapsed_s(bench_case),
+		       size_format(peak_rss_nbytes(bench_case)).text);
 	}
 	printf("\n%-36s %10s %10s\n", "", "measured", "target");
 	for (unsigned i = 0; i < report->n_targets; i++) {

@@ -164,16 +164,11 @@ static void sizes_are_printed_to_the_nearest_tenth_or_as_bounds(void **state)
 		{ four_fifths_nbytes - 1, "51.1 GiB", "51.2 GiB", "51.2 GiB" },
 		{ UINT64_MAX, "15.9 EiB", "16 EiB", "16 EiB" },
 	};
-	char text[32];
-
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-		size_format_down(cases[i].nbytes, text);
-		assert_string_equal(text, cases[i].down);
-		size_format(cases[i].nbytes, text);
-		assert_string_equal(text, cases[i].nearest);
-		size_format_up(cases[i].nbytes, text);
-		assert_string_equal(text, cases[i].up);
+		assert_string_equal(size_format_down(cases[i].nbytes).text, cases[i].down);
+		assert_string_equal(size_format(cases[i].nbytes).text, cases[i].nearest);
+		assert_string_equal(size_format_up(cases[i].nbytes).text, cases[i].up);
 	}
 }
 

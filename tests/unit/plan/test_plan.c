@@ -835,14 +835,12 @@ static void explanation_says_what_will_happen(void **state)
 {
 	const struct plan plan = make_plan("u64", 10 * GIB, GIB);
 	const char *text = explain(&plan);
-	char size[32];
 
 	(void)state;
 	assert_non_null(strstr(text, "CPU, 2 threads"));
 	assert_non_null(strstr(text, "are spilled, the rest stays in memory"));
 	assert_null(strstr(text, "compressed on the device"));
-	size_format(10 * GIB, size);
-	assert_non_null(strstr(text, size));
+	assert_non_null(strstr(text, size_format(10 * GIB).text));
 }
 
 static void explain_says_where_runs_are_packed(void **state)

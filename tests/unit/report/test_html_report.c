@@ -258,7 +258,7 @@ static void memory_is_one_number(void **state)
 	struct time_series *time_series;
 	struct stats_totals totals;
 	struct stats *stats;
-	char size[32], peak_text[64];
+	char peak_text[64];
 	const char *end = text + sizeof text;
 
 	(void)state;
@@ -266,11 +266,12 @@ static void memory_is_one_number(void **state)
 	stats = stats_of_all_stages(time_series);
 	time_series_sample(time_series, time_series->begin_ns + 1, &sample);
 	stats_get_totals(stats, &totals);
-	size_format(totals.usage.peak_rss_nbytes, size);
 	write_page(time_series, stats, &summary, inputs, 1);
-	snprintf(peak_text, sizeof peak_text, ">%s<", size);
+	snprintf(peak_text, sizeof peak_text, ">%s<",
+		 size_format(totals.usage.peak_rss_nbytes).text);
 	assert_int_equal(count_of(peak_text, text, end), 2);
-	snprintf(peak_text, sizeof peak_text, ">peak %s<", size);
+	snprintf(peak_text, sizeof peak_text, ">peak %s<",
+		 size_format(totals.usage.peak_rss_nbytes).text);
 	assert_int_equal(count_of(peak_text, text, end), 1);
 	stats_close(stats);
 	time_series_close(time_series);
@@ -392,13 +393,9 @@ static void format_time_chooses_the_unit(void **state)
 	} times[] = { { 0.1254, "0.125 s" }, { 2.345, "2.35 s" },   { 12.34, "12.3 s" },
 		      { 59.4, "59.4 s" },    { 59.6, "1:00 min" },  { 65, "1:05 min" },
 		      { 3599, "59:59 min" }, { 3600, "1:00:00 h" }, { 11405, "3:10:05 h" } };
-	char peak_text[32];
-
 	(void)state;
-	for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
-		format_time(times[i].s, peak_text);
-		assert_string_equal(peak_text, times[i].expected);
-	}
+	for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+		assert_string_equal(format_time(times[i].s).text, times[i].expected);
 }
 
 static const struct CMUnitTest tests[] = {
