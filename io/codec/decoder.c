@@ -20,6 +20,7 @@
 #include <zstd_errors.h>
 
 #include "src/base/diagnostics.h"
+#include "src/record/load_upto16.h"
 
 struct decoder {
 	const struct decoder_ops *ops;
@@ -368,22 +369,14 @@ int decoder_read(struct decoder *decoder, const struct file *file, int cancel_fd
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they are");
 
-static uint32_t load32(const unsigned char *from)
-{
-	uint32_t value;
-
-	memcpy(&value, from, sizeof value);
-	return value;
-}
-
 enum zstd_frame_kind zstd_frame_detect(const unsigned char *bytes, size_t n, uint64_t *ret_nbytes)
 {
-	if (n >= 4 && load32(bytes) == ZSTD_MAGICNUMBER)
+	if (n >= 4 && load_4(bytes) == ZSTD_MAGICNUMBER)
 		return ZSTD_FRAME_CONTENT;
 	if (n < ZSTD_FRAME_PREFIX_NBYTES ||
-	    (load32(bytes) & ~UINT32_C(15)) != ZSTD_MAGIC_SKIPPABLE_START)
+	    (load_4(bytes) & ~UINT32_C(15)) != ZSTD_MAGIC_SKIPPABLE_START)
 		return ZSTD_FRAME_NONE;
-	*ret_nbytes = ZSTD_FRAME_PREFIX_NBYTES + (uint64_t)load32(bytes + 4);
+	*ret_nbytes = ZSTD_FRAME_PREFIX_NBYTES + (uint64_t)load_4(bytes + 4);
 	return ZSTD_FRAME_SKIPPABLE;
 }
 

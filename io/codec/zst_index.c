@@ -9,6 +9,7 @@
 #include <zstd.h>
 
 #include "src/base/int_math.h"
+#include "src/record/load_upto16.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they are");
 
@@ -24,14 +25,6 @@ static const uint32_t table_magic = 0x184d2a5e, footer_magic = 0x8f92eab1;
  * half a TiB of content.
  */
 static const uint32_t max_index_frames = UINT32_C(1) << 19;
-
-static uint32_t load32(const unsigned char *from)
-{
-	uint32_t value;
-
-	memcpy(&value, from, sizeof value);
-	return value;
-}
 
 static unsigned char *store32(unsigned char *to, uint32_t value)
 {
@@ -130,7 +123,7 @@ static int read_entries(const struct file *file, uint64_t offset, size_t n, size
 	int r = table ? file_read_at(file, offset, table, nbytes) : -ENOMEM;
 
 	if (r == 0 &&
-	    (load32(table) != table_magic || load32(table + 4) != n * entry_nbytes + FOOTER_NBYTES))
+	    (load_4(table) != table_magic || load_4(table + 4) != n * entry_nbytes + FOOTER_NBYTES))
 		r = -ENODATA;
 	if (r == 0 && entry_nbytes > 8) {
 		index->checksums = malloc(n * sizeof *index->checksums);
@@ -140,8 +133,8 @@ static int read_entries(const struct file *file, uint64_t offset, size_t n, size
 		const unsigned char *entry = table + FRAME_HEADER_NBYTES + i * entry_nbytes;
 
 		if (index->checksums)
-			index->checksums[i] = load32(entry + 8);
-		r = zst_index_add(index, load32(entry), load32(entry + 4));
+			index->checksums[i] = load_4(entry + 8);
+		r = zst_index_add(index, load_4(entry), load_4(entry + 4));
 	}
 	free(table);
 	return r;
@@ -198,10 +191,10 @@ int zst_index_read(const struct file *file, uint64_t base, uint64_t nbytes,
 	r = file_read_at(file, base + nbytes - sizeof footer, footer, sizeof footer);
 	if (r < 0)
 		return r;
-	n = load32(footer);
+	n = load_4(footer);
 	entry_nbytes = footer[4] & HAS_CHECKSUMS ? 12 : 8;
 	table_nbytes = FRAME_HEADER_NBYTES + n * entry_nbytes + FOOTER_NBYTES;
-	if (load32(footer + 5) != footer_magic || footer[4] & RESERVED_FLAGS || n == 0 ||
+	if (load_4(footer + 5) != footer_magic || footer[4] & RESERVED_FLAGS || n == 0 ||
 	    n > max_index_frames || table_nbytes > nbytes)
 		return -ENODATA;
 	r = read_entries(file, base + nbytes - table_nbytes, n, entry_nbytes, &index);

@@ -19,6 +19,7 @@
 #include "io/codec/checksum.h"
 #include "src/base/clock.h"
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 
 struct run_file {
 	/* Constant. */
@@ -285,11 +286,6 @@ static int write_packed_blocks(const struct run_file *run, struct run_block *blo
 
 /* --- the run and its index --- */
 
-static uint64_t min_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 uint32_t run_file_block_n_items(uint64_t block_nbytes, uint32_t item_nbytes)
 {
 	/* The smallest number of items that fills whole pages. */
@@ -297,7 +293,7 @@ uint32_t run_file_block_n_items(uint64_t block_nbytes, uint32_t item_nbytes)
 	const uint64_t unit =
 		power_of_two < SPILL_ALIGN_NBYTES ? SPILL_ALIGN_NBYTES / power_of_two : 1;
 	const uint64_t max_nbytes = UINT64_C(1) << 30; /* stored_nbytes has 32 bits */
-	uint64_t n = min_u64(block_nbytes, max_nbytes) / item_nbytes;
+	uint64_t n = u64_min(block_nbytes, max_nbytes) / item_nbytes;
 
 	if (n >= unit)
 		n -= n % unit;
@@ -384,7 +380,7 @@ static int write_window(struct run_file *run, uint64_t sequence, const void *byt
 			.first_key = first_keys[i],
 			.sequence = sequence,
 			.index_in_window = (uint32_t)i,
-			.n_items = (uint32_t)min_u64(run->block_n_items,
+			.n_items = (uint32_t)u64_min(run->block_n_items,
 						     n_items - i * run->block_n_items),
 		};
 	r = packed_nbytes ? write_packed_blocks(run, blocks, n, bytes, packed_nbytes) :

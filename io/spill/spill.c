@@ -81,11 +81,6 @@ static uint64_t round_up_to_page(uint64_t nbytes)
 	return round_up(nbytes, SPILL_ALIGN_NBYTES);
 }
 
-static uint64_t min_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* A resumed spill may exceed the limit already. */
 static uint64_t limit_remaining(const struct spill *spill, uint64_t used_nbytes)
 {
@@ -218,7 +213,7 @@ static void punch_file(void *context, uint32_t file, uint64_t offset, uint64_t n
 	if (file_punch_hole(&f->file, offset, nbytes) < 0)
 		return;
 	pthread_mutex_lock(&spill->lock);
-	spill->used_nbytes -= min_u64(nbytes, spill->used_nbytes);
+	spill->used_nbytes -= u64_min(nbytes, spill->used_nbytes);
 	f->full_error = 0;
 	pthread_mutex_unlock(&spill->lock);
 }
@@ -315,7 +310,7 @@ void spill_set_n_writers(struct spill *spill, uint32_t n)
 
 	if (!spill->is_persistent)
 		spill->n_files =
-			spill->n_directories * min_u64(n_each, SPILL_MAX_FILES_PER_DIRECTORY);
+			spill->n_directories * u64_min(n_each, SPILL_MAX_FILES_PER_DIRECTORY);
 }
 
 /*
@@ -411,7 +406,7 @@ uint64_t spill_backlog_nbytes(uint64_t peak_nbytes)
 
 	if (backlog_nbytes < min_backlog_nbytes)
 		return min_backlog_nbytes;
-	return min_u64(backlog_nbytes, max_backlog_nbytes);
+	return u64_min(backlog_nbytes, max_backlog_nbytes);
 }
 
 static void update_free_space(struct spill *spill, struct spill_file *f)
@@ -422,7 +417,7 @@ static void update_free_space(struct spill *spill, struct spill_file *f)
 	if (fstatvfs(f->file.fd, &space) == 0)
 		disk_nbytes = (uint64_t)space.f_bavail * space.f_frsize;
 	pthread_mutex_lock(&spill->lock);
-	f->known_free_nbytes = min_u64(limit_remaining(spill, spill->peak_nbytes), disk_nbytes);
+	f->known_free_nbytes = u64_min(limit_remaining(spill, spill->peak_nbytes), disk_nbytes);
 	f->recheck_nbytes = free_space_recheck_nbytes;
 	pthread_mutex_unlock(&spill->lock);
 }
@@ -788,6 +783,6 @@ int spill_free_nbytes(struct spill *spill, uint64_t *ret_nbytes)
 		if (!shares_file_system(spill, i, status.st_dev))
 			nbytes += (uint64_t)space.f_bavail * space.f_frsize;
 	}
-	*ret_nbytes = min_u64(nbytes, limit_nbytes) + memory_tier_free_nbytes(spill->memory);
+	*ret_nbytes = u64_min(nbytes, limit_nbytes) + memory_tier_free_nbytes(spill->memory);
 	return 0;
 }

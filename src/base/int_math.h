@@ -1,11 +1,21 @@
 /*
- * int_math.h - round integers, and find an integer in intervals
+ * int_math.h - limit and round integers, and find an integer in intervals
  */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+static inline uint64_t u64_max(uint64_t value, uint64_t min)
+{
+	return value < min ? min : value;
+}
+
+static inline uint64_t u64_min(uint64_t value, uint64_t max)
+{
+	return value > max ? max : value;
+}
 
 /* Return the quotient rounded up. divisor > 0 */
 static inline uint64_t divide_up(uint64_t value, uint64_t divisor)

@@ -104,6 +104,16 @@ const char *thread_format_limits(int r, char text[static THREAD_LIMITS_NBYTES])
 	return text;
 }
 
+void thread_init_timed_condition(pthread_cond_t *condition)
+{
+	pthread_condattr_t attributes;
+
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(condition, &attributes);
+	pthread_condattr_destroy(&attributes);
+}
+
 void thread_block_signals(sigset_t *ret_mask)
 {
 	sigset_t all_signals;

@@ -25,6 +25,9 @@ int thread_start(void *(*run)(void *argument), void *argument, size_t stack_nbyt
 enum { THREAD_LIMITS_NBYTES = 160 };
 const char *thread_format_limits(int r, char text[static THREAD_LIMITS_NBYTES]);
 
+/* Initialise a condition whose timed waits use the monotonic clock. */
+void thread_init_timed_condition(pthread_cond_t *condition);
+
 /* Block all signals in the calling thread until thread_restore_signals(). */
 void thread_block_signals(sigset_t *ret_mask);
 void thread_restore_signals(const sigset_t *mask);

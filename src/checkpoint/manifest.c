@@ -100,12 +100,8 @@ static int64_t parse_record(const unsigned char *bytes, size_t nbytes,
 	return (int64_t)(sizeof header + padded_nbytes(header.nbytes));
 }
 
-/*
- * Parse the records from `offset` on. *ret_end: the end of the last complete one, also after a
- * failure.
- */
-static int parse_records(const void *bytes, size_t nbytes, uint64_t offset, manifest_visitor *visit,
-			 void *context, uint64_t *ret_end)
+int manifest_parse(const void *bytes, size_t nbytes, uint64_t offset, manifest_visitor *visit,
+		   void *context, uint64_t *ret_end)
 {
 	struct manifest_record record;
 	int64_t consumed;
@@ -120,12 +116,6 @@ static int parse_records(const void *bytes, size_t nbytes, uint64_t offset, mani
 	}
 	*ret_end = offset;
 	return consumed < 0 ? -EBADMSG : r;
-}
-
-int manifest_parse(const void *bytes, size_t nbytes, manifest_visitor *visit, void *context,
-		   uint64_t *ret_end)
-{
-	return parse_records(bytes, nbytes, 0, visit, context, ret_end);
 }
 
 int manifest_read(struct manifest *manifest, manifest_visitor *visit, void *context)
@@ -146,7 +136,7 @@ int manifest_read(struct manifest *manifest, manifest_visitor *visit, void *cont
 	if (r < 0)
 		fail(r, "%s: read: %m", manifest->path);
 	else
-		r = parse_records(bytes, nbytes, manifest->begin, visit, context, &manifest->end);
+		r = manifest_parse(bytes, nbytes, manifest->begin, visit, context, &manifest->end);
 	free(bytes);
 	return r;
 }

@@ -42,11 +42,12 @@ struct manifest {
 };
 
 /*
- * Visit the records in aligned memory. *ret_end: the end of the last complete one. Returns -EBADMSG
- * without a message if the next record is damaged, or the result of the visitor.
+ * Visit the records in aligned memory, from `offset` on. *ret_end: the end of the last complete
+ * one, also after a failure. Returns -EBADMSG without a message if the next record is damaged, or
+ * the result of the visitor.
  */
-int manifest_parse(const void *bytes, size_t nbytes, manifest_visitor *visit, void *context,
-		   uint64_t *ret_end);
+int manifest_parse(const void *bytes, size_t nbytes, uint64_t offset, manifest_visitor *visit,
+		   void *context, uint64_t *ret_end);
 
 /*
  * Visit all complete records, and set `end`. Returns -EBADMSG without a message if the record there

@@ -318,16 +318,6 @@ static int poll_transport(struct comm *comm, bool *ret_progressed)
 
 /* --- the progress thread --- */
 
-static void init_condition(pthread_cond_t *condition)
-{
-	pthread_condattr_t attributes;
-
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(condition, &attributes);
-	pthread_condattr_destroy(&attributes);
-}
-
 /* Requires the lock. Returns 0 or ETIMEDOUT. */
 static int wait_condition(struct comm *comm, pthread_cond_t *condition, uint64_t until_ns)
 {
@@ -588,7 +578,7 @@ static int start_progress_thread(struct comm *comm)
 static void waiter_add(struct comm *comm, struct comm_waiter *waiter)
 {
 	*waiter = (struct comm_waiter){ .next = comm->waiters, .link = &comm->waiters };
-	init_condition(&waiter->wakeup);
+	thread_init_timed_condition(&waiter->wakeup);
 	if (waiter->next)
 		waiter->next->link = &waiter->next;
 	comm->waiters = waiter;
@@ -871,7 +861,7 @@ static struct comm *create_comm(const struct comm_params *params, transport_open
 	comm->transport_argument = transport_argument;
 	comm->submitted_end = &comm->submitted;
 	pthread_mutex_init(&comm->lock, NULL);
-	init_condition(&comm->work_available);
+	thread_init_timed_condition(&comm->work_available);
 	pthread_cond_init(&comm->state_changed, NULL);
 	return comm;
 }

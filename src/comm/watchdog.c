@@ -119,17 +119,6 @@ static void *run_watchdog(void *argument)
 	return NULL;
 }
 
-/* Timed waits use the monotonic clock. */
-static void init_condition(pthread_cond_t *condition)
-{
-	pthread_condattr_t attributes;
-
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(condition, &attributes);
-	pthread_condattr_destroy(&attributes);
-}
-
 int watchdog_open(const struct watchdog_params *params, struct watchdog **ret_watchdog)
 {
 	struct watchdog *watchdog = calloc(1, sizeof *watchdog);
@@ -141,7 +130,7 @@ int watchdog_open(const struct watchdog_params *params, struct watchdog **ret_wa
 	watchdog->params = *params;
 	watchdog->timeout_ns = params->timeout_ns;
 	pthread_mutex_init(&watchdog->lock, NULL);
-	init_condition(&watchdog->changed);
+	thread_init_timed_condition(&watchdog->changed);
 	r = thread_start(run_watchdog, watchdog, 0, &watchdog->thread);
 	if (r < 0) {
 		fail(r, "cannot start the watchdog thread: %m%s", thread_format_limits(r, limits));

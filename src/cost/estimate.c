@@ -6,17 +6,13 @@
 #include <math.h>
 
 #include "io/spill/run_file.h"
+#include "src/base/int_math.h"
 #include "src/base/stats.h"
-
-static uint64_t u64_min(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 /* Return the quotient rounded up, or 0 if the divisor is 0. */
 static uint64_t ceil_div(uint64_t value, uint64_t divisor)
 {
-	return divisor ? value / divisor + (value % divisor != 0) : 0;
+	return divisor ? divide_up(value, divisor) : 0;
 }
 
 /* --- estimates --- */

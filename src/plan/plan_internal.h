@@ -10,16 +10,6 @@
 #include "src/base/int_math.h"
 #include "src/plan/plan.h"
 
-static inline uint64_t u64_max(uint64_t value, uint64_t min)
-{
-	return value < min ? min : value;
-}
-
-static inline uint64_t u64_min(uint64_t value, uint64_t max)
-{
-	return value > max ? max : value;
-}
-
 /* Return the product, or UINT64_MAX if it overflows. */
 static inline uint64_t saturating_mul(uint64_t value, uint64_t factor)
 {

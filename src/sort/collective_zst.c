@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/comm/comm.h"
 
 /* --- frames --- */
@@ -217,14 +218,8 @@ int collective_zst_merge_index(struct collective_zst *zst, const struct zst_inde
 /* Return the rank whose bytes begin the stripe. */
 static unsigned find_stripe_owner(const struct collective_zst *zst, uint64_t begin)
 {
-	unsigned low = 0, high = zst->last_rank + 1;
-
-	while (high - low > 1) {
-		const unsigned middle = low + (high - low) / 2;
-
-		*(zst->rank_offsets[middle] <= begin ? &low : &high) = middle;
-	}
-	return low;
+	return (unsigned)find_interval(zst->rank_offsets, sizeof *zst->rank_offsets, 0,
+				       zst->last_rank + 1, begin);
 }
 
 /* Pass each stripe to its writer. */

@@ -147,14 +147,8 @@ int sort_output_agree_stripe(struct sort_output *out)
 /* Return the rank in whose partition the record is. */
 static unsigned find_record_rank(const struct sort_output *out, uint64_t record)
 {
-	unsigned low = 0, high = comm_size(out->spec->comm);
-
-	while (high - low > 1) {
-		const unsigned middle = low + (high - low) / 2;
-
-		*(out->rank_begin[middle] <= record ? &low : &high) = middle;
-	}
-	return low;
+	return (unsigned)find_interval(out->rank_begin, sizeof *out->rank_begin, 0,
+				       comm_size(out->spec->comm), record);
 }
 
 /* Return the rank that writes the byte at `offset` of a file. *ret_end: where its stripe ends. */

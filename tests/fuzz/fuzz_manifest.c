@@ -45,7 +45,7 @@ static void fuzz_bytes(const unsigned char *data, size_t nbytes)
 	void *copy = copy_bytes(data, nbytes);
 	uint64_t end;
 
-	if (manifest_parse(copy, nbytes, checkpoint_state_visit, &state, &end) == 0)
+	if (manifest_parse(copy, nbytes, 0, checkpoint_state_visit, &state, &end) == 0)
 		check(end <= nbytes);
 	checkpoint_state_free(&state);
 	free(copy);

@@ -86,7 +86,7 @@ static int parse(const unsigned char *bytes, size_t nbytes, uint64_t *ret_end)
 	captured_messages_reset(true);
 	visited.n = 0;
 	visited.all_right = true;
-	return manifest_parse(bytes, nbytes, visit, NULL, ret_end);
+	return manifest_parse(bytes, nbytes, 0, visit, NULL, ret_end);
 }
 
 static void records_come_back(void **state)
