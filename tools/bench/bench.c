@@ -24,19 +24,15 @@
 
 /* --- options --- */
 
-const char *bench_default_dir(void)
+static int parse_options(const struct tool *tool, int argc, char **argv,
+			 struct bench_common_options *options)
 {
 	const char *tmpdir = getenv("TMPDIR");
-
-	return tmpdir && *tmpdir ? tmpdir : "/tmp";
-}
-
-int bench_parse_options(const struct tool *tool, int argc, char **argv, void *target)
-{
-	const struct bench_common_options *options = target;
 	struct parsed_options parsed;
-	int r = tool_parse(tool, argc, argv, target, &parsed);
+	int r;
 
+	options->dir = tmpdir && *tmpdir ? tmpdir : "/tmp";
+	r = tool_parse(tool, argc, argv, options, &parsed);
 	if (r != 0)
 		return r;
 	if (parsed.n_operands)
@@ -48,19 +44,23 @@ int bench_parse_options(const struct tool *tool, int argc, char **argv, void *ta
 	return 0;
 }
 
-int bench_measure(const struct bench_common_options *options, bench_measure_fn *measure,
-		  void *context)
+int bench_run(const struct tool *tool, int argc, char **argv, struct bench_common_options *options,
+	      bench_measure_fn *measure)
 {
 	struct report_file *json = NULL;
-	int r = options->json_path ? report_file_open(tool_syscalls(), options->json_path, &json) :
-				     0;
+	int r = parse_options(tool, argc, argv, options);
 
+	if (r > 0)
+		return EXIT_SORTED;
+	if (r == 0 && options->json_path)
+		r = report_file_open(tool_syscalls(), options->json_path, &json);
 	if (r == 0)
-		r = measure(context, json ? report_file_stream(json) : NULL);
+		r = measure(options, json ? report_file_stream(json) : NULL);
 	if (r == 0)
-		return report_file_commit(json, false);
-	report_file_abort(json);
-	return r;
+		r = report_file_commit(json, false);
+	else
+		report_file_abort(json);
+	return r < 0 ? EXIT_TROUBLE : EXIT_SORTED;
 }
 
 int bench_make_directory(const char *parent, char dir[static PATH_MAX])

@@ -28,25 +28,20 @@ struct bench_common_options {
 	const char *json_path; /* NULL: none */
 };
 
-/* Return the default directory for files: $TMPDIR, else /tmp. */
-const char *bench_default_dir(void);
+/*
+ * Measure, print the results, and write them to `json` unless that is NULL. options: those of the
+ * command, which begin with struct bench_common_options. Returns 0 or a negative errno after a
+ * message.
+ */
+typedef int bench_measure_fn(void *options, FILE *json);
 
 /*
- * Parse the command line, which has no operands, into the struct at `target`, which begins with a
- * struct bench_common_options. Prints --help and --version. Returns 0, or 1 if nothing is left to
- * do, or a negative errno after a message.
+ * Run a benchmark: parse the command line, which has no operands, into the options, which hold the
+ * defaults; open the JSON file, if requested; measure. Handles --help and --version. Returns an
+ * exit status.
  */
-int bench_parse_options(const struct tool *tool, int argc, char **argv, void *target);
-
-/*
- * Measure, print the results, and write them to `json` unless that is NULL. Returns 0 or a negative
- * errno after a message.
- */
-typedef int bench_measure_fn(void *context, FILE *json);
-
-/* Open the JSON file, if requested, then measure. Returns as `measure` does. */
-int bench_measure(const struct bench_common_options *options, bench_measure_fn *measure,
-		  void *context);
+int bench_run(const struct tool *tool, int argc, char **argv, struct bench_common_options *options,
+	      bench_measure_fn *measure);
 
 /* clang-format off */
 #define BENCH_ROW_SIZE(HELP) \

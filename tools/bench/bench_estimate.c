@@ -16,7 +16,6 @@
 
 #include "src/base/system_limits.h"
 #include "src/base/diagnostics.h"
-#include "src/cli/exit_status.h"
 #include "src/record/layout.h"
 #include "tools/bench/bench.h"
 #include "tools/gen/gen.h"
@@ -200,13 +199,14 @@ static void print_report(struct estimate_bench *bench)
 	}
 }
 
-static int bench_predictions(const struct estimate_options *options)
+static int bench_predictions(void *options, FILE *json)
 {
 	struct estimate_bench *bench = calloc(1, sizeof *bench);
 	int r;
 
 	if (!bench)
 		return fail(-ENOMEM, "%m");
+	(void)json;
 	bench->options = options;
 	r = make_directory(bench);
 	if (r == 0) {
@@ -245,13 +245,6 @@ int bench_estimate(int argc, char **argv)
 		.common = { .nbytes = UINT64_C(1) << 30, .n_repeats = 5 },
 		.gsort = "gsort",
 	};
-	int r;
 
-	options.common.dir = bench_default_dir();
-	r = bench_parse_options(&tool, argc, argv, &options);
-	if (r > 0)
-		return EXIT_SORTED;
-	if (r == 0)
-		r = bench_predictions(&options);
-	return r < 0 ? EXIT_TROUBLE : EXIT_SORTED;
+	return bench_run(&tool, argc, argv, &options.common, bench_predictions);
 }

@@ -23,7 +23,6 @@
 #include "src/base/diagnostics.h"
 #include "io/input/input.h"
 #include "src/check/verify.h"
-#include "src/cli/exit_status.h"
 #include "tools/bench/bench.h"
 #include "tools/gen/gen.h"
 #include "tools/gen/gensort.h"
@@ -652,13 +651,6 @@ int bench_file(int argc, char **argv)
 		.common = { .nbytes = UINT64_C(1) << 30, .n_repeats = 5 },
 		.gsort = "gsort",
 	};
-	int r;
 
-	options.common.dir = bench_default_dir();
-	r = bench_parse_options(&tool, argc, argv, &options);
-	if (r > 0)
-		return EXIT_SORTED;
-	if (r == 0)
-		r = bench_measure(&options.common, bench_files, &options);
-	return r < 0 ? EXIT_TROUBLE : EXIT_SORTED;
+	return bench_run(&tool, argc, argv, &options.common, bench_files);
 }

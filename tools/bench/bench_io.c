@@ -25,7 +25,6 @@
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
 #include "src/base/clock.h"
-#include "src/cli/exit_status.h"
 #include "tools/bench/bench.h"
 
 enum { MAX_QUEUE_DEPTH = 32 };
@@ -399,16 +398,6 @@ static int bench_directory(struct io_bench *bench)
 	return r;
 }
 
-static int bench_and_print(void *context, FILE *json)
-{
-	struct io_bench *bench = context;
-	int r = bench_directory(bench);
-
-	if (r == 0 && json)
-		print_json(bench, json);
-	return r;
-}
-
 static const struct option_spec specs[] = {
 	BENCH_ROW_SIZE("size of the files (default 1G); needs three times as much space"),
 	{ "request", 0, "SIZE", "size of a transfer (default 1M)", .parse = option_parse_size,
@@ -450,23 +439,25 @@ static int check_options(struct io_options *options)
 	return 0;
 }
 
+static int bench_and_print(void *options, FILE *json)
+{
+	static struct io_bench bench;
+	int r = check_options(options);
+
+	bench.options = options;
+	if (r == 0)
+		r = bench_directory(&bench);
+	if (r == 0 && json)
+		print_json(&bench, json);
+	return r;
+}
+
 int bench_io(int argc, char **argv)
 {
 	struct io_options options = {
 		.common = { .nbytes = UINT64_C(1) << 30, .n_repeats = 3 },
 		.request_nbytes = 1 << 20,
 	};
-	static struct io_bench bench;
-	int r;
 
-	options.common.dir = bench_default_dir();
-	r = bench_parse_options(&tool, argc, argv, &options);
-	if (r > 0)
-		return EXIT_SORTED;
-	if (r == 0)
-		r = check_options(&options);
-	bench.options = &options;
-	if (r == 0)
-		r = bench_measure(&options.common, bench_and_print, &bench);
-	return r < 0 ? EXIT_TROUBLE : EXIT_SORTED;
+	return bench_run(&tool, argc, argv, &options.common, bench_and_print);
 }
