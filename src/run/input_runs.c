@@ -166,57 +166,14 @@ static int input_run_read(struct run *run, uint64_t first, uint64_t n, void *ite
 			       read_records(self, start, n_items, items, ret_digest);
 }
 
-/* Read record number `start` of the file as an item. */
-static int read_item(struct input_run *self, uint64_t start, void *item)
+static int input_read_item(struct run *run, uint64_t i, void *item)
 {
+	struct input_run *self = input_run(run);
+	const uint64_t start = self->begin + i; /* in the file */
 	int r = read_input_records(self, start, 1, self->records ? self->records : item);
 
 	if (r == 0 && self->records)
 		layout_project_record(self->layout, self->records, self->position + start, item);
-	return r;
-}
-
-static int input_read_item(struct run *run, uint64_t i, void *item)
-{
-	struct input_run *self = input_run(run);
-
-	return read_item(self, self->begin + i, item);
-}
-
-/* Binary search within block i. Only the records that it looks at are read. */
-static int input_count_before(struct input_run *self, uint64_t i, const struct run_bound *bound,
-			      void *item, void *key, uint64_t *ret_n_before)
-{
-	uint64_t lo = run_block_start(&self->run, i), hi = run_block_start(&self->run, i + 1);
-
-	while (lo < hi) {
-		const uint64_t middle = lo + (hi - lo) / 2;
-		int r = read_item(self, self->begin + middle, item), order;
-
-		if (r < 0)
-			return r;
-		layout_item_key(bound->layout, item, key);
-		order = layout_compare_keys(bound->layout, key, bound->key);
-		if (order < 0 || (order == 0 && bound->after_equals))
-			lo = middle + 1;
-		else
-			hi = middle;
-	}
-	*ret_n_before = lo;
-	return 0;
-}
-
-static int input_count_in_block(struct run *run, uint64_t i, const struct run_bound *bound,
-				uint64_t *ret_n_before)
-{
-	void *item = malloc(bound->layout->item_nbytes),
-	     *key = malloc(layout_key_nbytes(bound->layout));
-	int r = item && key ?
-			input_count_before(input_run(run), i, bound, item, key, ret_n_before) :
-			fail(-ENOMEM, "no memory for a record");
-
-	free(item);
-	free(key);
 	return r;
 }
 
@@ -258,7 +215,6 @@ static const struct run_ops input_run_ops = {
 	.first_key = input_first_key,
 	.read = input_run_read,
 	.read_item = input_read_item,
-	.count_in_block = input_count_in_block,
 	.is_raw_input = true,
 };
 

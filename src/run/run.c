@@ -114,11 +114,11 @@ static int compare_item(struct run *run, uint64_t i, const struct run_bound *bou
 }
 
 /*
- * Count the blocks that begin before the bound. The count is known to lie in [lo, hi], where first
- * keys tie on the 16 bytes that are in memory, so whole keys are read.
+ * Count the items, or the blocks by their first items, that come before the bound. The count is
+ * known to lie in [lo, hi]. Only the items that are compared are read.
  */
-static int seek_full_key(struct run *run, uint64_t lo, uint64_t hi, const struct run_bound *bound,
-			 uint64_t *ret_n)
+static int seek_bound(struct run *run, bool by_block, uint64_t lo, uint64_t hi,
+		      const struct run_bound *bound, uint64_t *ret_n)
 {
 	char *buffer = malloc(bound->layout->item_nbytes + layout_key_nbytes(bound->layout));
 	int r = buffer ? 0 : fail(-ENOMEM, "no memory for a record");
@@ -127,7 +127,8 @@ static int seek_full_key(struct run *run, uint64_t lo, uint64_t hi, const struct
 		const uint64_t i = lo + (hi - lo) / 2;
 		int order = 0;
 
-		r = compare_item(run, run_block_start(run, i), bound, buffer, &order);
+		r = compare_item(run, by_block ? run_block_start(run, i) : i, bound, buffer,
+				 &order);
 		if (order < 0 || (order == 0 && bound->after_equals))
 			lo = i + 1;
 		else
@@ -146,13 +147,17 @@ int run_count_before(struct run *run, const struct run_bound *bound, uint64_t *r
 		run_n_blocks_before(run, 0, run->n_blocks, prefix, is_exact && bound->after_equals);
 	int r = 0;
 
+	/* First keys tie on the 16 bytes that are in memory. */
 	if (!is_exact)
-		r = seek_full_key(run, n, run_n_blocks_before(run, n, run->n_blocks, prefix, true),
-				  bound, &n);
-	if (r < 0)
-		return r;
+		r = seek_bound(run, true, n,
+			       run_n_blocks_before(run, n, run->n_blocks, prefix, true), bound, &n);
 	*ret_n_before = 0;
-	return n > 0 ? run->ops->count_in_block(run, n - 1, bound, ret_n_before) : 0;
+	if (r < 0 || n == 0)
+		return r;
+	if (run->ops->count_in_block)
+		return run->ops->count_in_block(run, n - 1, bound, ret_n_before);
+	return seek_bound(run, false, run_block_start(run, n - 1), run_block_start(run, n), bound,
+			  ret_n_before);
 }
 
 int run_open_subrun(const struct layout *layout, struct run *run, uint64_t begin, uint64_t end,

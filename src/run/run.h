@@ -50,7 +50,10 @@ struct run_ops {
 	int (*read)(struct run *run, uint64_t first, uint64_t n, void *items,
 		    struct digest *ret_digest);
 	int (*read_item)(struct run *run, uint64_t i, void *item);
-	/* run_count_before() of a bound that lies in block i or at its end. May read the block. */
+	/*
+	 * run_count_before() of a bound that lies in block i or at its end: reads the block. NULL:
+	 * single items are read.
+	 */
 	int (*count_in_block)(struct run *run, uint64_t i, const struct run_bound *bound,
 			      uint64_t *ret_n_before);
 	/* All three are NULL if its blocks are never packed. */
