@@ -29,7 +29,6 @@
 #include "src/base/clock.h"
 #include "src/base/diagnostics.h"
 #include "src/base/thread.h"
-#include "src/comm/heartbeat.h"
 #include "src/comm/watchdog.h"
 
 enum {

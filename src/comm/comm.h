@@ -16,7 +16,7 @@
  *
  * A rank from which something is awaited is asked for a sign of life when it has been silent for a
  * quarter of `timeout_ns`. At `timeout_ns` the job fails with a message that names the rank
- * (heartbeat.h). If the caller does not end the process then, or the transport never returns, the
+ * (watchdog.h). If the caller does not end the process then, or the transport never returns, the
  * process is ended for it (watchdog.h).
  *
  * After a failure the only thing left to do is comm_abort(), since other ranks wait for this one.

@@ -3,7 +3,7 @@
  *
  * Messages are delivered once and whole, or the transport reports an error. Messages with the same
  * sender, receiver and tag are received in the order in which they were sent. A transport need not
- * notice that a process has died or is stopped (see heartbeat.h).
+ * notice that a process has died or is stopped (see watchdog.h).
  *
  * All functions except `abort_job` are called by the thread that opened the transport. None of them
  * blocks.

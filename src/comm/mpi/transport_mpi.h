@@ -4,7 +4,7 @@
  * Uses only messages of bytes between two ranks, sent and received by one thread. Nothing waits
  * inside MPI, where waiting spins. MPI's collectives, derived types, one-sided communication and
  * file I/O are not used. MPI delivers messages once, whole and in order, but need not notice that a
- * rank has died (src/comm/heartbeat.h).
+ * rank has died (src/comm/watchdog.h).
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
  * test_heartbeat - which ranks are pinged, and which fail
  */
-#include "src/comm/heartbeat.h"
+#include "src/comm/watchdog.h"
 
 #include "tests/support/unit_test.h"
 
