@@ -309,12 +309,63 @@ static void warps_go_on_to_the_items_behind_those_of_others(void **state)
 		check_case(10000 + i, sizes[i], n + i);
 }
 
+/* Keep one of neighbours with equal keys: the flags, and the result, on the device. */
+static void check_heads(uint64_t seed, uint32_t nbytes, bool keep_last)
+{
+	enum { N = 100, N_WORDS = (N + 31) / 32 };
+	uint32_t flags[2 * N_WORDS] = { 0 }, *device_flags = kernel_memory_alloc(sizeof flags);
+	uint64_t n_heads = 0, n_disorders = 0, *device_n = kernel_memory_alloc(sizeof n_heads);
+	struct kernel_gather_result result;
+	struct gather_case it;
+
+	open_case(&it, seed, nbytes, N);
+	it.task.limit = UINT64_MAX;
+	for (uint64_t i = 0; i < N; i++) {
+		const uint64_t neighbour = keep_last ? i + 1 : i - 1;
+		const bool is_head = neighbour >= N ||
+				     compare_numbers(&it.order[neighbour], &it.order[i], &it) != 0;
+
+		if (i % 32 == 0)
+			flags[N_WORDS + i / 32] = (uint32_t)n_heads;
+		flags[i / 32] |= (uint32_t)!is_head << i % 32;
+		n_heads += is_head;
+		n_disorders += i > 0 && compare_numbers(&it.order[i - 1], &it.order[i], &it) > 0;
+	}
+	kernel_memory_write(device_flags, flags, sizeof flags);
+	kernel_memory_write(device_n, &n_heads, sizeof n_heads);
+	it.task.heads = (struct kernel_head_flags){ .equal = device_flags,
+						    .keep_last = keep_last,
+						    .before = device_flags + N_WORDS,
+						    .n = device_n };
+	assert_int_equal(launch_gather(&it.task, NULL), 0);
+	kernel_memory_read(&result, it.task.result, sizeof result);
+	if (result.n != n_heads || result.n_disorders != n_disorders)
+		fail_msg("case %llu: %llu kept, not %llu; %llu disorders, not %llu",
+			 (unsigned long long)seed, (unsigned long long)result.n,
+			 (unsigned long long)n_heads, (unsigned long long)result.n_disorders,
+			 (unsigned long long)n_disorders);
+	close_case(&it);
+	kernel_memory_free(device_n, sizeof n_heads);
+	kernel_memory_free(device_flags, sizeof flags);
+}
+
+/* The disorder may be before a dropped item. */
+static void disorder_is_counted_whichever_equal_item_is_kept(void **state)
+{
+	static const uint32_t sizes[] = { 2, 16, 101, 600 };
+
+	(void)state;
+	for (uint64_t i = 0; i < 80; i++)
+		check_heads(20000 + i, sizes[i / 2 % 4], i % 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(items_of_every_length_are_gathered),
 		cmocka_unit_test(short_items_are_gathered_from_and_to_any_address),
 		cmocka_unit_test(warps_go_on_to_the_items_behind_those_of_others),
+		cmocka_unit_test(disorder_is_counted_whichever_equal_item_is_kept),
 	};
 	const char *why;
 
