@@ -74,6 +74,7 @@ def agree(what, *arguments, pipe=None):
     claim(is_size(size_in(text, 'temporary space'), said['temporary']['needed_bytes']),
           f'{what}: temporary space')
     claim(is_size(size_in(text, 'windows'), plan['window_bytes']), f'{what}: windows')
+    claim(row(text, 'merge').startswith(f'fan-in {plan["fan_in"]}, blocks of '), f'{what}: merge')
     claim(row(text, 'partitions') is None and plan['partitions'] == 1 or
           row(text, 'partitions').split()[0] == str(plan['partitions']), f'{what}: partitions')
     claim(row(text, 'threads') == f'{plan["readers"]} readers, {plan["writers"]} writers',

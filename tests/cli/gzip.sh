@@ -45,6 +45,9 @@ for n in 19 100 $((size / 2)) $((size - 8)) $((size - 1)); do
 	refuses "cut.gz: compressed data is truncated: it ends at byte $n, within a member" cut.gz
 	cat cut.gz | refuses "standard input: .*truncated.*byte $n, within a member" -
 done
+refuses 'within a member$' cut.gz
+head -c 19 input.gz > cut.gz
+refuses 'within a member; use --format=raw' cut.gz
 head -c 100000 expected.gz > cut.gz
 run -c cut.gz
 [ "$status" -eq 2 ] || broken "-c: status $status"

@@ -78,8 +78,9 @@ static void gauges_keep_the_maximum(void **state)
 	(void)state;
 	time_series_sample(series, begin, &(struct time_series_gauges){ 5, 3, 1 });
 	time_series_sample(series, begin + 1, &(struct time_series_gauges){ 4, 4, 2 });
+	time_series_sample(series, begin + series->bin_ns, &(struct time_series_gauges){ 8, 1, 1 });
 	time_series_sample(series, begin + 100000 * MS, &(struct time_series_gauges){ 1, 1, 9 });
-	assert_int_equal(series->gauges[0].memory_nbytes, 5);
+	assert_int_equal(series->gauges[0].memory_nbytes, 8);
 	assert_int_equal(series->gauges[0].temporary_nbytes, 4);
 	assert_int_equal(series->gauges[time_series_n_bins(series) - 1].written_nbytes, 9);
 	time_series_close(series);

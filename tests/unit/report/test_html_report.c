@@ -295,6 +295,7 @@ static void idle_queues_are_omitted(void **state)
 								  .is_device_queue = true });
 	write_page(time_series, stats, &summary, inputs, 1);
 	assert_null(strstr(text, "id=\"queues\""));
+	assert_non_null(strstr(text, "nothing was spilled"));
 	stats_close(stats);
 	time_series_close(time_series);
 }
