@@ -63,7 +63,8 @@ struct device_text {
 	uint64_t *offsets; /* n_segments + 1 */
 	uint64_t n_segments;
 	const struct line_sink *sink;
-	struct digest *digests; /* of the windows */
+	uint32_t n_windows, windows_per_part;
+	struct digest *digests; /* n_windows */
 };
 
 static uint64_t align(uint64_t nbytes)
@@ -285,7 +286,7 @@ static int get_offsets(struct device_text *text)
 }
 
 /* Return the number of windows; in the file, all but the first begin at multiples of their size. */
-static uint32_t n_windows(const struct device_text *text)
+static uint32_t count_windows(const struct device_text *text)
 {
 	const uint64_t nbytes = text->sorted.lines.output_nbytes;
 	const uint64_t end = text->sink->begin % text->window_nbytes + nbytes;
@@ -338,23 +339,35 @@ static int gather_window(struct device_text *text, struct window_slot *slot,
 	return r;
 }
 
-static int write_window(void *context, uint32_t task)
+static int write_window(struct device_text *text, struct window_slot *slot, uint32_t window)
 {
-	struct device_text *text = context;
 	const struct line_sink *sink = text->sink;
-	struct window_slot *slot = take_slot(text);
-	struct gather_lines_op op = describe_window(text, task);
+	struct gather_lines_op op = describe_window(text, window);
 	struct gather_lines_result result = { 0 };
 	int r;
 
 	op.out = slot->device_bytes;
 	op.ret = &result;
 	r = gather_window(text, slot, &op);
-	text->digests[task] = result.digest;
+	text->digests[window] = result.digest;
 	for (size_t at = 0, n, nbytes = op.end - op.begin; at < nbytes && r == 0; at += n) {
 		n = nbytes - at < sink->max_nbytes ? nbytes - at : sink->max_nbytes;
 		r = sink->write(sink->context, op.begin + at, slot->host_bytes + at, n);
 	}
+	return r;
+}
+
+/* Write the windows of a part of the output, one after the other. */
+static int write_part(void *context, uint32_t task)
+{
+	struct device_text *text = context;
+	struct window_slot *slot = take_slot(text);
+	const uint32_t first = task * text->windows_per_part;
+	int r = 0;
+
+	for (uint32_t i = first;
+	     i < text->n_windows && i < first + text->windows_per_part && r == 0; i++)
+		r = write_window(text, slot, i);
 	atomic_store(&slot->is_used, false);
 	return r;
 }
@@ -369,11 +382,14 @@ int device_text_write(struct device_text *text, const struct line_sink *sink,
 	if (r < 0)
 		return r;
 	text->sink = sink;
-	n = n_windows(text);
+	text->n_windows = n = count_windows(text);
+	text->windows_per_part = sink->n_writers ? (n + sink->n_writers - 1) / sink->n_writers : 1;
 	text->digests = calloc(n + 1, sizeof *text->digests);
 	if (!text->digests)
 		return fail(-ENOMEM, "no memory for %u windows", n);
-	r = thread_pool_run(text->params.threads, write_window, text, n);
+	if (n > 0)
+		r = thread_pool_run(text->params.threads, write_part, text,
+				    (n + text->windows_per_part - 1) / text->windows_per_part);
 	for (uint32_t i = 0; i < n && r == 0; i++)
 		digest_add(ret_digest, text->digests[i]);
 	free(text->digests);

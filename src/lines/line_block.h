@@ -33,6 +33,8 @@ struct line_sink {
 	void *context;
 	size_t max_nbytes; /* at a time */
 	uint64_t begin;    /* of the block's output in the file: for the alignment of writes */
+	/* At several places of a file at once this many threads write; 0: only in order. */
+	uint32_t n_writers;
 };
 
 struct line_block;

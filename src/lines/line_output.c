@@ -10,8 +10,10 @@
 
 #include "src/base/system_limits.h"
 
-/* The other CPUs are about to read. */
-enum { PREFAULT_THREADS_DIVISOR = 4 };
+enum {
+	PREFAULT_THREADS_DIVISOR = 4, /* the other CPUs are about to read */
+	MAX_WRITERS = 12,             /* more are no faster */
+};
 
 /* A smaller file is written before prefaulting pays. */
 static const uint64_t MIN_PREFAULT_NBYTES = UINT64_C(512) << 20;
@@ -46,6 +48,14 @@ int line_output_check_space(struct line_sort *sort)
 	return output_set_expected_size(sort->output, nbytes);
 }
 
+/* How many threads write to parts of the output at once; 0: it is written in order. */
+static uint32_t n_writers(const struct line_sort *sort)
+{
+	if (output_is_ordered(sort->output) || !sort->maps_output)
+		return 0;
+	return sort->n_threads < MAX_WRITERS ? sort->n_threads : MAX_WRITERS;
+}
+
 int line_output_set_size(struct line_sort *sort, uint64_t nbytes)
 {
 	size_t header_nbytes;
@@ -76,8 +86,8 @@ void line_output_start_prefault(struct line_sort *sort)
 	    !output_has_ample_space(sort->output, nbytes) ||
 	    output_set_expected_size(sort->output, nbytes) < 0)
 		return;
-	output_set_n_writers(sort->output, sort->n_threads);
-	output_start_prefault(&sort->output, 1, 1, n_threads);
+	output_set_n_writers(sort->output, n_writers(sort));
+	output_start_prefault(&sort->output, 1, n_writers(sort), n_threads);
 }
 
 int line_sort_measure_block(struct line_sort *sort, uint64_t *ret_nbytes)
@@ -104,7 +114,8 @@ int line_output_write_block(struct line_sort *sort, uint64_t *ret_nbytes)
 	const struct line_sink sink = { .write = write_to_output,
 					.context = sort,
 					.max_nbytes = SIZE_MAX,
-					.begin = sort->offset };
+					.begin = sort->offset,
+					.n_writers = n_writers(sort) };
 	struct digest digest;
 	const int r = line_sort_write_block(sort, &sink, ret_nbytes, &digest);
 

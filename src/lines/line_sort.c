@@ -323,6 +323,7 @@ static int open_device(struct line_sort *sort)
 					   .host_memory_nbytes = sort->memory_nbytes,
 					   .input_nbytes = line_input_total_nbytes(sort->input),
 					   .stats = sort->stats };
+	const bool maps_output = sort->maps_output;
 	int r;
 
 	if (params->backend == BACKEND_CPU ||
@@ -334,16 +335,16 @@ static int open_device(struct line_sort *sort)
 	r = backend_choose(params->backend, text.input_nbytes, sort->n_threads, &text.backend);
 	if (r < 0 || !text.backend->line_ops)
 		return r;
-	line_output_start_prefault(sort);
-	r = device_text_open(&text, &sort->text);
-	if (r == -ENOMEM)
-		return params->backend == BACKEND_AUTO ?
-			       0 :
-			       fail(r, "--backend=cuda: the GPU has too little free memory");
 	/* The memory for text on the host is not used. */
 	if (sort->n_threads > 1 && sort->memory_nbytes > 2 * MAX_MAPPINGS_NBYTES)
 		sort->maps_output = true;
-	return r;
+	line_output_start_prefault(sort);
+	r = device_text_open(&text, &sort->text);
+	if (r == -ENOMEM && params->backend == BACKEND_AUTO) {
+		sort->maps_output = maps_output;
+		return 0;
+	}
+	return r == -ENOMEM ? fail(r, "--backend=cuda: the GPU has too little free memory") : r;
 }
 
 int line_sort_open(const struct syscalls *calls, const struct line_sort_params *params,
