@@ -19,6 +19,7 @@
 #include "src/cli/print_message.h"
 #include "src/cli/process_setup.h"
 #include "src/lib/process_hooks.h"
+#include "src/lines/line_reports.h"
 #include "src/lines/line_sort.h"
 
 /* Options without a letter. */
@@ -39,6 +40,11 @@ enum long_option {
 	OPTION_TEMP_COMPRESS,
 	OPTION_TEMP_LIMIT,
 	OPTION_ZSTD,
+	OPTION_PROGRESS,
+	OPTION_STATS,
+	OPTION_STATS_JSON,
+	OPTION_TRACE,
+	OPTION_REPORT,
 	OPTION_HELP,
 	OPTION_VERSION,
 };
@@ -82,6 +88,11 @@ static const struct option long_options[] = {
 	{ "temp-compress", required_argument, NULL, OPTION_TEMP_COMPRESS },
 	{ "temp-limit", required_argument, NULL, OPTION_TEMP_LIMIT },
 	{ "zstd", required_argument, NULL, OPTION_ZSTD },
+	{ "progress", required_argument, NULL, OPTION_PROGRESS },
+	{ "stats", no_argument, NULL, OPTION_STATS },
+	{ "stats-json", required_argument, NULL, OPTION_STATS_JSON },
+	{ "trace", required_argument, NULL, OPTION_TRACE },
+	{ "report", required_argument, NULL, OPTION_REPORT },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -129,6 +140,14 @@ static const char help_text[] =
 	"      --backend=auto|cpu|cuda    sort whole lines on a GPU or on the CPU\n"
 	"      --device-memory=SIZE       limit GPU memory\n"
 	"\n"
+	"Diagnostics:\n"
+	"      --progress=WHEN            show a progress line: auto (on a terminal, after a\n"
+	"                                 second), always or never; SIGUSR1 prints it once\n"
+	"      --stats                    print bytes, times and rates of each stage\n"
+	"      --stats-json=FILE          write statistics to FILE as JSON\n"
+	"      --trace=FILE               write a timeline to FILE in the Chrome trace format\n"
+	"      --report=FILE              write an HTML report to FILE\n"
+	"\n"
 	"Exit status: 0 success; 1 -c or -C found disorder; 2 error, with a message.\n";
 
 enum { MAX_THREADS = 1024, MAX_TEMP_DIRECTORIES = 64 };
@@ -137,6 +156,7 @@ enum { MAX_THREADS = 1024, MAX_TEMP_DIRECTORIES = 64 };
 struct lines_command {
 	struct line_keys keys;
 	struct line_sort_params params;
+	struct line_report_options reports;
 	const char *temp_directories[MAX_TEMP_DIRECTORIES];
 	const char **inputs; /* room for the words of the command line */
 	const char *files0_from;
@@ -227,6 +247,44 @@ static int take_sort_word(struct lines_command *command, const char *word)
 	return fail(-EINVAL, "invalid argument '%s' for '--sort'", word);
 }
 
+/* --progress=WHEN */
+static int take_progress(struct lines_command *command, const char *when)
+{
+	static const char *const modes[] = {
+		[PROGRESS_AUTO] = "auto", [PROGRESS_ALWAYS] = "always", [PROGRESS_NEVER] = "never"
+	};
+
+	for (enum progress_mode mode = PROGRESS_AUTO; mode <= PROGRESS_NEVER; mode++)
+		if (strcmp(when, modes[mode]) == 0) {
+			command->reports.progress = mode;
+			return 0;
+		}
+	return fail(-EINVAL, "--progress: '%s' is not auto, always or never", when);
+}
+
+/* Options that report on the sort. Returns false for others. */
+static bool take_report_option(struct lines_command *command, int option, const char *value)
+{
+	struct line_report_options *reports = &command->reports;
+
+	switch (option) {
+	case OPTION_STATS:
+		reports->prints_stats = true;
+		return true;
+	case OPTION_STATS_JSON:
+		reports->paths.stats_json = value;
+		return true;
+	case OPTION_TRACE:
+		reports->paths.trace = value;
+		return true;
+	case OPTION_REPORT:
+		reports->paths.html = value;
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* --check=WORD */
 static int take_check_word(struct lines_command *command, const char *word)
 {
@@ -258,6 +316,8 @@ static int take_option(struct lines_command *command, int option, const char *va
 	uint64_t number = 0;
 	int r;
 
+	if (take_report_option(command, option, value))
+		return 0;
 	switch (option) {
 	case OPTION_LINES:
 	case OPTION_DEBUG:
@@ -327,6 +387,8 @@ static int take_option(struct lines_command *command, int option, const char *va
 			       0;
 	case OPTION_LIMIT:
 		return take_number("--limit", value, &params->limit);
+	case OPTION_PROGRESS:
+		return take_progress(command, value);
 	case OPTION_HEADER:
 		return take_number("--header", value ? value : "1", &params->n_header_lines);
 	default:
@@ -493,26 +555,41 @@ static int parse_words(struct lines_command *command, int argc, char **argv)
 	return r;
 }
 
-/* Returns the exit status. */
-static int check_order(const struct lines_command *command)
+/* Print the disorder that was found. */
+static void print_disorder(const struct lines_command *command,
+			   const struct line_disorder *disorder)
 {
-	struct sort_summary summary;
-	struct line_disorder disorder;
-	int r = line_sort_check(process_syscalls(process_get()), &command->params, &summary,
-				&disorder);
+	fprintf(stderr, "%s: %s:%llu: disorder: ", GSORT_PROGRAM, command->inputs[0],
+		(unsigned long long)disorder->number);
+	fwrite(disorder->line, 1, disorder->nbytes, stderr);
+	fputc(command->keys.delimiter, stderr);
+}
 
-	if (r < 0)
-		return EXIT_TROUBLE;
-	if (disorder.number == 0)
-		return EXIT_SORTED;
-	if (command->check == 'c') {
-		fprintf(stderr, "%s: %s:%llu: disorder: ", GSORT_PROGRAM, command->inputs[0],
-			(unsigned long long)disorder.number);
-		fwrite(disorder.line, 1, disorder.nbytes, stderr);
-		fputc(command->keys.delimiter, stderr);
+/* Sort or check, and report. Returns the exit status. */
+static int sort_or_check(const struct lines_command *command)
+{
+	const struct syscalls *calls = process_syscalls(process_get());
+	const struct line_sort_params *params = &command->params;
+	struct line_disorder disorder = { 0 };
+	struct sort_summary summary;
+	struct line_reports reports;
+	int r = line_reports_open(calls, &command->reports, params, &reports);
+
+	if (r == 0) {
+		struct line_sort_params with_stats = *params;
+
+		with_stats.stats = reports.stats;
+		r = command->check ? line_sort_check(calls, &with_stats, &summary, &disorder) :
+				     line_sort_run(calls, &with_stats, &summary);
 	}
+	line_reports_stop_display(&reports);
+	if (r == 0 && disorder.number && command->check == 'c')
+		print_disorder(command, &disorder);
+	if (r == 0)
+		r = line_reports_write(&reports, params, &summary, command->check, disorder.number);
+	line_reports_close(&reports);
 	free(disorder.line);
-	return EXIT_DISORDER;
+	return r < 0 ? EXIT_TROUBLE : disorder.number ? EXIT_DISORDER : EXIT_SORTED;
 }
 
 /* Set what the command line leaves open. */
@@ -543,8 +620,6 @@ static int complete_params(struct lines_command *command)
 
 static int run_command(struct lines_command *command, int argc, char **argv)
 {
-	struct line_sort_params *params = &command->params;
-	struct sort_summary summary;
 	int r = process_setup();
 
 	if (r < 0) {
@@ -567,12 +642,7 @@ static int run_command(struct lines_command *command, int argc, char **argv)
 	if (r < 0)
 		return EXIT_TROUBLE;
 	r = complete_params(command);
-	if (r < 0)
-		return EXIT_TROUBLE;
-	if (command->check)
-		return check_order(command);
-	r = line_sort_run(process_syscalls(process_get()), params, &summary);
-	return r < 0 ? EXIT_TROUBLE : EXIT_SORTED;
+	return r < 0 ? EXIT_TROUBLE : sort_or_check(command);
 }
 
 static void print_diagnostic(void *context, const struct message *message)

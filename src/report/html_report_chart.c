@@ -221,7 +221,7 @@ static void put_phase_stages(const struct html_page *page, enum phase id)
 	if (!has_peak_rates(page, phase))
 		html_print(page->stream,
 			   "<p>Peak rates were not measured: this is done only for phases of a "
-			   "second and more, in a sort by one process.</p>\n");
+			   "second and more, in a sort of records by one process.</p>\n");
 	snprintf(caption, sizeof caption, "Stages of phase %s", phase_name(id));
 	html_open_table(page->stream, caption, columns, 8);
 	for (enum stage stage = 0; stage < N_STAGES; stage++)

@@ -1,0 +1,103 @@
+/*
+ * line_reports.c - progress, statistics and report files of lines (see line_reports.h)
+ */
+#include "src/lines/line_reports.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "src/base/diagnostics.h"
+#include "src/lines/line_sort.h"
+#include "src/options/file_roles.h"
+
+static void query_progress(void *stats, struct gsort_progress *ret_progress)
+{
+	struct stats_progress progress;
+
+	stats_get_progress(stats, &progress);
+	*ret_progress = (struct gsort_progress){
+		.phase = progress.started ? phase_name(progress.phase) : "",
+		.done_nbytes = progress.done_nbytes,
+		.total_nbytes = progress.total_nbytes,
+		.overall_done_nbytes = progress.overall_done_nbytes,
+		.overall_total_nbytes = progress.overall_total_nbytes,
+		.elapsed_ns = progress.overall_elapsed_ns,
+		.phase_elapsed_ns = progress.elapsed_ns,
+	};
+}
+
+/* Refuse reports that are inputs, the output, or each other. */
+static int check_roles(const struct report_paths *paths, const struct line_sort_params *params)
+{
+	struct file_roles roles = { 0 };
+	int r = 0;
+
+	if (!paths->stats_json && !paths->trace && !paths->html)
+		return 0;
+	r = file_roles_add_path(&roles, ROLE_OUTPUT, "-o", params->output);
+	if (r == 0 && !params->output)
+		r = file_roles_add_stream(&roles, ROLE_OUTPUT, STDOUT_FILENO);
+	if (r == 0)
+		r = file_roles_add_path(&roles, ROLE_REPORT, "--stats-json", paths->stats_json);
+	if (r == 0)
+		r = file_roles_add_path(&roles, ROLE_REPORT, "--trace", paths->trace);
+	if (r == 0)
+		r = file_roles_add_path(&roles, ROLE_REPORT, "--report", paths->html);
+	for (size_t i = 0; i < params->n_inputs && r == 0; i++)
+		r = file_roles_check_input(&roles, params->inputs[i]);
+	file_roles_free(&roles);
+	return r;
+}
+
+int line_reports_open(const struct syscalls *calls, const struct line_report_options *options,
+		      const struct line_sort_params *params, struct line_reports *ret_reports)
+{
+	struct line_reports *reports = ret_reports;
+	int r = check_roles(&options->paths, params);
+
+	*reports = (struct line_reports){ .options = options };
+	if (r == 0)
+		r = reports_open(calls, &options->paths, &reports->files);
+	if (r == 0)
+		r = stats_open(reports->files.trace, reports->files.time_series, &reports->stats);
+	return r < 0 ? r :
+		       progress_display_open(options->progress, query_progress, reports->stats,
+					     &reports->display);
+}
+
+void line_reports_stop_display(struct line_reports *reports)
+{
+	progress_display_close(reports->display);
+	reports->display = NULL;
+}
+
+int line_reports_write(struct line_reports *reports, const struct line_sort_params *params,
+		       const struct sort_summary *summary, bool is_check, bool has_disorder)
+{
+	const struct stats_report report = { .stats = reports->stats, .summary = summary };
+	const struct html_report html = {
+		.inputs = params->inputs,
+		.n_inputs = params->n_inputs,
+		.output = params->output,
+		.created_at = time(NULL),
+		.has_disorder = has_disorder,
+	};
+	int r = 0, error;
+
+	line_reports_stop_display(reports);
+	if (reports->options->prints_stats) {
+		stats_report_print(&report, stderr);
+		if (ferror(stderr))
+			r = fail(-EIO, "--stats: cannot write to standard error");
+	}
+	error = reports_write(&report, &html, !is_check, &reports->files);
+	return error < 0 ? error : r;
+}
+
+void line_reports_close(struct line_reports *reports)
+{
+	line_reports_stop_display(reports);
+	reports_discard(&reports->files);
+	stats_close(reports->stats);
+	reports->stats = NULL;
+}
