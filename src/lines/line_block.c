@@ -2,6 +2,7 @@
  * line_block.c - sort the lines of a text in memory (see line_block.h)
  */
 #include "src/lines/line_block.h"
+#include "src/lines/line_block_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,14 +14,11 @@
 #include "src/record/record_hash.h"
 
 enum {
-	MAX_BUCKETS = 256, /* with the first and the last one */
-	BUCKET_N = 4096,   /* lines of a bucket: fewer buckets if there are fewer lines */
+	BUCKET_N = 4096, /* lines of a bucket: fewer buckets if there are fewer lines */
 	SAMPLES_PER_BUCKET = 16,
-	MAX_SHARED_NBYTES = 1024,
 	PIECES_PER_THREAD = 8,
 	MIN_PIECES = 64,
 	MIN_PIECE_NBYTES = 16 << 10,
-	PREFETCH_N = 12, /* lines fetched ahead of their turn */
 	ELEMENT_ALIGNMENT = 64,
 	MIN_KEY_NBYTES = 8, /* space for each key of a line, however short it is */
 };
@@ -39,48 +37,6 @@ struct piece {
 	/* How many of its lines belong to each bucket; later, where its next element goes. */
 	uint64_t in_bucket[MAX_BUCKETS];
 	uint64_t bucket_nbytes[MAX_BUCKETS]; /* of these lines with their delimiters */
-};
-
-struct bucket {
-	uint64_t first_element, n;
-	uint64_t nbytes, offset; /* of its lines in the output */
-	struct digest dropped, written;
-};
-
-struct line_block {
-	const struct line_keys *keys;
-	struct thread_pool *threads;
-	uint32_t n_threads;
-	struct page_alloc allocator;
-	unsigned char *memory; /* memory_nbytes: text, elements and what belongs to them, keys */
-	size_t memory_nbytes;
-
-	/* What lines look like, to divide the memory. */
-	uint64_t seen_nbytes, seen_n_lines, seen_key_nbytes;
-
-	/* The current text. */
-	struct piece *pieces; /* n_pieces */
-	uint32_t n_pieces, max_pieces;
-	struct line_elements in;  /* elements by buckets, text and keys */
-	unsigned char *bucket_of; /* of each line, in the order of the text */
-	unsigned char *length_of; /* of its key, or of a plain line: at most LENGTH_OF_MAX */
-	unsigned char *key_memory;
-	uint64_t n_elements;
-	size_t longest_nbytes;
-	struct digest digest;
-
-	/* The sample. */
-	unsigned char shared[MAX_SHARED_NBYTES]; /* n_shared: the prefix that the sample shares */
-	uint32_t n_shared;
-	uint64_t splitters[MAX_BUCKETS]; /* of the buckets between the first and the last */
-	uint32_t n_splitter_slots;       /* a power of 2, from 1; unused splitters are UINT64_MAX */
-
-	struct bucket buckets[MAX_BUCKETS];
-	uint32_t n_buckets;
-
-	/* Of line_block_write(). */
-	const struct line_sink *sink;
-	size_t buffer_nbytes;
 };
 
 /* --- The sample --- */
@@ -465,21 +421,28 @@ static void record_drop(struct bucket *bucket, struct line_view line)
 	bucket->dropped.sum += hash_bytes(line.bytes, line.nbytes);
 }
 
-static int fail_order(void)
+/* Store a count after the elements that are kept, and those counts that are there. */
+static void add_count(struct bucket *bucket, struct line_element *elements, uint64_t n_kept,
+		      uint64_t n_equal)
 {
-	return fail(-EIO, "internal error: lines are out of order");
+	if (n_equal > 1)
+		elements[n_kept + bucket->n_counts++] =
+			(struct line_element){ .reference = n_equal, .prefix = n_kept - 1 };
 }
 
 /*
- * Check the order of a sorted bucket, with -u drop all but the first of lines with equal keys, and
- * let elements refer to lines instead of keys.
+ * Check the order of a sorted bucket, drop all but the first of lines with equal keys unless they
+ * are kept, and let elements refer to lines instead of keys. Elements that are kept are at the
+ * beginning, and counts follow. So the first count makes room for the next element. There is room
+ * for it, because each count stands for a dropped element.
  */
-static int finish_bucket(const struct line_block *block, struct bucket *bucket)
+static int finish_bucket(const struct line_block *block, struct bucket *bucket,
+			 enum equal_lines equal)
 {
 	struct line_element *elements = block->in.elements + bucket->first_element;
 	const bool descending = line_string_is_descending(&block->in, STRING_KEY);
 	struct line_view last = { 0 };
-	uint64_t n_kept = 0;
+	uint64_t n_kept = 0, n_equal = 0;
 
 	for (uint64_t i = 0; i < bucket->n; i++) {
 		const uint64_t line = line_element_line(&block->in, &elements[i]);
@@ -490,15 +453,26 @@ static int finish_bucket(const struct line_block *block, struct bucket *bucket)
 		if (i + PREFETCH_N < bucket->n)
 			line_element_prefetch(&block->in, &elements[i + PREFETCH_N]);
 		if (descending ? order < 0 : order > 0)
-			return fail_order();
-		if (block->keys->unique && n_kept > 0 && order == 0) {
+			return fail_line_order();
+		if (equal != EQUAL_KEEP && n_kept > 0 && order == 0) {
 			record_drop(bucket, line_reference_view(&block->in, line));
+			n_equal++;
 			continue;
 		}
+		if (equal == EQUAL_COUNT)
+			add_count(bucket, elements, n_kept, n_equal);
+		elements[n_kept + bucket->n_counts] = elements[n_kept];
 		elements[n_kept++].reference = line;
 		last = key;
+		n_equal = 1;
 	}
+	if (equal == EQUAL_COUNT)
+		add_count(bucket, elements, n_kept, n_equal);
+	line_elements_sort_numbers(&block->in, elements + n_kept, bucket->n_counts);
+	bucket->counts = (const struct line_count *)(const void *)(elements + n_kept);
+	bucket->counted = bucket->first_element;
 	bucket->n = n_kept;
+	bucket->is_changed |= equal == EQUAL_COUNT;
 	return 0;
 }
 
@@ -511,7 +485,28 @@ static int sort_bucket(void *context, uint32_t task)
 	if (bucket->n > 1)
 		line_elements_sort(&block->in, elements, bucket->n, bucket_depth(block, task));
 	/* The order of whole lines is checked when they are written. */
-	return block->in.is_plain && !block->keys->unique ? 0 : finish_bucket(block, bucket);
+	if (block->counts || (block->in.is_plain && !block->keys->unique))
+		return 0;
+	return finish_bucket(block, bucket, block->keys->unique ? EQUAL_DROP : EQUAL_KEEP);
+}
+
+static int finish_task(void *context, uint32_t task)
+{
+	struct line_block *block = context;
+
+	return finish_bucket(block, &block->buckets[task], block->equal);
+}
+
+int line_block_keep_equal(struct line_block *block)
+{
+	block->equal = EQUAL_KEEP;
+	return thread_pool_run(block->threads, finish_task, block, block->n_buckets);
+}
+
+int line_block_count_equal(struct line_block *block)
+{
+	block->equal = EQUAL_COUNT;
+	return thread_pool_run(block->threads, finish_task, block, block->n_buckets);
 }
 
 /* Scan the pieces. If the keys of a piece do not fit, it and all later pieces are left out. */
@@ -612,6 +607,7 @@ int line_block_sort(struct line_block *block, const struct line_range *ranges, s
 	*ret_n_sorted = 0;
 	block->n_buckets = 0;
 	block->n_elements = 0;
+	block->equal = EQUAL_KEEP;
 	block->digest = (struct digest){ 0 };
 	if (r < 0 || block->n_pieces == 0)
 		return r;
@@ -645,6 +641,34 @@ static struct bucket *first_bucket(const struct line_block *block)
 	return NULL;
 }
 
+static struct bucket *last_bucket(const struct line_block *block)
+{
+	for (uint32_t i = block->n_buckets; i-- > 0;)
+		if (block->buckets[i].n > 0)
+			return (struct bucket *)&block->buckets[i];
+	return NULL;
+}
+
+uint64_t line_block_drop_first(struct line_block *block)
+{
+	struct bucket *bucket = first_bucket(block);
+	uint64_t next = 0;
+
+	record_drop(bucket, line_block_first(block));
+	bucket->n--;
+	return find_count(bucket, bucket->first_element++, &next);
+}
+
+uint64_t line_block_drop_last(struct line_block *block)
+{
+	struct bucket *bucket = last_bucket(block);
+	uint64_t next = bucket->n_counts ? bucket->n_counts - 1 : 0;
+
+	record_drop(bucket, line_block_last(block));
+	bucket->n--;
+	return find_count(bucket, bucket->first_element + bucket->n, &next);
+}
+
 int line_block_drop_equal(struct line_block *block, struct line_view last)
 {
 	struct line_key_buffer buffers[2] = { 0 };
@@ -668,16 +692,6 @@ int line_block_drop_equal(struct line_block *block, struct line_view last)
 	return r;
 }
 
-static uint64_t measure_bucket(const struct line_block *block, const struct bucket *bucket)
-{
-	const struct line_element *elements = block->in.elements + bucket->first_element;
-	uint64_t nbytes = 0;
-
-	for (uint64_t i = 0; i < bucket->n; i++)
-		nbytes += line_reference_view(&block->in, elements[i].reference).nbytes + 1;
-	return nbytes;
-}
-
 void line_block_truncate(struct line_block *block, uint64_t n)
 {
 	for (uint32_t i = 0; i < block->n_buckets; i++) {
@@ -685,7 +699,7 @@ void line_block_truncate(struct line_block *block, uint64_t n)
 
 		if (bucket->n > n) {
 			bucket->n = n;
-			bucket->nbytes = measure_bucket(block, bucket);
+			bucket->is_changed = true;
 		}
 		n -= bucket->n;
 	}
@@ -721,14 +735,6 @@ struct digest line_block_dropped_digest(const struct line_block *block)
 	return dropped;
 }
 
-/* The i-th line of a sorted bucket. */
-static struct line_view bucket_line(const struct line_block *block, const struct bucket *bucket,
-				    uint64_t i)
-{
-	return line_reference_view(&block->in,
-				   block->in.elements[bucket->first_element + i].reference);
-}
-
 struct line_view line_block_first(const struct line_block *block)
 {
 	const struct bucket *bucket = first_bucket(block);
@@ -738,123 +744,9 @@ struct line_view line_block_first(const struct line_block *block)
 
 struct line_view line_block_last(const struct line_block *block)
 {
-	for (uint32_t i = block->n_buckets; i-- > 0;) {
-		const struct bucket *bucket = &block->buckets[i];
+	const struct bucket *bucket = last_bucket(block);
 
-		if (bucket->n > 0)
-			return bucket_line(block, bucket, bucket->n - 1);
-	}
-	return (struct line_view){ 0 };
-}
-
-/* --- Writing --- */
-
-/* Lines on their way to the sink. */
-struct write_buffer {
-	unsigned char *bytes;
-	size_t n;
-	uint64_t offset; /* of the first byte in the output */
-};
-
-static int flush_buffer(const struct line_block *block, struct write_buffer *buffer)
-{
-	const int r = buffer->n == 0 ? 0 :
-				       block->sink->write(block->sink->context, buffer->offset,
-							  buffer->bytes, buffer->n);
-
-	buffer->offset += buffer->n;
-	buffer->n = 0;
-	return r;
-}
-
-/* Add bytes to the buffer, of any number. */
-static int put_bytes(const struct line_block *block, struct write_buffer *buffer,
-		     const unsigned char *bytes, size_t nbytes)
-{
-	int r = 0;
-
-	while (nbytes > block->buffer_nbytes - buffer->n && r == 0) {
-		const size_t n = block->buffer_nbytes - buffer->n;
-
-		memcpy(buffer->bytes + buffer->n, bytes, n);
-		buffer->n += n;
-		bytes += n;
-		nbytes -= n;
-		r = flush_buffer(block, buffer);
-	}
-	if (r == 0) {
-		memcpy(buffer->bytes + buffer->n, bytes, nbytes);
-		buffer->n += nbytes;
-	}
-	return r;
-}
-
-static int write_bucket(void *context, uint32_t task)
-{
-	const struct line_block *block = context;
-	struct bucket *bucket = &((struct line_block *)context)->buckets[task];
-	const struct line_element *elements = block->in.elements + bucket->first_element;
-	const bool descending = line_string_is_descending(&block->in, STRING_LINE);
-	struct write_buffer buffer = { .offset = bucket->offset };
-	struct line_view last = { 0 };
-	int r = 0;
-
-	if (bucket->n == 0)
-		return 0;
-	buffer.bytes = malloc(block->buffer_nbytes);
-	if (!buffer.bytes)
-		return fail(-ENOMEM, "no memory for a buffer of %zu bytes", block->buffer_nbytes);
-	for (uint64_t i = 0; i < bucket->n && r == 0; i++) {
-		const struct line_view line =
-			line_reference_view(&block->in, elements[i].reference);
-
-		if (i + 2 * PREFETCH_N < bucket->n)
-			line_reference_prefetch(&block->in, elements[i + 2 * PREFETCH_N].reference);
-		if (i + PREFETCH_N < bucket->n)
-			line_reference_prefetch_end(&block->in, elements[i + PREFETCH_N].reference);
-		if (block->in.is_plain && i > 0) {
-			const int order = line_view_compare(last, line);
-
-			if (descending ? order < 0 : order > 0)
-				r = fail_order();
-		}
-		last = line;
-		bucket->written.sum += hash_bytes(line.bytes, line.nbytes);
-		/* The delimiter follows the line in the text. */
-		if (r == 0)
-			r = put_bytes(block, &buffer, line.bytes, line.nbytes + 1);
-	}
-	bucket->written.n_records = bucket->n;
-	if (r == 0)
-		r = flush_buffer(block, &buffer);
-	free(buffer.bytes);
-	return r;
-}
-
-int line_block_measure(struct line_block *block, uint64_t *ret_nbytes)
-{
-	*ret_nbytes = 0;
-	for (uint32_t i = 0; i < block->n_buckets; i++) {
-		block->buckets[i].offset = *ret_nbytes;
-		*ret_nbytes += block->buckets[i].nbytes;
-	}
-	return 0;
-}
-
-int line_block_write(struct line_block *block, size_t buffer_nbytes, const struct line_sink *sink,
-		     struct digest *ret_digest)
-{
-	int r;
-
-	block->sink = sink;
-	block->buffer_nbytes = buffer_nbytes;
-	r = thread_pool_run(block->threads, write_bucket, block, block->n_buckets);
-	*ret_digest = (struct digest){ 0 };
-	for (uint32_t i = 0; i < block->n_buckets; i++) {
-		ret_digest->n_records += block->buckets[i].written.n_records;
-		ret_digest->sum += block->buckets[i].written.sum;
-	}
-	return r;
+	return bucket ? bucket_line(block, bucket, bucket->n - 1) : (struct line_view){ 0 };
 }
 
 /* --- Opening --- */
@@ -866,6 +758,7 @@ int line_block_open(const struct line_block_params *params, struct line_block **
 	if (!block)
 		return fail(-ENOMEM, "no memory for a sort of lines");
 	block->keys = params->keys;
+	block->counts = params->counts;
 	block->threads = params->threads;
 	block->n_threads = params->n_threads;
 	block->in.keys = params->keys;

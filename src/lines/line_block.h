@@ -44,6 +44,7 @@ struct line_block_params {
 	struct thread_pool *threads;
 	uint32_t n_threads;
 	size_t memory_nbytes; /* for text, elements and keys */
+	bool counts;          /* with keys->unique: see line_block_count_equal() */
 };
 
 /* Returns 0 or -ENOMEM after a message. */
@@ -73,6 +74,22 @@ int line_block_sort(struct line_block *block, const struct line_range *ranges, s
 
 /* Drop the line with the key of `last`, unless its bytes are NULL; with -u there is one at most. */
 int line_block_drop_equal(struct line_block *block, struct line_view last);
+
+/*
+ * With `counts`, after line_block_sort() and before everything below: keep lines with equal keys,
+ * or drop all but the first, and count them. line_block_write() writes the number before each line,
+ * as uniq -c does.
+ */
+int line_block_keep_equal(struct line_block *block);
+int line_block_count_equal(struct line_block *block);
+
+/* Drop the first or the last of counted lines. Returns its count. */
+uint64_t line_block_drop_first(struct line_block *block);
+uint64_t line_block_drop_last(struct line_block *block);
+
+/* A count as text, with a blank after it. Returns the number of bytes. */
+enum { LINE_COUNT_NBYTES = 24 };
+size_t line_count_format(uint64_t n, char text[static LINE_COUNT_NBYTES]);
 
 /* Drop all but the first n lines. */
 void line_block_truncate(struct line_block *block, uint64_t n);

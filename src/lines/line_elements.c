@@ -140,8 +140,8 @@ static struct shared find_shared(const struct line_elements *in,
 static void sort_by_prefix(const struct line_elements *in, struct line_element *elements, size_t n,
 			   enum line_string which, size_t depth);
 
-/* Sort by prefix, then by position. */
-static void sort_elements(const struct line_elements *in, struct line_element *elements, size_t n)
+void line_elements_sort_numbers(const struct line_elements *in, struct line_element *elements,
+				size_t n)
 {
 	cpu_sort(&(struct sort_elements_op){ .elements = elements,
 					     .n = n,
@@ -165,7 +165,7 @@ static size_t split_ended(const struct line_elements *in, struct line_element *e
 		elements[i].prefix = ends == descending;
 		n_ended += ends;
 	}
-	sort_elements(in, elements, n);
+	line_elements_sort_numbers(in, elements, n);
 	return n_ended;
 }
 
@@ -251,14 +251,14 @@ static void sort_by_prefix(const struct line_elements *in, struct line_element *
 		elements[i].prefix = line_load_prefix(line_element_string(in, &elements[i], string),
 						      depth, descending);
 	}
-	sort_elements(in, elements, n);
+	line_elements_sort_numbers(in, elements, n);
 	sort_groups(in, elements, n, string, depth);
 }
 
 void line_elements_sort(const struct line_elements *in, struct line_element *elements, size_t n,
 			size_t depth)
 {
-	sort_elements(in, elements, n);
+	line_elements_sort_numbers(in, elements, n);
 	sort_groups(in, elements, n, STRING_KEY, depth);
 }
 

@@ -156,5 +156,9 @@ static inline uint64_t line_load_prefix(struct line_view string, size_t depth, b
 void line_elements_sort(const struct line_elements *in, struct line_element *elements, size_t n,
 			size_t depth);
 
+/* Sort n of the elements as numbers: by prefix, then by reference. */
+void line_elements_sort_numbers(const struct line_elements *in, struct line_element *elements,
+				size_t n);
+
 /* Return whether line_elements_sort() needs the scratch. */
 bool line_elements_need_scratch(void);

@@ -255,9 +255,13 @@ static int sort_window(struct line_merge *merge)
 /* Remember the last line of the block. */
 static int keep_last(struct line_merge *merge)
 {
-	const struct line_view last = line_block_last(merge->sort->block);
+	struct line_view last;
 
-	if (!last.bytes || !merge->sort->keys->unique)
+	/* Lines that are counted are not dropped yet. */
+	if (!merge->sort->keys->unique || merge->sort->params->counts)
+		return 0;
+	last = line_block_last(merge->sort->block);
+	if (!last.bytes)
 		return 0;
 	if (last.nbytes + 1 > merge->last_capacity) {
 		unsigned char *grown = realloc(merge->last, 2 * last.nbytes + 64);
@@ -296,7 +300,7 @@ static int merge_window(struct line_merge *merge, struct line_run_writer *writer
 			     line_output_write_block(sort, &nbytes);
 	if (r == 0)
 		stats_skip(sort->stats, writer ? STAGE_SPILL : STAGE_WRITE,
-			   merge->window_nbytes - nbytes);
+			   nbytes < merge->window_nbytes ? merge->window_nbytes - nbytes : 0);
 	sort->summary.n_windows++;
 	for (size_t i = 0; i < merge->n_runs; i++)
 		merge->runs[i].begin = merge->cuts[i];

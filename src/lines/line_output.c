@@ -4,11 +4,15 @@
 #include "src/lines/line_sort.h"
 #include "src/lines/line_sort_internal.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/base/diagnostics.h"
 #include "src/base/system_limits.h"
+#include "src/record/record_hash.h"
 
 enum {
 	PREFAULT_THREADS_DIVISOR = 4, /* the other CPUs are about to read */
@@ -64,7 +68,7 @@ int line_output_set_size(struct line_sort *sort, uint64_t nbytes)
 	line_input_header(sort->input, &header_nbytes);
 	if (sort->params->zstd_level)
 		r = output_compress(sort->output, sort->params->zstd_level, sort->n_threads);
-	else if (!sort->has_output_size)
+	else if (!sort->has_output_size && !sort->params->counts)
 		r = output_set_expected_size(sort->output, header_nbytes + nbytes);
 	if (r < 0)
 		return r;
@@ -109,6 +113,86 @@ int line_sort_write_block(struct line_sort *sort, const struct line_sink *sink,
 			    line_block_write(sort->block, sort->buffer_nbytes, sink, ret_digest);
 }
 
+/* --- Counted lines --- */
+
+/* Write the line that is pending, unless the limit is reached. */
+static int write_pending(struct line_sort *sort)
+{
+	struct pending_line *pending = &sort->pending;
+	char text[LINE_COUNT_NBYTES];
+	size_t n;
+	int r;
+
+	if (pending->count == 0 || sort->n_lines_left == 0)
+		return 0;
+	n = line_count_format(pending->count, text);
+	r = write_to_output(sort, 0, text, n);
+	if (r == 0)
+		r = write_to_output(sort, n, pending->bytes, pending->nbytes);
+	sort->offset += n + pending->nbytes;
+	sort->written.n_records++;
+	sort->written.sum += hash_bytes(pending->bytes, pending->nbytes - 1);
+	sort->n_lines_left--;
+	pending->count = 0;
+	return r;
+}
+
+static int set_pending(struct pending_line *pending, struct line_view line)
+{
+	const size_t nbytes = line.nbytes + 1;
+
+	if (nbytes > pending->capacity) {
+		unsigned char *grown = realloc(pending->bytes, 2 * nbytes);
+
+		if (!grown)
+			return fail(-ENOMEM, "no memory for a line of %zu bytes", line.nbytes);
+		pending->bytes = grown;
+		pending->capacity = 2 * nbytes;
+	}
+	memcpy(pending->bytes, line.bytes, nbytes);
+	pending->nbytes = nbytes;
+	return 0;
+}
+
+static bool is_pending(struct line_sort *sort, struct line_view line)
+{
+	const struct pending_line *pending = &sort->pending;
+
+	return pending->count > 0 &&
+	       line_sort_compare(sort, (struct line_view){ pending->bytes, pending->nbytes - 1 },
+				 line) == 0;
+}
+
+/*
+ * Count equal lines of the block, which may go on in the next block. So the last line is held back,
+ * and the one that was held back is written before the block.
+ */
+static int count_lines(struct line_sort *sort)
+{
+	struct line_view line;
+	int r = line_block_count_equal(sort->block);
+
+	line = line_block_first(sort->block);
+	if (r == 0 && line.bytes && is_pending(sort, line))
+		sort->pending.count += line_block_drop_first(sort->block);
+	line_digest_add(&sort->dropped, line_block_dropped_digest(sort->block));
+	line = line_block_last(sort->block);
+	if (r == 0 && line.bytes) {
+		r = write_pending(sort);
+		if (r == 0)
+			r = set_pending(&sort->pending, line);
+		/* The digests of dropped lines were taken before: it is going to be written. */
+		sort->pending.count = line_block_drop_last(sort->block);
+	}
+	line_block_truncate(sort->block, sort->n_lines_left);
+	return r;
+}
+
+int line_output_finish(struct line_sort *sort)
+{
+	return write_pending(sort);
+}
+
 int line_output_write_block(struct line_sort *sort, uint64_t *ret_nbytes)
 {
 	const struct line_sink sink = { .write = write_to_output,
@@ -117,8 +201,10 @@ int line_output_write_block(struct line_sort *sort, uint64_t *ret_nbytes)
 					.begin = sort->offset,
 					.n_writers = n_writers(sort) };
 	struct digest digest;
-	const int r = line_sort_write_block(sort, &sink, ret_nbytes, &digest);
+	int r = sort->params->counts ? count_lines(sort) : 0;
 
+	if (r == 0)
+		r = line_sort_write_block(sort, &sink, ret_nbytes, &digest);
 	if (r < 0)
 		return r;
 	line_digest_add(&sort->written, digest);

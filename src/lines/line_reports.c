@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "src/base/diagnostics.h"
 #include "src/lines/line_sort.h"

@@ -38,7 +38,12 @@ unsigned char *line_sort_last_end(const struct line_sort *sort, unsigned char *b
 
 int line_sort_reduce_block(struct line_sort *sort, struct line_view last)
 {
-	int r = sort->keys->unique ? line_block_drop_equal(sort->block, last) : 0;
+	int r;
+
+	/* Lines are counted when they are written to the output. */
+	if (sort->params->counts)
+		return 0;
+	r = sort->keys->unique ? line_block_drop_equal(sort->block, last) : 0;
 
 	line_digest_add(&sort->dropped, line_block_dropped_digest(sort->block));
 	line_block_truncate(sort->block, sort->n_lines_left);
@@ -261,6 +266,8 @@ static int sort_to_output(struct line_sort *sort)
 	if (r == 0)
 		r = sort->n_runs > 0 ? line_merge_all(sort) : write_single_block(sort);
 	if (r == 0)
+		r = line_output_finish(sort);
+	if (r == 0)
 		r = line_sort_check_scratch(sort);
 	if (r == 0)
 		r = line_input_check_state(sort->input);
@@ -376,7 +383,8 @@ int line_sort_open(const struct syscalls *calls, const struct line_sort_params *
 	return line_block_open(&(struct line_block_params){ .keys = params->keys,
 							    .threads = sort->threads,
 							    .n_threads = sort->n_threads,
-							    .memory_nbytes = sort->memory_nbytes },
+							    .memory_nbytes = sort->memory_nbytes,
+							    .counts = params->counts },
 			       &sort->block);
 }
 
@@ -385,6 +393,7 @@ void line_sort_close(struct line_sort *sort)
 	for (size_t i = 0; i < sort->n_runs; i++)
 		run_file_close(sort->runs[i].file);
 	free(sort->runs);
+	free(sort->pending.bytes);
 	compression_close(sort->compression);
 	spill_close(sort->spill);
 	device_text_close(sort->text);

@@ -40,7 +40,8 @@ struct line_sort_params {
 	uint64_t memory_nbytes;                /* limit for text, elements and buffers */
 	uint32_t n_threads;                    /* at least 1 */
 	uint32_t max_runs;                     /* merged at once; 0: as many as memory permits */
-	uint64_t limit;                        /* write at most so many lines; UINT64_MAX: all */
+	bool counts;    /* with keys->unique: write how many lines are equal before each line */
+	uint64_t limit; /* write at most so many lines; UINT64_MAX: all */
 	uint64_t n_header_lines;           /* of each input; those of the first are written first */
 	int zstd_level;                    /* of the output; 0: it is not compressed */
 	struct stats *stats;               /* NULL: none */

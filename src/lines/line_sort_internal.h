@@ -42,6 +42,13 @@ struct line_run_writer {
 	uint64_t nbytes; /* written before this block */
 };
 
+/* The last line that was counted, which more lines may be equal to. */
+struct pending_line {
+	unsigned char *bytes; /* with the delimiter */
+	size_t nbytes, capacity;
+	uint64_t count; /* 0: there is no such line */
+};
+
 struct line_sort {
 	const struct line_sort_params *params;
 	const struct line_keys *keys; /* of params */
@@ -68,7 +75,8 @@ struct line_sort {
 	struct line_key_buffer scratch[2];
 	uint64_t n_lines_left; /* of the limit */
 	uint64_t offset;       /* in the output */
-	uint64_t text_nbytes;  /* of all lines that were read */
+	struct pending_line pending;
+	uint64_t text_nbytes; /* of all lines that were read */
 	struct digest read, written, dropped;
 	struct sort_summary summary;
 };
@@ -164,6 +172,9 @@ int line_sort_write_block(struct line_sort *sort, const struct line_sink *sink,
 
 /* Write the sorted block to the output. *ret_nbytes: of its lines. */
 int line_output_write_block(struct line_sort *sort, uint64_t *ret_nbytes);
+
+/* After all blocks: write the line that was held back. */
+int line_output_finish(struct line_sort *sort);
 
 /* Commit the output after success (r == 0), else abort it. Returns r or the error of that. */
 int line_output_close(struct line_sort *sort, int r);

@@ -34,6 +34,7 @@ enum long_option {
 	OPTION_BATCH_SIZE,
 	OPTION_DEBUG,
 	OPTION_HEADER,
+	OPTION_COUNT,
 	OPTION_LIMIT,
 	OPTION_BACKEND,
 	OPTION_DEVICE_MEMORY,
@@ -71,6 +72,7 @@ static const struct option long_options[] = {
 	{ "files0-from", required_argument, NULL, OPTION_FILES0_FROM },
 	{ "header", optional_argument, NULL, OPTION_HEADER },
 	{ "key", required_argument, NULL, 'k' },
+	{ "count", no_argument, NULL, OPTION_COUNT },
 	{ "limit", required_argument, NULL, OPTION_LIMIT },
 	{ "merge", no_argument, NULL, 'm' },
 	{ "output", required_argument, NULL, 'o' },
@@ -127,6 +129,7 @@ static const char help_text[] =
 	"      --zstd=LEVEL               compress the output (3 if it is named *.zst)\n"
 	"      --files0-from=FILE         read NUL-terminated input names from FILE\n"
 	"      --header[=N]               keep the first N lines (1) of the input in front\n"
+	"      --count                    with -u: write before each line how many were equal\n"
 	"      --limit=N                  write only the first N lines of the result\n"
 	"\n"
 	"Resources:\n"
@@ -385,6 +388,9 @@ static int take_option(struct lines_command *command, int option, const char *va
 			       fail(-EINVAL, "--zstd: '%s' is not a level from 1 to %d", value,
 				    compression_max_level()) :
 			       0;
+	case OPTION_COUNT:
+		params->counts = true;
+		return 0;
 	case OPTION_LIMIT:
 		return take_number("--limit", value, &params->limit);
 	case OPTION_PROGRESS:
@@ -547,6 +553,10 @@ static int parse_words(struct lines_command *command, int argc, char **argv)
 	}
 	if (r == 0 && command->params.n_inputs == 0)
 		command->inputs[command->params.n_inputs++] = "-";
+	if (r == 0 && command->params.counts && !command->keys.unique)
+		r = fail(-EINVAL, "--count requires -u");
+	if (r == 0 && command->params.counts && command->check)
+		r = fail(-EINVAL, "options '-%c --count' are incompatible", command->check);
 	if (r == 0 && command->check && command->params.n_inputs > 1)
 		r = fail(-EINVAL, "extra operand '%s' not allowed with -%c", command->inputs[1],
 			 command->check);

@@ -1,0 +1,105 @@
+/*
+ * line_block_internal.h - the state of a block of lines, shared by the files that sort and write it
+ */
+#pragma once
+
+#include <errno.h>
+
+#include "src/base/diagnostics.h"
+#include "src/base/thread_pool.h"
+#include "src/device/cpu/page_alloc.h"
+#include "src/lines/line_elements.h"
+#include "src/record/digest.h"
+
+struct line_sink;
+struct piece;
+
+enum {
+	MAX_BUCKETS = 256, /* with the first and the last one */
+	MAX_SHARED_NBYTES = 1024,
+	PREFETCH_N = 12, /* lines fetched ahead of their turn */
+};
+
+/* What becomes of lines with equal keys. */
+enum equal_lines { EQUAL_KEEP, EQUAL_DROP, EQUAL_COUNT };
+
+/* The count of lines with the key of an element, stored in place of one that was dropped. */
+struct line_count {
+	uint64_t n;       /* more than 1; others are not stored */
+	uint64_t element; /* number of the element */
+};
+
+_Static_assert(sizeof(struct line_count) == sizeof(struct line_element), "one place for both");
+
+struct bucket {
+	uint64_t first_element, n;
+	uint64_t nbytes, offset; /* of its lines in the output */
+	bool is_changed;         /* nbytes must be measured again */
+	/* How many lines had the key of an element; in the order of elements. */
+	const struct line_count *counts;
+	uint64_t n_counts, counted; /* counted: the element whose number in `counts` is 0 */
+	struct digest dropped, written;
+};
+
+struct line_block {
+	const struct line_keys *keys;
+	struct thread_pool *threads;
+	uint32_t n_threads;
+	struct page_alloc allocator;
+	unsigned char *memory; /* memory_nbytes: text, elements and what belongs to them, keys */
+	size_t memory_nbytes;
+
+	/* What lines look like, to divide the memory. */
+	uint64_t seen_nbytes, seen_n_lines, seen_key_nbytes;
+
+	/* The current text. */
+	struct piece *pieces; /* n_pieces */
+	uint32_t n_pieces, max_pieces;
+	struct line_elements in;  /* elements by buckets, text and keys */
+	unsigned char *bucket_of; /* of each line, in the order of the text */
+	unsigned char *length_of; /* of its key, or of a plain line: at most LENGTH_OF_MAX */
+	unsigned char *key_memory;
+	uint64_t n_elements;
+	size_t longest_nbytes;
+	struct digest digest;
+
+	/* The sample. */
+	unsigned char shared[MAX_SHARED_NBYTES]; /* n_shared: the prefix that the sample shares */
+	uint32_t n_shared;
+	uint64_t splitters[MAX_BUCKETS]; /* of the buckets between the first and the last */
+	uint32_t n_splitter_slots;       /* a power of 2, from 1; unused splitters are UINT64_MAX */
+
+	bool counts; /* of line_block_params */
+	struct bucket buckets[MAX_BUCKETS];
+	uint32_t n_buckets;
+	enum equal_lines equal; /* of line_block_finish() */
+
+	/* Of line_block_write(). */
+	const struct line_sink *sink;
+	size_t buffer_nbytes;
+};
+
+/* Return the count of an element, and advance *next to its place in the counts. */
+static inline uint64_t find_count(const struct bucket *bucket, uint64_t element, uint64_t *next)
+{
+	const uint64_t number = element - bucket->counted;
+
+	while (*next < bucket->n_counts && bucket->counts[*next].element < number)
+		(*next)++;
+	return *next < bucket->n_counts && bucket->counts[*next].element == number ?
+		       bucket->counts[*next].n :
+		       1;
+}
+
+/* The i-th line of a sorted bucket. */
+static inline struct line_view bucket_line(const struct line_block *block,
+					   const struct bucket *bucket, uint64_t i)
+{
+	return line_reference_view(&block->in,
+				   block->in.elements[bucket->first_element + i].reference);
+}
+
+static inline int fail_line_order(void)
+{
+	return fail(-EIO, "internal error: lines are out of order");
+}
