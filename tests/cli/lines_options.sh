@@ -1,0 +1,115 @@
+#!/bin/sh
+# lines_options - options that gsort --lines has and sort has not: counts, progress, statistics
+. "$(dirname "$0")/testlib.sh"
+
+awk 'BEGIN { srand(5); for (i = 0; i < 150000; i++)
+	printf "%d %d %s\n", int(rand() * 3000), int(rand() * 3), substr("abcdefghijklmnopqrstuvwxyz", 1 + int(rand() * 26)) }' > many
+printf '2 b\n10 a\n2 c\n10 a\n2 b\n10 a' > few
+
+claim 'equal lines are counted as uniq -c does'
+for file in many few; do
+	for memory in 1M 64M; do
+		"$GSORT" --lines -u --count -S $memory $file -o found 2> stderr || broken "status $?"
+		sort $file | uniq -c | cmp -s - found || broken "$file, -S $memory"
+	done
+done
+"$GSORT" --lines -u --count -S 1M --batch-size=2 many > found 2> stderr || broken "status $?"
+sort many | uniq -c | cmp -s - found || broken 'in passes'
+: > empty
+"$GSORT" --lines -u --count empty > found 2> stderr || broken "status $?"
+[ ! -s found ] || broken 'lines of nothing'
+
+claim 'lines with equal keys are counted, and the first one is kept'
+sort -s -k1,1n many | awk '
+	$1 "" != key { if (NR > 1) printf "%7d %s\n", n, line; key = $1 ""; line = $0; n = 0 }
+	{ n++ }
+	END { printf "%7d %s\n", n, line }' > expected
+for memory in 1M 64M; do
+	"$GSORT" --lines -u --count -k1,1n -S $memory many > found 2> stderr || broken "status $?"
+	same expected found "-S $memory"
+	"$GSORT" --lines -u --count -k1,1n -S $memory --limit=7 many > found 2> stderr
+	head -n 7 expected | cmp -s - found || broken "--limit, -S $memory"
+done
+
+claim 'counts need -u, and are no part of a check'
+"$GSORT" --lines --count few > found 2> stderr
+[ $? -eq 2 ] || broken 'status is not 2'
+one_line '--count requires -u' 'without -u'
+"$GSORT" --lines -u --count -c few > found 2> stderr
+[ $? -eq 2 ] || broken 'status is not 2'
+one_line "options '-c --count' are incompatible" '-c'
+
+claim 'statistics have the names that those of records have'
+"$GSORT" --lines -S 1M --stats-json=stats --stats many -o found 2> stderr || broken "status $?"
+sort many | cmp -s - found || broken 'other lines'
+is_json stats
+nbytes=$(wc -c < many)
+for member in '"type": "lines"' '"records_in": 150000' '"records_out": 150000' \
+		"\"input_bytes\": $nbytes" "\"written_[a-z]*_bytes\": $nbytes" \
+		"\"spilled_bytes\": $nbytes" '"name": "final_merge"' \
+		'"runs_spilled": [2-9]' '"passes": 1' '"temporary_read_bytes": [1-9]'; do
+	says "$member" stats
+done
+says '^150000 lines .* read, 150000 written' stderr
+says '^run generation: ' stderr
+says '^final merge: ' stderr
+says '^  merge ' stderr
+
+claim 'bytes of stages are those of the lines'
+"$GSORT" --lines --stats-json=stats - < many > found 2> stderr || broken "status $?"
+awk '/"name": "(read|sort|write)"/ { name = $2 } /"bytes":/ { print name, $2 }' stats | tr -d '",' > found
+printf 'read %d\nsort %d\nwrite %d\n' "$nbytes" "$nbytes" "$nbytes" > expected
+same expected found stages
+
+claim 'a check has statistics, too'
+sort many > ordered
+"$GSORT" --lines -c --stats-json=stats ordered 2> stderr || broken "status $?"
+says '"records_in": 150000' stats
+says '"name": "verify"' stats
+"$GSORT" --lines -c --stats-json=stats few 2> stderr
+[ $? -eq 1 ] || broken 'status is not 1'
+says '"records_in": 2' stats
+
+claim 'a report and a trace are written, and only when the sort succeeds'
+"$GSORT" --lines -S 1M --report=page --trace=trace many -o found 2> stderr || broken "status $?"
+says '150,000 lines sorted in' page
+says 'All lines were verified' page
+is_json trace
+echo old > page
+"$GSORT" --lines --report=page missing -o found 2> stderr
+[ $? -eq 2 ] || broken 'status is not 2'
+[ "$(cat page)" = old ] || broken 'a report of a failed sort'
+
+claim 'a report is no input and no output'
+for files in '--report=few few' '--stats-json=found few -o found' '--trace=x --report=./x few'; do
+	# shellcheck disable=SC2086
+	"$GSORT" --lines $files > stdout 2> stderr
+	[ $? -eq 2 ] || broken "$files: status is not 2"
+	one_line 'the same file' "$files"
+done
+
+claim 'progress ends with the whole'
+"$GSORT" --lines --progress=always many -o found 2> stderr || broken "status $?"
+says '^final merge: 100 %' stderr
+"$GSORT" --lines --progress=x few > found 2> stderr
+[ $? -eq 2 ] || broken 'status is not 2'
+one_line "'x' is not auto, always or never" '--progress'
+
+claim 'SIGUSR1 prints the progress and does not end it'
+mkfifo fifo
+"$GSORT" --lines fifo -o found 2> stderr &
+exec 3> fifo
+cat many >&3
+kill -USR1 $!
+# Its thread may have to wait for a processor.
+for i in $(seq 300); do
+	[ ! -s stderr ] || break
+	sleep 0.1
+done
+exec 3>&-
+wait $! || broken "status $?"
+sort many | cmp -s - found || broken 'other lines'
+[ "$(wc -l < stderr)" -eq 1 ] || broken "$(wc -l < stderr) lines"
+says '^run generation: ' stderr
+
+finish
