@@ -9,6 +9,7 @@
 
 #include "src/lib/lib_internal.h"
 #include "src/report/format.h"
+#include "src/report/html_report.h"
 #include "src/report/stats_report.h"
 
 /* --- Messages --- */

@@ -321,8 +321,7 @@ static size_t min_share_nbytes(const struct line_sort *sort)
 	return sort->longest_nbytes + 4 * sort->block_nbytes;
 }
 
-/* Return how many runs can be merged at once. */
-static size_t max_runs(const struct line_sort *sort)
+size_t line_merge_max_runs(const struct line_sort *sort)
 {
 	/* At least half of the memory stays for elements and keys. */
 	uint64_t n = sort->memory_nbytes / 2 / min_share_nbytes(sort);
@@ -340,7 +339,7 @@ static int merge_runs(struct line_sort *sort, struct line_run *runs, size_t n,
 	unsigned char *text = line_block_text(sort->block);
 	int r;
 
-	/* As in max_runs(): the lines of a window can have larger keys than those before. */
+	/* As in line_merge_max_runs(). The lines of a window can have larger keys than others. */
 	merge.share_nbytes = sort->memory_nbytes / 2 / n;
 	if (merge.share_nbytes < min_share_nbytes(sort))
 		merge.share_nbytes = min_share_nbytes(sort);
@@ -410,8 +409,7 @@ static uint64_t runs_nbytes(const struct line_sort *sort)
 	return nbytes;
 }
 
-/* Return how many passes merge_pass() makes, each over all runs. */
-static unsigned count_passes(size_t n_runs, size_t n)
+unsigned line_merge_count_passes(uint64_t n_runs, uint64_t n)
 {
 	unsigned n_passes = 0;
 
@@ -422,15 +420,15 @@ static unsigned count_passes(size_t n_runs, size_t n)
 
 int line_merge_all(struct line_sort *sort)
 {
-	const unsigned n_passes = count_passes(sort->n_runs, max_runs(sort));
+	const unsigned n_passes = line_merge_count_passes(sort->n_runs, line_merge_max_runs(sort));
 	uint64_t nbytes = runs_nbytes(sort);
 	int r = 0;
 
 	stats_set_phase_total(sort->stats, PHASE_FINAL_MERGE, nbytes);
 	if (n_passes > 0)
 		stats_begin_phase(sort->stats, PHASE_MERGE_PASSES, n_passes * nbytes);
-	while (sort->n_runs > max_runs(sort) && r == 0)
-		r = merge_pass(sort, max_runs(sort));
+	while (sort->n_runs > line_merge_max_runs(sort) && r == 0)
+		r = merge_pass(sort, line_merge_max_runs(sort));
 	stats_complete_phase(sort->stats);
 	nbytes = runs_nbytes(sort);
 	stats_begin_phase(sort->stats, PHASE_FINAL_MERGE, nbytes);

@@ -10,6 +10,7 @@
 #include "src/base/diagnostics.h"
 #include "src/lines/line_sort.h"
 #include "src/options/file_roles.h"
+#include "src/report/html_report.h"
 
 static void query_progress(void *stats, struct gsort_progress *ret_progress)
 {

@@ -143,6 +143,12 @@ int line_run_finish(const struct line_run_writer *writer, struct line_run *ret_r
 
 /* --- line_merge.c --- */
 
+/* Return how many runs can be merged at once, if no line is longer than those before. */
+size_t line_merge_max_runs(const struct line_sort *sort);
+
+/* Return how many passes over all runs reduce them to n. */
+unsigned line_merge_count_passes(uint64_t n_runs, uint64_t n);
+
 /* Merge all runs into the output, in several passes if memory is small. */
 int line_merge_all(struct line_sort *sort);
 

@@ -19,6 +19,7 @@
 #include "src/cli/print_message.h"
 #include "src/cli/process_setup.h"
 #include "src/lib/process_hooks.h"
+#include "src/lines/line_explain.h"
 #include "src/lines/line_reports.h"
 #include "src/lines/line_sort.h"
 
@@ -41,6 +42,7 @@ enum long_option {
 	OPTION_TEMP_COMPRESS,
 	OPTION_TEMP_LIMIT,
 	OPTION_ZSTD,
+	OPTION_EXPLAIN,
 	OPTION_PROGRESS,
 	OPTION_STATS,
 	OPTION_STATS_JSON,
@@ -90,6 +92,7 @@ static const struct option long_options[] = {
 	{ "temp-compress", required_argument, NULL, OPTION_TEMP_COMPRESS },
 	{ "temp-limit", required_argument, NULL, OPTION_TEMP_LIMIT },
 	{ "zstd", required_argument, NULL, OPTION_ZSTD },
+	{ "explain", optional_argument, NULL, OPTION_EXPLAIN },
 	{ "progress", required_argument, NULL, OPTION_PROGRESS },
 	{ "stats", no_argument, NULL, OPTION_STATS },
 	{ "stats-json", required_argument, NULL, OPTION_STATS_JSON },
@@ -144,6 +147,7 @@ static const char help_text[] =
 	"      --device-memory=SIZE       limit GPU memory\n"
 	"\n"
 	"Diagnostics:\n"
+	"      --explain[=FORM]           print what would be done, as text or json\n"
 	"      --progress=WHEN            show a progress line: auto (on a terminal, after a\n"
 	"                                 second), always or never; SIGUSR1 prints it once\n"
 	"      --stats                    print bytes, times and rates of each stage\n"
@@ -163,8 +167,9 @@ struct lines_command {
 	const char *temp_directories[MAX_TEMP_DIRECTORIES];
 	const char **inputs; /* room for the words of the command line */
 	const char *files0_from;
-	char **words; /* the command line without obsolete keys */
-	char check;   /* 'c', 'C'; 0: sort */
+	char **words;        /* the command line without obsolete keys */
+	char check;          /* 'c', 'C'; 0: sort */
+	const char *explain; /* "text", "json"; NULL: sort */
 };
 
 /*
@@ -250,6 +255,15 @@ static int take_sort_word(struct lines_command *command, const char *word)
 	return fail(-EINVAL, "invalid argument '%s' for '--sort'", word);
 }
 
+/* --explain[=FORM] */
+static int take_explain(struct lines_command *command, const char *form)
+{
+	if (strcmp(form, "text") != 0 && strcmp(form, "json") != 0)
+		return fail(-EINVAL, "--explain: '%s' is not text or json", form);
+	command->explain = form;
+	return 0;
+}
+
 /* --progress=WHEN */
 static int take_progress(struct lines_command *command, const char *when)
 {
@@ -265,26 +279,30 @@ static int take_progress(struct lines_command *command, const char *when)
 	return fail(-EINVAL, "--progress: '%s' is not auto, always or never", when);
 }
 
-/* Options that report on the sort. Returns false for others. */
-static bool take_report_option(struct lines_command *command, int option, const char *value)
+/* Options that report on the sort. Returns 0, -EINVAL after a message, or 1 for others. */
+static int take_report_option(struct lines_command *command, int option, const char *value)
 {
 	struct line_report_options *reports = &command->reports;
 
 	switch (option) {
+	case OPTION_EXPLAIN:
+		return take_explain(command, value ? value : "text");
+	case OPTION_PROGRESS:
+		return take_progress(command, value);
 	case OPTION_STATS:
 		reports->prints_stats = true;
-		return true;
+		return 0;
 	case OPTION_STATS_JSON:
 		reports->paths.stats_json = value;
-		return true;
+		return 0;
 	case OPTION_TRACE:
 		reports->paths.trace = value;
-		return true;
+		return 0;
 	case OPTION_REPORT:
 		reports->paths.html = value;
-		return true;
+		return 0;
 	default:
-		return false;
+		return 1;
 	}
 }
 
@@ -317,10 +335,10 @@ static int take_option(struct lines_command *command, int option, const char *va
 {
 	struct line_sort_params *params = &command->params;
 	uint64_t number = 0;
-	int r;
+	int r = take_report_option(command, option, value);
 
-	if (take_report_option(command, option, value))
-		return 0;
+	if (r <= 0)
+		return r;
 	switch (option) {
 	case OPTION_LINES:
 	case OPTION_DEBUG:
@@ -393,8 +411,6 @@ static int take_option(struct lines_command *command, int option, const char *va
 		return 0;
 	case OPTION_LIMIT:
 		return take_number("--limit", value, &params->limit);
-	case OPTION_PROGRESS:
-		return take_progress(command, value);
 	case OPTION_HEADER:
 		return take_number("--header", value ? value : "1", &params->n_header_lines);
 	default:
@@ -557,12 +573,29 @@ static int parse_words(struct lines_command *command, int argc, char **argv)
 		r = fail(-EINVAL, "--count requires -u");
 	if (r == 0 && command->params.counts && command->check)
 		r = fail(-EINVAL, "options '-%c --count' are incompatible", command->check);
+	if (r == 0 && command->explain && command->check)
+		r = fail(-EINVAL, "options '-%c --explain' are incompatible", command->check);
 	if (r == 0 && command->check && command->params.n_inputs > 1)
 		r = fail(-EINVAL, "extra operand '%s' not allowed with -%c", command->inputs[1],
 			 command->check);
 	if (r == 0 && command->check && command->params.output)
 		r = fail(-EINVAL, "options '-%co' are incompatible", command->check);
 	return r;
+}
+
+/* Print the plan. Returns the exit status. */
+static int explain(const struct lines_command *command)
+{
+	struct line_plan plan;
+	int r = line_plan_make(process_syscalls(process_get()), &command->params, &plan);
+
+	if (r == 0 && strcmp(command->explain, "json") == 0)
+		r = line_plan_write_json(&plan, stdout);
+	else if (r == 0)
+		line_plan_print(&plan, stdout);
+	if (r == 0 && fflush(stdout) != 0)
+		r = fail(-errno, "standard output: %m");
+	return r < 0 ? EXIT_TROUBLE : EXIT_SORTED;
 }
 
 /* Print the disorder that was found. */
@@ -652,7 +685,9 @@ static int run_command(struct lines_command *command, int argc, char **argv)
 	if (r < 0)
 		return EXIT_TROUBLE;
 	r = complete_params(command);
-	return r < 0 ? EXIT_TROUBLE : sort_or_check(command);
+	if (r < 0)
+		return EXIT_TROUBLE;
+	return command->explain ? explain(command) : sort_or_check(command);
 }
 
 static void print_diagnostic(void *context, const struct message *message)

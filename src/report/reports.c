@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "src/base/diagnostics.h"
+#include "src/report/html_report.h"
 
 int reports_open(const struct syscalls *calls, const struct report_paths *paths,
 		 struct reports *ret_reports)

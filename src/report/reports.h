@@ -13,9 +13,10 @@
 
 #include "src/base/time_series.h"
 #include "src/base/trace.h"
-#include "src/report/html_report.h"
 #include "src/report/report_file.h"
 #include "src/report/stats_report.h"
+
+struct html_report;
 
 /* The requested files; NULL: none. */
 struct report_paths {

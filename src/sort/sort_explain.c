@@ -6,12 +6,9 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
 
-#include "io/output/output.h"
+#include "io/output/output_probe.h"
 #include "io/output/part_files.h"
 #include "src/base/diagnostics.h"
 #include "src/cost/calibrate.h"
@@ -100,28 +97,6 @@ static int check_temp_space(const struct sort_spec *spec, const struct job *job,
 	return is_required ? r : 0;
 }
 
-/* Return whether it is a pipe or a device. */
-static bool is_special_file(const char *path)
-{
-	struct stat status;
-
-	return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
-}
-
-/*
- * Check that the output can be opened, and remove it again. A pipe or a device is not opened,
- * because its reader or writer would notice. Other errors are found when the sort starts.
- */
-static int try_output_file(const char *path, const struct job *job)
-{
-	struct output *output;
-	const int r = output_open(job->io, path, 0, &output);
-
-	if (r == 0)
-		output_abort(output);
-	return r;
-}
-
 static int try_part_files(const struct sort_spec *spec, const struct job *job)
 {
 	static const struct orphan_owner nobody;
@@ -140,27 +115,7 @@ static int try_output(const struct sort_spec *spec, const struct job *job)
 		return 0;
 	if (spec->n_part_files)
 		return try_part_files(spec, job);
-	return is_special_file(spec->output_path) ? 0 : try_output_file(spec->output_path, job);
-}
-
-/* Find the free space in the directory of a file; false if it is unknown. */
-static bool find_free_space(const char *path, uint64_t *ret_nbytes)
-{
-	size_t length = strlen(path);
-	struct statvfs space;
-	char *directory;
-	bool is_known;
-
-	while (length > 1 && path[length - 1] == '/') /* of the directory of part files */
-		length--;
-	while (length > 0 && path[length - 1] != '/')
-		length--;
-	directory = length ? strndup(path, length) : strdup(".");
-	is_known = directory && statvfs(directory, &space) == 0;
-	if (is_known)
-		*ret_nbytes = (uint64_t)space.f_bavail * space.f_frsize;
-	free(directory);
-	return is_known;
+	return output_try(job->io, spec->output_path);
 }
 
 static struct disk_space output_disk_space(const struct sort_spec *spec, const struct job *job)
@@ -170,7 +125,7 @@ static struct disk_space output_disk_space(const struct sort_spec *spec, const s
 	space.is_needed_known = space.needed_nbytes != OUTPUT_SIZE_UNKNOWN;
 	if (spec->output_path && !spec->n_assumed_ranks)
 		space.is_available_known =
-			find_free_space(spec->output_path, &space.available_nbytes);
+			output_find_free_space(spec->output_path, &space.available_nbytes);
 	return space;
 }
 
@@ -182,7 +137,8 @@ static bool may_write_in_order(const struct sort_spec *spec)
 {
 	if (spec_is_distributed(spec)) /* ranks need a regular file */
 		return false;
-	return spec->zstd_level > 0 || !spec->output_path || is_special_file(spec->output_path);
+	return spec->zstd_level > 0 || !spec->output_path ||
+	       output_is_special_file(spec->output_path);
 }
 
 /* Return whether nothing is read, because the input is an assumption. */

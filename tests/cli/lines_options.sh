@@ -1,15 +1,18 @@
 #!/bin/sh
 # lines_options - options that gsort --lines has and sort has not: counts, progress, statistics
 . "$(dirname "$0")/testlib.sh"
+mkfifo fifo
 
-awk 'BEGIN { srand(5); for (i = 0; i < 150000; i++)
-	printf "%d %d %s\n", int(rand() * 3000), int(rand() * 3), substr("abcdefghijklmnopqrstuvwxyz", 1 + int(rand() * 26)) }' > many
+awk 'BEGIN { srand(5); s = "abcdefghijklmnopqrstuvwxyz"
+	for (i = 0; i < 150000; i++)
+	print int(rand() * 3000), int(rand() * 3), substr(s, 1 + int(rand() * 26)) }' > many
 printf '2 b\n10 a\n2 c\n10 a\n2 b\n10 a' > few
 
 claim 'equal lines are counted as uniq -c does'
 for file in many few; do
 	for memory in 1M 64M; do
-		"$GSORT" --lines -u --count -S $memory $file -o found 2> stderr || broken "status $?"
+		"$GSORT" --lines -u --count -S $memory $file -o found 2> stderr ||
+			broken "status $?"
 		sort $file | uniq -c | cmp -s - found || broken "$file, -S $memory"
 	done
 done
@@ -39,6 +42,32 @@ one_line '--count requires -u' 'without -u'
 [ $? -eq 2 ] || broken 'status is not 2'
 one_line "options '-c --count' are incompatible" '-c'
 
+claim 'a plan has the runs and passes that the sort then has'
+for options in '-S 1M' '-S 1M -k1,1n' '-S 1M --batch-size=2' ''; do
+	# shellcheck disable=SC2086
+	"$GSORT" --lines --explain=json $options many > plan 2> stderr || broken "status $?"
+	is_json plan
+	# shellcheck disable=SC2086
+	"$GSORT" --lines --stats-json=stats $options many -o found 2> stderr || broken "status $?"
+	for member in runs_spilled passes; do
+		planned=$(sed -n "s/.*\"$member\": \([0-9]*\).*/\1/p" plan)
+		had=$(sed -n "s/.*\"$member\": \([0-9]*\).*/\1/p" stats)
+		[ "$planned" -eq "$had" ] || [ "$planned" -eq $((had - 1)) ] ||
+			[ "$planned" -eq $((had + 1)) ] || broken "$options: $member $planned, $had"
+	done
+done
+"$GSORT" --lines --explain -S 1M many -o new > plan 2> stderr || broken "status $?"
+[ ! -e new ] || broken 'an output'
+says '^runs  *[2-9] are spilled$' plan
+says '^temporary space  *[0-9.]* MiB$' plan
+"$GSORT" --lines --explain - < fifo > plan 2> stderr &
+: > fifo
+wait $! || broken "status $?"
+says '^input  *unknown size$' plan
+"$GSORT" --lines --explain=x many > plan 2> stderr
+[ $? -eq 2 ] || broken 'status is not 2'
+one_line "'x' is not text or json" '--explain'
+
 claim 'statistics have the names that those of records have'
 "$GSORT" --lines -S 1M --stats-json=stats --stats many -o found 2> stderr || broken "status $?"
 sort many | cmp -s - found || broken 'other lines'
@@ -57,7 +86,8 @@ says '^  merge ' stderr
 
 claim 'bytes of stages are those of the lines'
 "$GSORT" --lines --stats-json=stats - < many > found 2> stderr || broken "status $?"
-awk '/"name": "(read|sort|write)"/ { name = $2 } /"bytes":/ { print name, $2 }' stats | tr -d '",' > found
+awk '/"name": "(read|sort|write)"/ { name = $2 } /"bytes":/ { print name, $2 }' stats |
+	tr -d '",' > found
 printf 'read %d\nsort %d\nwrite %d\n' "$nbytes" "$nbytes" "$nbytes" > expected
 same expected found stages
 
@@ -96,7 +126,6 @@ says '^final merge: 100 %' stderr
 one_line "'x' is not auto, always or never" '--progress'
 
 claim 'SIGUSR1 prints the progress and does not end it'
-mkfifo fifo
 "$GSORT" --lines fifo -o found 2> stderr &
 exec 3> fifo
 cat many >&3

@@ -1,0 +1,248 @@
+/*
+ * line_explain.c - what a sort of lines would do (see line_explain.h)
+ */
+#include "src/lines/line_explain.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+
+#include "config.h"
+#include "io/output/output_probe.h"
+#include "src/base/diagnostics.h"
+#include "src/base/size.h"
+#include "src/lines/line_sort_internal.h"
+#include "src/report/format.h"
+
+static bool is_known(uint64_t number)
+{
+	return number != UINT64_MAX;
+}
+
+/* --- The plan --- */
+
+/* Find how much text fits in memory, from the first lines. */
+static int measure_chunk(struct line_sort *sort, struct line_plan *plan)
+{
+	enum { SAMPLE_NBYTES = 256 << 10 };
+	unsigned char *text = line_block_text(sort->block), *end;
+	size_t n;
+	int r = line_input_read(sort->input, text, SAMPLE_NBYTES, &n);
+
+	end = line_sort_last_end(sort, text, text + n);
+	if (r < 0 || end == text) {
+		plan->chunk_nbytes = sort->memory_nbytes / 2;
+		return r;
+	}
+	for (const unsigned char *line = text; line < end;) {
+		const struct line_view view = line_sort_view(sort, line);
+
+		if (view.nbytes + 1 > sort->longest_nbytes)
+			sort->longest_nbytes = view.nbytes + 1;
+		line += view.nbytes + 1;
+	}
+	plan->chunk_nbytes = line_block_text_nbytes(sort->block, (struct line_range){ text, end });
+	return 0;
+}
+
+/* Plan runs and passes for an input of known size. */
+static int plan_runs(struct line_sort *sort, struct line_plan *plan)
+{
+	const int r = measure_chunk(sort, plan);
+
+	if (r < 0)
+		return r;
+	if (plan->chunk_nbytes > sort->memory_nbytes / 4 * 3)
+		plan->chunk_nbytes = sort->memory_nbytes / 4 * 3;
+	plan->n_runs_spilled = 0;
+	if (plan->input_nbytes > plan->chunk_nbytes)
+		plan->n_runs_spilled =
+			(plan->input_nbytes + plan->chunk_nbytes - 1) / plan->chunk_nbytes;
+	plan->fan_in = line_merge_max_runs(sort);
+	plan->n_passes = 1 + line_merge_count_passes(plan->n_runs_spilled, plan->fan_in);
+	plan->temp_nbytes = plan->n_runs_spilled ? plan->input_nbytes : 0;
+	return 0;
+}
+
+/* Find the free space in the temporary directories. They need not exist if nothing is spilled. */
+static int find_temp_space(const struct syscalls *calls, const struct line_sort_params *params,
+			   struct line_plan *plan)
+{
+	const bool is_required = is_known(plan->temp_nbytes) && plan->temp_nbytes > 0;
+	struct diagnostics *saved = is_required ? NULL : diagnostics_push(NULL);
+	struct spill *spill = NULL;
+	int r = spill_open(calls, params->temp_directories, params->n_temp_directories,
+			   params->temp_limit_nbytes, 0, &spill);
+
+	if (r == 0)
+		r = spill_free_nbytes(spill, &plan->free_temp_nbytes);
+	spill_close(spill);
+	if (!is_required)
+		diagnostics_push(saved);
+	if (r < 0)
+		plan->free_temp_nbytes = UINT64_MAX;
+	return is_required ? r : 0;
+}
+
+int line_plan_make(const struct syscalls *calls, const struct line_sort_params *params,
+		   struct line_plan *ret_plan)
+{
+	struct line_plan *plan = ret_plan;
+	struct line_sort sort;
+	int r = line_sort_open(calls, params, &sort);
+
+	*plan = (struct line_plan){ .input_nbytes = UINT64_MAX,
+				    .memory_nbytes = params->memory_nbytes,
+				    .chunk_nbytes = UINT64_MAX,
+				    .n_runs_spilled = UINT64_MAX,
+				    .fan_in = UINT64_MAX,
+				    .n_passes = UINT64_MAX,
+				    .temp_nbytes = UINT64_MAX,
+				    .free_temp_nbytes = UINT64_MAX,
+				    .output_nbytes = UINT64_MAX,
+				    .free_output_nbytes = UINT64_MAX,
+				    .n_inputs = params->n_inputs };
+	if (r == 0) {
+		plan->input_nbytes = line_input_total_nbytes(sort.input);
+		plan->n_threads = sort.n_threads;
+		plan->block_nbytes = (uint32_t)sort.block_nbytes;
+		if (!params->counts && !params->zstd_level)
+			plan->output_nbytes = plan->input_nbytes;
+	}
+	if (r == 0 && is_known(plan->input_nbytes))
+		r = plan_runs(&sort, plan);
+	if (r == 0)
+		r = find_temp_space(calls, params, plan);
+	if (r == 0 && params->output) {
+		r = output_try(calls, params->output);
+		output_find_free_space(params->output, &plan->free_output_nbytes);
+	}
+	line_sort_close(&sort);
+	return r;
+}
+
+/* --- Text --- */
+
+static void print_row(FILE *stream, const char *name, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void print_row(FILE *stream, const char *name, const char *format, ...)
+{
+	va_list arguments;
+
+	fprintf(stream, "%-17s ", name);
+	va_start(arguments, format);
+	vfprintf(stream, format, arguments);
+	va_end(arguments);
+	fputc('\n', stream);
+}
+
+/* Print a size that may be short of what is free. */
+static void print_space(FILE *stream, const char *name, uint64_t needed, uint64_t available)
+{
+	if (is_known(available) && available < needed)
+		print_row(stream, name, "%s; only %s are available", size_format(needed).text,
+			  size_format_down(available).text);
+	else
+		print_row(stream, name, "%s", size_format(needed).text);
+}
+
+static void print_merge(const struct line_plan *plan, FILE *stream)
+{
+	print_row(stream, "merge", "fan-in %" PRIu64 ", blocks of %s", plan->fan_in,
+		  size_format(plan->block_nbytes).text);
+	print_row(stream, "merge passes", "%" PRIu64, plan->n_passes);
+}
+
+void line_plan_print(const struct line_plan *plan, FILE *stream)
+{
+	print_row(stream, "device", "CPU, %" PRIu32 " thread%s", plan->n_threads,
+		  plan->n_threads == 1 ? "" : "s");
+	print_row(stream, "input", "%s",
+		  is_known(plan->input_nbytes) ? size_format(plan->input_nbytes).text :
+						 "unknown size");
+	print_row(stream, "memory", "%s limit (-S)", size_format(plan->memory_nbytes).text);
+	if (!is_known(plan->input_nbytes)) {
+		print_row(stream, "runs", "spilled when memory is full");
+		return;
+	}
+	print_row(stream, "chunks", "about %s of text", size_format(plan->chunk_nbytes).text);
+	if (plan->n_runs_spilled == 0) {
+		print_row(stream, "runs", "all lines stay in memory; nothing is spilled");
+	} else {
+		print_row(stream, "runs", "%" PRIu64 " are spilled", plan->n_runs_spilled);
+		print_merge(plan, stream);
+	}
+	print_space(stream, "temporary space", plan->temp_nbytes, plan->free_temp_nbytes);
+	if (is_known(plan->output_nbytes))
+		print_space(stream, "output", plan->output_nbytes, plan->free_output_nbytes);
+}
+
+/* --- JSON --- */
+
+static json_t *number_or_null(uint64_t number)
+{
+	return is_known(number) ? json_number(number) : json_null();
+}
+
+static json_t *space_to_json(uint64_t needed, uint64_t available)
+{
+	const bool is_comparable = is_known(needed) && is_known(available);
+	const struct json_member members[] = {
+		{ "needed_bytes", number_or_null(needed) },
+		{ "available_bytes", number_or_null(available) },
+		{ "sufficient", is_comparable ? json_boolean(needed <= available) : json_null() },
+		{ NULL, NULL },
+	};
+
+	return json_make(members);
+}
+
+static json_t *plan_to_json(const struct line_plan *plan)
+{
+	const bool is_sized = is_known(plan->input_nbytes);
+	const uint64_t n_chunks = plan->n_runs_spilled > 0 ? plan->n_runs_spilled : 1;
+	const struct json_member members[] = {
+		{ "chunks", number_or_null(is_sized ? n_chunks : UINT64_MAX) },
+		{ "chunk_bytes", number_or_null(plan->chunk_nbytes) },
+		{ "fits_in_memory",
+		  is_sized ? json_boolean(plan->n_runs_spilled == 0) : json_null() },
+		{ "runs_spilled", number_or_null(plan->n_runs_spilled) },
+		{ "block_bytes", json_number(plan->block_nbytes) },
+		{ "fan_in", number_or_null(plan->fan_in) },
+		{ "passes", number_or_null(plan->n_passes) },
+		{ "partitions", json_number(1) },
+		{ NULL, NULL },
+	};
+
+	return json_make(members);
+}
+
+int line_plan_write_json(const struct line_plan *plan, FILE *stream)
+{
+	const struct json_member input[] = {
+		{ "files", json_number(plan->n_inputs) },
+		{ "bytes", number_or_null(plan->input_nbytes) },
+		{ NULL, NULL },
+	};
+	const struct json_member memory[] = {
+		{ "limit_bytes", json_number(plan->memory_nbytes) },
+		{ NULL, NULL },
+	};
+	char backend[32];
+
+	snprintf(backend, sizeof backend, "CPU, %" PRIu32 " thread%s", plan->n_threads,
+		 plan->n_threads == 1 ? "" : "s");
+	const struct json_member members[] = {
+		{ "version", json_string(GSORT_VERSION) },
+		{ "backend", json_string(backend) },
+		{ "type", json_string("lines") },
+		{ "input", json_make(input) },
+		{ "memory", json_make(memory) },
+		{ "temporary", space_to_json(plan->temp_nbytes, plan->free_temp_nbytes) },
+		{ "output", space_to_json(plan->output_nbytes, plan->free_output_nbytes) },
+		{ "plan", plan_to_json(plan) },
+		{ NULL, NULL },
+	};
+
+	return json_write(json_make(members), 15, stream);
+}

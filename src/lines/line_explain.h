@@ -1,0 +1,36 @@
+/*
+ * line_explain.h - what a sort of lines would do (--explain), without sorting
+ *
+ * The memory is divided as for the sort. The first lines of the input tell how much text fits in
+ * it; that is, how many runs there will be.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "src/lines/line_sort.h"
+
+/* Numbers of a sort; unknown ones are UINT64_MAX. */
+struct line_plan {
+	uint64_t input_nbytes;       /* of all lines */
+	uint64_t memory_nbytes;      /* the limit */
+	uint64_t chunk_nbytes;       /* of text */
+	uint64_t n_runs_spilled;     /* 0: nothing is spilled */
+	uint64_t fan_in, n_passes;   /* of the merge */
+	uint64_t temp_nbytes;        /* at most */
+	uint64_t free_temp_nbytes;   /* in the temporary directories, within the limit */
+	uint64_t output_nbytes;      /* at most */
+	uint64_t free_output_nbytes; /* in the output's directory */
+	size_t n_inputs;
+	uint32_t n_threads;
+	uint32_t block_nbytes; /* of spilled runs */
+};
+
+/* Make the plan. Reads nothing from pipes. Returns 0 or a negative errno after a message. */
+int line_plan_make(const struct syscalls *calls, const struct line_sort_params *params,
+		   struct line_plan *ret_plan);
+
+void line_plan_print(const struct line_plan *plan, FILE *stream);
+
+/* Returns 0, or -ENOMEM after a message. */
+int line_plan_write_json(const struct line_plan *plan, FILE *stream);
