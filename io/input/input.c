@@ -774,7 +774,7 @@ static int open_part_inputs(const struct input *input, const char *const *paths,
 		are_manifests[i] = input->sources[i].source.is_manifest;
 	if (r == 0)
 		r = part_inputs_open(calls, paths, endpoints, are_manifests, input->n_sources,
-				     &part_inputs);
+				     false, &part_inputs);
 	free(are_manifests);
 	if (r == 0)
 		part_input = create_input(calls, (const char *const *)part_inputs->paths,

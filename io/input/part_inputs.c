@@ -164,7 +164,7 @@ static bool is_compatible_manifest(const struct part_manifest *a, const struct p
 	return is_same;
 }
 
-static int check_groups(const struct part_inputs *part_inputs)
+static int check_groups(const struct part_inputs *part_inputs, bool are_lines)
 {
 	const struct input_group *first = part_inputs_first_manifest(part_inputs);
 
@@ -172,6 +172,11 @@ static int check_groups(const struct part_inputs *part_inputs)
 		const struct input_group *group = &part_inputs->groups[i];
 
 		if (!group->is_manifest)
+			continue;
+		if ((group->manifest.content == PART_CONTENT_LINES) != are_lines)
+			return fail(-EINVAL, "%s: part files hold %s", group->path,
+				    are_lines ? "records, not lines" : "lines; use --lines");
+		if (are_lines)
 			continue;
 		if (group->manifest.n_keys == 0)
 			return fail(-EINVAL, "%s: part files are not sorted: they hold positions",
@@ -188,7 +193,7 @@ static int check_groups(const struct part_inputs *part_inputs)
 
 int part_inputs_open(const struct syscalls *calls, const char *const *paths,
 		     const struct endpoint *endpoints, const bool *are_manifests, size_t n,
-		     struct part_inputs **ret_part_inputs)
+		     bool are_lines, struct part_inputs **ret_part_inputs)
 {
 	struct part_inputs *part_inputs = calloc(1, sizeof *part_inputs);
 	int r = 0;
@@ -204,7 +209,7 @@ int part_inputs_open(const struct syscalls *calls, const char *const *paths,
 			      endpoints ? endpoints[i] : (struct endpoint){ .kind = ENDPOINT_PATH },
 			      are_manifests[i]);
 	if (r == 0)
-		r = check_groups(part_inputs);
+		r = check_groups(part_inputs, are_lines);
 	if (r < 0) {
 		part_inputs_close(part_inputs);
 		return r;

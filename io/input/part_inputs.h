@@ -51,13 +51,14 @@ struct part_inputs {
 };
 
 /*
- * Replace those of n paths that are manifests by their part files. endpoints are those of
+ * Replace those of n paths that are manifests by their part files. are_lines: of lines, else of
+ * records; other manifests are refused. endpoints are those of
  * input_open_endpoints(), or NULL. Returns 0 and an object to part_inputs_close(), or a negative
  * errno (reported).
  */
 int part_inputs_open(const struct syscalls *calls, const char *const *paths,
 		     const struct endpoint *endpoints, const bool *are_manifests, size_t n,
-		     struct part_inputs **ret_part_inputs);
+		     bool are_lines, struct part_inputs **ret_part_inputs);
 /* NULL is ignored. */
 void part_inputs_close(struct part_inputs *part_inputs);
 

@@ -22,12 +22,14 @@
 enum {
 	VERSION = 1,
 	MAX_MANIFEST_NBYTES = 4 << 20,
+	MAX_ORDER_NBYTES = 64 << 10,
 	MAX_MANIFEST_VALUES = 40000, /* parsed; each takes up to 250 bytes */
 };
 
 static const char *const content_names[] = {
 	[PART_CONTENT_RECORDS] = "records",
 	[PART_CONTENT_NPY] = "npy",
+	[PART_CONTENT_LINES] = "lines",
 };
 enum { N_CONTENTS = sizeof content_names / sizeof content_names[0] };
 
@@ -255,6 +257,16 @@ static bool get_content(const json_t *object, enum part_file_content *ret_conten
 	return false;
 }
 
+/* Get what records of fixed size have. */
+static bool get_format(const json_t *object, struct part_manifest *manifest)
+{
+	return manifest->content == PART_CONTENT_LINES ||
+	       (get_number(object, "record_bytes", &manifest->record_nbytes) &&
+		manifest->record_nbytes >= 1 &&
+		manifest->record_nbytes <= LAYOUT_MAX_RECORD_NBYTES &&
+		get_number(object, "header_bytes", &manifest->header_nbytes));
+}
+
 static int get_scalars(const json_t *object, const char *path, struct part_manifest *manifest)
 {
 	uint64_t version;
@@ -265,11 +277,11 @@ static int get_scalars(const json_t *object, const char *path, struct part_manif
 		return fail(-EINVAL, "%s: part manifest has version %" PRIu64 ", not %d", path,
 			    version, VERSION);
 	if (!get_content(object, &manifest->content) ||
-	    !get_number(object, "record_bytes", &manifest->record_nbytes) ||
-	    manifest->record_nbytes < 1 || manifest->record_nbytes > LAYOUT_MAX_RECORD_NBYTES ||
-	    !get_number(object, "header_bytes", &manifest->header_nbytes) ||
-	    !get_number(object, "records", &manifest->n_records))
+	    !get_number(object, "records", &manifest->n_records) || !get_format(object, manifest))
 		return fail_bad_manifest(path, "it does not describe its records");
+	if (manifest->content == PART_CONTENT_LINES &&
+	    !copy_text(object, "order", MAX_ORDER_NBYTES, &manifest->order))
+		return fail_memory(path);
 	manifest->is_zstd = json_is_true(json_object_get(object, "zstd"));
 	manifest->unique = json_is_true(json_object_get(object, "unique"));
 	manifest->split_by_keys = json_is_true(json_object_get(object, "split_by_keys"));
@@ -422,6 +434,13 @@ static json_t *format_manifest(const struct part_manifest *manifest)
 		json_decref(parts);
 		return NULL;
 	}
+	if (manifest->content == PART_CONTENT_LINES) {
+		json_decref(keys);
+		return json_pack("{si ss sb ss* sb sI so}", MANIFEST_MARK, VERSION, "content",
+				 content_names[manifest->content], "zstd", manifest->is_zstd,
+				 "order", manifest->order, "unique", manifest->unique, "records",
+				 (json_int_t)manifest->n_records, "part_files", parts);
+	}
 	return json_pack("{si ss sb sI sI so sb sb sI so}", MANIFEST_MARK, VERSION, "content",
 			 content_names[manifest->content], "zstd", manifest->is_zstd,
 			 "record_bytes", (json_int_t)manifest->record_nbytes, "header_bytes",
@@ -455,5 +474,6 @@ void part_manifest_free(struct part_manifest *manifest)
 		free_part(&manifest->parts[i]);
 	free(manifest->parts);
 	free(manifest->keys);
+	free(manifest->order);
 	*manifest = (struct part_manifest){ 0 };
 }

@@ -21,7 +21,7 @@
 #include "src/record/key_type.h"
 
 /* The content of part files, decompressed. */
-enum part_file_content { PART_CONTENT_RECORDS, PART_CONTENT_NPY };
+enum part_file_content { PART_CONTENT_RECORDS, PART_CONTENT_NPY, PART_CONTENT_LINES };
 
 /* The name of the manifest in a directory of part files. */
 #define PART_MANIFEST_NAME "manifest.json"
@@ -39,7 +39,8 @@ struct manifest_part {
 struct part_manifest {
 	enum part_file_content content;
 	bool is_zstd;                          /* part files are compressed */
-	uint64_t record_nbytes, header_nbytes; /* header_nbytes: of each part file */
+	uint64_t record_nbytes, header_nbytes; /* header_nbytes: of each part file; of lines 0 */
+	char *order;                           /* of lines: options of gsort --lines */
 	struct key *keys;                      /* n_keys, within the record; 0: not sorted */
 	uint32_t n_keys;
 	bool unique, split_by_keys;  /* no key occurs twice; no key is in two part files */

@@ -608,6 +608,7 @@ int line_block_sort(struct line_block *block, const struct line_range *ranges, s
 	block->n_buckets = 0;
 	block->n_elements = 0;
 	block->equal = EQUAL_KEEP;
+	block->has_selection = false;
 	block->digest = (struct digest){ 0 };
 	if (r < 0 || block->n_pieces == 0)
 		return r;
@@ -703,6 +704,26 @@ void line_block_truncate(struct line_block *block, uint64_t n)
 		}
 		n -= bucket->n;
 	}
+}
+
+void line_block_select(struct line_block *block, uint64_t first, uint64_t n)
+{
+	for (uint32_t i = 0; i < block->n_buckets; i++) {
+		struct bucket *bucket = &block->buckets[i];
+		uint64_t skip;
+
+		if (!block->has_selection) {
+			bucket->all_first_element = bucket->first_element;
+			bucket->all_n = bucket->n;
+		}
+		skip = first < bucket->all_n ? first : bucket->all_n;
+		bucket->first_element = bucket->all_first_element + skip;
+		bucket->n = n < bucket->all_n - skip ? n : bucket->all_n - skip;
+		first -= skip;
+		n -= bucket->n;
+		bucket->is_changed = true;
+	}
+	block->has_selection = true;
 }
 
 uint64_t line_block_n_lines(const struct line_block *block)

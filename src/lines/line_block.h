@@ -94,6 +94,12 @@ size_t line_count_format(uint64_t n, char text[static LINE_COUNT_NBYTES]);
 /* Drop all but the first n lines. */
 void line_block_truncate(struct line_block *block, uint64_t n);
 
+/*
+ * Treat only the lines [first, first + n) as those of the block, until it is called again; they
+ * count from the first line that was not dropped.
+ */
+void line_block_select(struct line_block *block, uint64_t first, uint64_t n);
+
 uint64_t line_block_n_lines(const struct line_block *block);
 
 /* The bytes of the longest line that was sorted, with its delimiter. */

@@ -37,7 +37,8 @@ struct bucket {
 	bool is_changed;         /* nbytes must be measured again */
 	/* How many lines had the key of an element; in the order of elements. */
 	const struct line_count *counts;
-	uint64_t n_counts, counted; /* counted: the element whose number in `counts` is 0 */
+	uint64_t n_counts, counted;        /* counted: the element whose number in `counts` is 0 */
+	uint64_t all_first_element, all_n; /* of line_block_select() */
 	struct digest dropped, written;
 };
 
@@ -73,6 +74,7 @@ struct line_block {
 	struct bucket buckets[MAX_BUCKETS];
 	uint32_t n_buckets;
 	enum equal_lines equal; /* of line_block_finish() */
+	bool has_selection;     /* line_block_select() was called */
 
 	/* Of line_block_write(). */
 	const struct line_sink *sink;

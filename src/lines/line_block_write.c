@@ -97,6 +97,7 @@ static int write_bucket(void *context, uint32_t task)
 	uint64_t next_count = 0;
 	int r = 0;
 
+	bucket->written = (struct digest){ 0 };
 	if (bucket->n == 0)
 		return 0;
 	buffer.bytes = malloc(block->buffer_nbytes);

@@ -113,7 +113,7 @@ int line_plan_make(const struct syscalls *calls, const struct line_sort_params *
 	if (r == 0)
 		r = find_temp_space(calls, params, plan);
 	if (r == 0 && params->output) {
-		r = output_try(calls, params->output);
+		r = params->n_part_files ? 0 : output_try(calls, params->output);
 		output_find_free_space(params->output, &plan->free_output_nbytes);
 	}
 	line_sort_close(&sort);

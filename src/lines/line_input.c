@@ -13,8 +13,10 @@
 #include <unistd.h>
 
 #include "io/input/input.h"
+#include "io/input/part_inputs.h"
 #include "src/base/diagnostics.h"
 #include "src/lines/line_scan.h"
+#include "src/record/record_hash.h"
 
 enum {
 	SLICE_NBYTES = 2 << 20,        /* read by one task */
@@ -31,6 +33,10 @@ struct read_file {
 struct line_input {
 	struct line_input_params params;
 	uint64_t total_nbytes;
+	struct part_inputs *part_inputs; /* NULL: no path is a directory of part files */
+	struct digest read_digest;       /* of the lines of a part file */
+	unsigned char *tail;             /* n_tail bytes: the beginning of a line that goes on */
+	size_t n_tail, tail_capacity;
 	struct read_file *files; /* of the paths before next_path */
 
 	pthread_mutex_t lock; /* of changes of `input`, and of line_input_cancel() */
@@ -126,8 +132,78 @@ static int add_sizes(const struct line_input_params *params, uint64_t *ret_nbyte
 	return 0;
 }
 
-int line_input_open(const struct line_input_params *params, struct line_input **ret_input)
+/* Return whether a path is a part manifest, or a directory that has one. */
+static bool is_manifest(const char *path)
 {
+	enum { HEAD_NBYTES = 256 };
+	char head[HEAD_NBYTES];
+	struct stat status;
+	ssize_t n;
+	int fd;
+
+	if (strcmp(path, "-") == 0 || stat(path, &status) < 0)
+		return false;
+	if (S_ISDIR(status.st_mode))
+		return true;
+	if (!S_ISREG(status.st_mode))
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : pread(fd, head, sizeof head, 0);
+	if (fd >= 0)
+		close(fd);
+	return n > 0 && part_manifest_detect(head, (size_t)n);
+}
+
+/* Replace directories of part files by the files. Returns 0 or a negative errno (reported). */
+static int open_part_files(struct line_input_params *params, struct part_inputs **ret_part_inputs)
+{
+	bool *are_manifests = calloc(params->n_paths, sizeof *are_manifests), has_manifests = false;
+	int r = 0;
+
+	*ret_part_inputs = NULL;
+	if (!are_manifests)
+		return fail(-ENOMEM, "no memory for %zu inputs", params->n_paths);
+	for (size_t i = 0; i < params->n_paths && params->reads_part_files; i++) {
+		are_manifests[i] = is_manifest(params->paths[i]);
+		has_manifests |= are_manifests[i];
+	}
+	if (has_manifests)
+		r = part_inputs_open(params->calls, params->paths, NULL, are_manifests,
+				     params->n_paths, true, ret_part_inputs);
+	free(are_manifests);
+	if (r == 0 && has_manifests) {
+		params->paths = (const char *const *)(*ret_part_inputs)->paths;
+		params->n_paths = (*ret_part_inputs)->n_files;
+	}
+	return r;
+}
+
+/* Compare the sizes of part files with their manifests. */
+static int check_part_sizes(const struct part_inputs *part_inputs)
+{
+	for (size_t i = 0; part_inputs && i < part_inputs->n_files; i++) {
+		const struct part_input_file *file = &part_inputs->files[i];
+		const char *path = part_inputs->paths[i];
+		struct stat status;
+		int r = check_access(path);
+
+		if (r < 0)
+			return r;
+		if (!file->part || stat(path, &status) < 0 ||
+		    (uint64_t)status.st_size == file->part->nbytes)
+			continue;
+		return fail(-EIO, "%s: has %llu bytes, not %llu as listed in %s", path,
+			    (unsigned long long)status.st_size,
+			    (unsigned long long)file->part->nbytes, file->group->path);
+	}
+	return 0;
+}
+
+int line_input_open(const struct line_input_params *given, struct line_input **ret_input)
+{
+	struct line_input_params copy = *given;
+	const struct line_input_params *params = &copy;
+	struct part_inputs *part_inputs = NULL;
 	struct line_input *input;
 	uint64_t total_nbytes = 0;
 	int r = 0;
@@ -135,18 +211,21 @@ int line_input_open(const struct line_input_params *params, struct line_input **
 	for (size_t i = 0; i < params->n_paths && r == 0; i++)
 		r = check_access(params->paths[i]);
 	if (r == 0)
+		r = open_part_files(&copy, &part_inputs);
+	if (r == 0)
+		r = check_part_sizes(part_inputs);
+	if (r == 0)
 		r = add_sizes(params, &total_nbytes);
-	if (r < 0)
-		return r;
-	input = calloc(1, sizeof *input);
-	if (!input)
-		return fail(-ENOMEM, "no memory for %zu inputs", params->n_paths);
-	input->files = calloc(params->n_paths, sizeof *input->files);
-	if (!input->files) {
+	input = r < 0 ? NULL : calloc(1, sizeof *input);
+	if (input)
+		input->files = calloc(params->n_paths, sizeof *input->files);
+	if (!input || !input->files) {
 		free(input);
-		return fail(-ENOMEM, "no memory for %zu inputs", params->n_paths);
+		part_inputs_close(part_inputs);
+		return r < 0 ? r : fail(-ENOMEM, "no memory for %zu inputs", params->n_paths);
 	}
 	input->params = *params;
+	input->part_inputs = part_inputs;
 	input->total_nbytes = total_nbytes;
 	pthread_mutex_init(&input->lock, NULL);
 	*ret_input = input;
@@ -159,7 +238,9 @@ void line_input_close(struct line_input *input)
 		return;
 	input_close(input->input);
 	pthread_mutex_destroy(&input->lock);
+	part_inputs_close(input->part_inputs);
 	free(input->files);
+	free(input->tail);
 	free(input->header);
 	free(input);
 }
@@ -218,12 +299,76 @@ int line_input_check_state(const struct line_input *input)
 	return 0;
 }
 
+/* The entry of the current input in a part manifest, or NULL. */
+static const struct part_input_file *part_file(const struct line_input *input, size_t i)
+{
+	const struct part_inputs *part_inputs = input->part_inputs;
+
+	return part_inputs && part_inputs->files[i].part ? &part_inputs->files[i] : NULL;
+}
+
+/* Keep the beginning of a line that goes on in the next read. */
+static int keep_tail(struct line_input *input, const unsigned char *bytes, size_t n)
+{
+	if (input->n_tail + n > input->tail_capacity) {
+		const size_t capacity = 2 * (input->n_tail + n);
+		unsigned char *grown = realloc(input->tail, capacity);
+
+		if (!grown)
+			return fail(-ENOMEM, "no memory for a line of %zu bytes",
+				    input->n_tail + n);
+		input->tail = grown;
+		input->tail_capacity = capacity;
+	}
+	memcpy(input->tail + input->n_tail, bytes, n);
+	input->n_tail += n;
+	return 0;
+}
+
+/* Add lines of a part file to its digest. */
+static int digest_lines(struct line_input *input, const unsigned char *bytes, size_t n)
+{
+	const unsigned char *end = bytes + n, *found;
+	int r;
+
+	while ((found = memchr(bytes, input->params.delimiter, (size_t)(end - bytes)))) {
+		const size_t nbytes = (size_t)(found - bytes);
+
+		r = input->n_tail ? keep_tail(input, bytes, nbytes) : 0;
+		if (r < 0)
+			return r;
+		input->read_digest.sum += input->n_tail ? hash_bytes(input->tail, input->n_tail) :
+							  hash_bytes(bytes, nbytes);
+		input->read_digest.n_records++;
+		input->n_tail = 0;
+		bytes = found + 1;
+	}
+	return bytes < end ? keep_tail(input, bytes, (size_t)(end - bytes)) : 0;
+}
+
+/* Compare a part file that was read with its manifest. */
+static int check_part_digest(struct line_input *input)
+{
+	const size_t i = input->next_path - 1;
+	const struct part_input_file *file = part_file(input, i);
+
+	if (!file)
+		return 0;
+	if (input->n_tail == 0 && input->read_digest.n_records == file->part->n_records &&
+	    input->read_digest.sum == file->part->checksum)
+		return 0;
+	return fail(-EIO, "%s: its lines differ from those listed in %s", input->params.paths[i],
+		    file->group->path);
+}
+
 static int open_next(struct line_input *input)
 {
 	struct input *opened;
 	int r;
 
 	note_state(input->params.paths[input->next_path], &input->files[input->next_path]);
+	input->read_digest = (struct digest){ 0 };
+	input->n_tail = 0;
 	r = open_path(&input->params, input->next_path, &opened);
 	if (r < 0)
 		return r;
@@ -383,11 +528,18 @@ static int read_some(struct line_input *input, unsigned char *buffer, size_t nby
 	if (r < 0)
 		return r;
 	*ret_nbytes = n_read;
+	if (part_file(input, input->next_path - 1))
+		r = digest_lines(input, buffer, n_read);
+	if (r < 0)
+		return r;
 	if (n_read > 0)
 		input->ends_line = buffer[n_read - 1] == input->params.delimiter;
 	if (input->n_header_left > 0)
 		r = remove_header(input, buffer, ret_nbytes);
 	if (n_read == n || r < 0)
+		return r;
+	r = check_part_digest(input);
+	if (r < 0)
 		return r;
 	/* The end of the input. */
 	if (is_unterminated(input)) {
@@ -417,6 +569,18 @@ int line_input_read(struct line_input *input, unsigned char *buffer, size_t nbyt
 uint64_t line_input_n_lines(const struct line_input *input)
 {
 	return input->n_lines_before + input->n_lines;
+}
+
+bool line_input_has_file(const struct line_input *input, struct file_id id)
+{
+	for (size_t i = 0; i < input->params.n_paths; i++) {
+		struct stat status;
+
+		if (stat_path(input->params.paths[i], &status) == 0 &&
+		    file_id_equal(file_id_from_stat(&status), id))
+			return true;
+	}
+	return false;
 }
 
 uint64_t line_input_total_nbytes(const struct line_input *input)

@@ -25,6 +25,7 @@ struct line_input_params {
 	struct stats *stats; /* NULL: none */
 	unsigned char delimiter;
 	uint64_t n_header_lines; /* of each input */
+	bool reads_part_files;   /* a directory of part files stands for them */
 	uint64_t memory_nbytes;  /* limits the windows of compressed inputs */
 };
 
@@ -56,6 +57,9 @@ int line_input_check_state(const struct line_input *input);
 
 /* The number of lines that were read so far, or more: headers and one line for each input. */
 uint64_t line_input_n_lines(const struct line_input *input);
+
+/* Return whether a file is one of the inputs, or a part file of one. */
+bool line_input_has_file(const struct line_input *input, struct file_id id);
 
 /*
  * The bytes of the lines of all inputs, decompressed and with their delimiters; UINT64_MAX:

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -695,4 +696,53 @@ int line_keys_compare(const struct line_keys *keys, struct line_view a, struct l
 	}
 	order = line_view_compare(a, b);
 	return line_keys_are_reversed(keys) ? -order : order;
+}
+
+/* --- As text --- */
+
+/* Write a letter for each ordering option. */
+static void format_letters(const struct line_order *order, const char *letters, FILE *stream)
+{
+	for (; *letters; letters++)
+		if (has_letter(order, *letters))
+			fputc(*letters, stream);
+}
+
+static void format_key(const struct line_key *key, FILE *stream)
+{
+	fprintf(stream, " -k%zu.%zu", key->start_field + 1, key->start_char + 1);
+	format_letters(&key->order, "bdfghiMnrV", stream);
+	if (key->end_field == SIZE_MAX)
+		return;
+	fprintf(stream, ",%zu.%zu%s", key->end_field + 1, key->end_char,
+		key->order.skip_end_blanks ? "b" : "");
+}
+
+char *line_keys_format(const struct line_keys *keys)
+{
+	char *text = NULL;
+	size_t nbytes;
+	FILE *stream = open_memstream(&text, &nbytes);
+
+	if (!stream)
+		return NULL;
+	fputs("--lines", stream);
+	if (keys->delimiter == '\0')
+		fputs(" -z", stream);
+	if (keys->separator >= 0)
+		fprintf(stream,
+			keys->separator > ' ' && keys->separator < 127 ? " -t%c" : " -t\\%03o",
+			keys->separator);
+	for (size_t i = 0; i < keys->n_keys; i++)
+		format_key(&keys->keys[i], stream);
+	if (line_keys_are_reversed(keys))
+		fputs(" -r", stream);
+	if (keys->stable)
+		fputs(" -s", stream);
+	if (keys->unique)
+		fputs(" -u", stream);
+	if (fclose(stream) == 0)
+		return text;
+	free(text);
+	return NULL;
 }

@@ -102,6 +102,12 @@ int line_keys_set_separator(struct line_keys *keys, const char *text);
  */
 int line_keys_finish(struct line_keys *keys);
 
+/*
+ * Return the options that define the order: "--lines -t, -k2.1n,2.0 -s". The caller frees it. NULL:
+ * no memory.
+ */
+char *line_keys_format(const struct line_keys *keys);
+
 /* Return whether lines are compared as they are, by their bytes. */
 static inline bool line_keys_are_plain(const struct line_keys *keys)
 {

@@ -418,24 +418,37 @@ unsigned line_merge_count_passes(uint64_t n_runs, uint64_t n)
 	return n_passes;
 }
 
+/* Return whether the runs are few enough for the final merge. */
+static bool is_final(const struct line_sort *sort)
+{
+	/* With -u only a single run tells how many lines are left. */
+	if (sort->keys->unique && line_output_needs_count(sort))
+		return sort->n_runs == 1;
+	return sort->n_runs <= line_merge_max_runs(sort);
+}
+
 int line_merge_all(struct line_sort *sort)
 {
-	const unsigned n_passes = line_merge_count_passes(sort->n_runs, line_merge_max_runs(sort));
-	uint64_t nbytes = runs_nbytes(sort);
+	const bool needs_single_run = sort->keys->unique && line_output_needs_count(sort);
+	const unsigned n_passes =
+		line_merge_count_passes(sort->n_runs, line_merge_max_runs(sort)) + needs_single_run;
+	uint64_t nbytes = runs_nbytes(sort), n_lines = sort->read.n_records;
 	int r = 0;
 
 	stats_set_phase_total(sort->stats, PHASE_FINAL_MERGE, nbytes);
 	if (n_passes > 0)
 		stats_begin_phase(sort->stats, PHASE_MERGE_PASSES, n_passes * nbytes);
-	while (sort->n_runs > line_merge_max_runs(sort) && r == 0)
+	while (!is_final(sort) && r == 0)
 		r = merge_pass(sort, line_merge_max_runs(sort));
 	stats_complete_phase(sort->stats);
 	nbytes = runs_nbytes(sort);
+	if (r == 0 && needs_single_run)
+		n_lines = sort->runs[0].n_lines;
 	stats_begin_phase(sort->stats, PHASE_FINAL_MERGE, nbytes);
 	sort->summary.n_passes = n_passes + 1;
 	sort->summary.n_windows = 0;
 	if (r == 0)
-		r = line_output_set_size(sort, nbytes);
+		r = line_output_set_size(sort, nbytes, n_lines);
 	if (r == 0)
 		r = merge_runs(sort, sort->runs, sort->n_runs, NULL);
 	return r;

@@ -7,8 +7,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "src/base/diagnostics.h"
 #include "src/base/system_limits.h"
@@ -46,8 +44,10 @@ int line_output_check_space(struct line_sort *sort)
 	const uint64_t nbytes = line_input_total_nbytes(sort->input);
 
 	if (nbytes == UINT64_MAX || sort->keys->unique || params->limit != UINT64_MAX ||
-	    params->zstd_level)
+	    params->n_shards || params->zstd_level)
 		return 0;
+	if (sort->parts)
+		return line_part_files_check_space(sort, nbytes);
 	sort->has_output_size = true;
 	return output_set_expected_size(sort->output, nbytes);
 }
@@ -60,15 +60,34 @@ static uint32_t n_writers(const struct line_sort *sort)
 	return sort->n_threads < MAX_WRITERS ? sort->n_threads : MAX_WRITERS;
 }
 
-int line_output_set_size(struct line_sort *sort, uint64_t nbytes)
+bool line_output_needs_count(const struct line_sort *sort)
 {
+	return sort->parts != NULL;
+}
+
+/* Return which line of n the shard begins with. */
+static uint64_t shard_begin(uint64_t n, uint32_t shard, uint32_t n_shards)
+{
+	return (uint64_t)((__uint128_t)n * shard / n_shards);
+}
+
+int line_output_set_size(struct line_sort *sort, uint64_t nbytes, uint64_t n_lines)
+{
+	const struct line_sort_params *params = sort->params;
 	size_t header_nbytes;
 	int r = 0;
 
+	if (sort->parts)
+		return line_part_files_begin(
+			sort, n_lines < sort->n_lines_left ? n_lines : sort->n_lines_left);
+	if (params->n_shards) {
+		sort->n_lines_skipped = shard_begin(n_lines, params->shard - 1, params->n_shards);
+		sort->n_lines_left = shard_begin(n_lines, params->shard, params->n_shards);
+	}
 	line_input_header(sort->input, &header_nbytes);
 	if (sort->params->zstd_level)
 		r = output_compress(sort->output, sort->params->zstd_level, sort->n_threads);
-	else if (!sort->has_output_size && !sort->params->counts)
+	else if (!sort->has_output_size && !sort->params->counts && !sort->params->n_shards)
 		r = output_set_expected_size(sort->output, header_nbytes + nbytes);
 	if (r < 0)
 		return r;
@@ -188,6 +207,18 @@ static int count_lines(struct line_sort *sort)
 	return r;
 }
 
+/* Leave out lines before and after those of the shard. */
+static void select_shard(struct line_sort *sort)
+{
+	const uint64_t n_lines = line_block_n_lines(sort->block);
+	const uint64_t end = n_lines < sort->n_lines_left ? n_lines : sort->n_lines_left;
+	const uint64_t begin = sort->n_lines_skipped < end ? sort->n_lines_skipped : end;
+
+	line_block_select(sort->block, begin, end - begin);
+	sort->n_lines_skipped -= begin;
+	sort->n_lines_left -= begin;
+}
+
 int line_output_finish(struct line_sort *sort)
 {
 	return write_pending(sort);
@@ -203,8 +234,11 @@ int line_output_write_block(struct line_sort *sort, uint64_t *ret_nbytes)
 	struct digest digest;
 	int r = sort->params->counts ? count_lines(sort) : 0;
 
+	if (sort->params->n_shards)
+		select_shard(sort);
 	if (r == 0)
-		r = line_sort_write_block(sort, &sink, ret_nbytes, &digest);
+		r = sort->parts ? line_part_files_write_block(sort, &sink, ret_nbytes, &digest) :
+				  line_sort_write_block(sort, &sink, ret_nbytes, &digest);
 	if (r < 0)
 		return r;
 	line_digest_add(&sort->written, digest);
@@ -218,27 +252,24 @@ static bool output_is_input(const struct line_sort *sort)
 {
 	struct file_id target;
 
-	if (!output_target_file_id(sort->output, &target))
-		return false;
-	for (size_t i = 0; i < sort->params->n_inputs; i++) {
-		const char *path = sort->params->inputs[i];
-		struct stat status;
-
-		if ((strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &status) : stat(path, &status)) ==
-			    0 &&
-		    file_id_equal(file_id_from_stat(&status), target))
-			return true;
-	}
-	return false;
+	return output_target_file_id(sort->output, &target) &&
+	       line_input_has_file(sort->input, target);
 }
 
 int line_output_open(struct line_sort *sort)
 {
+	if (sort->params->n_part_files)
+		return line_part_files_open(sort);
 	return output_open(sort->calls, sort->params->output, OUTPUT_SIZE_UNKNOWN, &sort->output);
 }
 
 int line_output_close(struct line_sort *sort, int r)
 {
+	if (sort->parts) {
+		r = r < 0 ? r : line_part_files_commit(sort);
+		line_part_files_close(sort);
+		return r;
+	}
 	if (r == 0) {
 		sort->summary.written = output_get_io_stats(sort->output);
 		return output_commit(sort->output,

@@ -123,6 +123,7 @@ int line_run_finish(const struct line_run_writer *writer, struct line_run *ret_r
 
 	*ret_run = (struct line_run){ .file = writer->file,
 				      .nbytes = writer->nbytes,
+				      .n_lines = writer->n_lines,
 				      .n_blocks = run_file_n_blocks(writer->file) };
 	return r;
 }
@@ -141,5 +142,6 @@ int line_run_write_block(struct line_sort *sort, struct line_run_writer *writer,
 	if (r < 0)
 		return r;
 	writer->nbytes += *ret_nbytes;
+	writer->n_lines += digest.n_records;
 	return 0;
 }

@@ -227,7 +227,7 @@ int line_sort_check_scratch(const struct line_sort *sort)
 /* Check that every line that was read has been written, or dropped by an option. */
 static int check_digests(const struct line_sort *sort)
 {
-	if (sort->params->limit != UINT64_MAX ||
+	if (sort->params->limit != UINT64_MAX || sort->params->n_shards ||
 	    (sort->read.n_records == sort->written.n_records + sort->dropped.n_records &&
 	     sort->read.sum == sort->written.sum + sort->dropped.sum))
 		return 0;
@@ -243,7 +243,7 @@ static int write_single_block(struct line_sort *sort)
 	stats_begin_phase(sort->stats, PHASE_FINAL_MERGE, nbytes);
 	sort->summary.n_passes = sort->summary.n_windows = 1;
 	if (r == 0)
-		r = line_output_set_size(sort, nbytes);
+		r = line_output_set_size(sort, nbytes, line_block_n_lines(sort->block));
 	return r < 0 ? r : line_output_write_block(sort, &nbytes);
 }
 
@@ -319,6 +319,12 @@ static size_t enough_memory(const struct line_sort *sort)
 	return clamp((size_t)(total_nbytes * per_byte), MIN_MEMORY_NBYTES, sort->memory_nbytes);
 }
 
+/* Return whether parts of sorted chunks are written, or their lines are counted. */
+static bool needs_block(const struct line_sort_params *params)
+{
+	return params->counts || params->n_part_files || params->n_shards;
+}
+
 /* Open a GPU if there is one, the input is large, and lines are compared as they are. */
 static int open_device(struct line_sort *sort)
 {
@@ -334,8 +340,11 @@ static int open_device(struct line_sort *sort)
 	int r;
 
 	if (params->backend == BACKEND_CPU ||
-	    (params->backend == BACKEND_AUTO && !line_keys_are_plain(sort->keys)))
+	    (params->backend == BACKEND_AUTO &&
+	     (!line_keys_are_plain(sort->keys) || needs_block(params))))
 		return 0;
+	if (needs_block(params))
+		return fail(-EINVAL, "--backend=cuda: not with --count, --split or --shard");
 	if (!line_keys_are_plain(sort->keys))
 		return fail(-EINVAL, "--backend=cuda: lines with keys are sorted on the CPU; "
 				     "only whole lines can be sorted on a GPU");
@@ -363,6 +372,7 @@ int line_sort_open(const struct syscalls *calls, const struct line_sort_params *
 					   .n_paths = params->n_inputs,
 					   .delimiter = params->keys->delimiter,
 					   .n_header_lines = params->n_header_lines,
+					   .reads_part_files = params->reads_part_files,
 					   .memory_nbytes = params->memory_nbytes };
 	int r;
 
@@ -409,7 +419,8 @@ static void stop_waiting(void *context)
 	struct line_sort *sort = context;
 
 	line_input_cancel(sort->input);
-	output_cancel(sort->output);
+	if (!sort->parts)
+		output_cancel(sort->output);
 }
 
 static void fill_summary(struct line_sort *sort)
@@ -439,6 +450,8 @@ int line_sort_run(const struct syscalls *calls, const struct line_sort_params *p
 
 	if (r == 0)
 		r = line_output_open(&sort);
+	if (r < 0)
+		line_part_files_close(&sort);
 	if (r == 0) {
 		cancellation_set_wakeup(params->cancellation, stop_waiting, &sort);
 		r = open_device(&sort);

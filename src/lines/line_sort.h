@@ -40,6 +40,9 @@ struct line_sort_params {
 	uint64_t memory_nbytes;                /* limit for text, elements and buffers */
 	uint32_t n_threads;                    /* at least 1 */
 	uint32_t max_runs;                     /* merged at once; 0: as many as memory permits */
+	bool reads_part_files;    /* directories among the inputs stand for their part files */
+	uint32_t n_part_files;    /* in the directory `output`; 0: the output is a file */
+	uint32_t shard, n_shards; /* write only part `shard` of n_shards, from 1; 0: all */
 	bool counts;    /* with keys->unique: write how many lines are equal before each line */
 	uint64_t limit; /* write at most so many lines; UINT64_MAX: all */
 	uint64_t n_header_lines;           /* of each input; those of the first are written first */

@@ -5,6 +5,7 @@
  *	line_runs.c	spilled runs
  *	line_merge.c	merging them
  *	line_output.c	the output
+ *	line_part_files.c	the output as part files
  *	line_check.c	checking the order of an input
  */
 #pragma once
@@ -29,7 +30,7 @@ enum {
 /* A run, and the part of it that is in memory. */
 struct line_run {
 	struct run_file *file;
-	uint64_t nbytes;
+	uint64_t nbytes, n_lines;
 	uint64_t next_block, n_blocks;
 	/* Of a merge: [begin, end) of the region is in memory and not written. */
 	unsigned char *region, *begin, *end;
@@ -39,7 +40,7 @@ struct line_run {
 struct line_run_writer {
 	struct run_file *file;
 	struct stats *stats;
-	uint64_t nbytes; /* written before this block */
+	uint64_t nbytes, n_lines; /* written before this block */
 };
 
 /* The last line that was counted, which more lines may be equal to. */
@@ -57,8 +58,9 @@ struct line_sort {
 	struct thread_pool *threads;
 	struct line_input *input;
 	struct line_block *block;
-	struct device_text *text; /* NULL: chunks are sorted in the block */
-	struct output *output;
+	struct device_text *text;      /* NULL: chunks are sorted in the block */
+	struct output *output;         /* of the current part file */
+	struct line_part_files *parts; /* NULL: the output is one file */
 	size_t buffer_nbytes, block_nbytes, memory_nbytes;
 	uint32_t n_threads;
 	bool has_output_size; /* the size of the output was set */
@@ -73,8 +75,9 @@ struct line_sort {
 	size_t longest_nbytes; /* of all lines, with the delimiter */
 
 	struct line_key_buffer scratch[2];
-	uint64_t n_lines_left; /* of the limit */
-	uint64_t offset;       /* in the output */
+	uint64_t n_lines_left;    /* of the limit */
+	uint64_t n_lines_skipped; /* before those of the shard, and not reached yet */
+	uint64_t offset;          /* in the output */
 	struct pending_line pending;
 	uint64_t text_nbytes; /* of all lines that were read */
 	struct digest read, written, dropped;
@@ -163,8 +166,13 @@ int line_output_open(struct line_sort *sort);
  */
 int line_output_check_space(struct line_sort *sort);
 
-/* Set the maximum size of all lines, and write the header. Before the first block. */
-int line_output_set_size(struct line_sort *sort, uint64_t nbytes);
+/*
+ * Set the number of lines and their maximum size, and write the header. Before the first block.
+ */
+int line_output_set_size(struct line_sort *sort, uint64_t nbytes, uint64_t n_lines);
+
+/* Return whether the number of lines must be known before the first one is written. */
+bool line_output_needs_count(const struct line_sort *sort);
 
 /* Allocate the pages of the output while a GPU starts and sorts, if that is likely to pay. */
 void line_output_start_prefault(struct line_sort *sort);
@@ -184,3 +192,25 @@ int line_output_finish(struct line_sort *sort);
 
 /* Commit the output after success (r == 0), else abort it. Returns r or the error of that. */
 int line_output_close(struct line_sort *sort, int r);
+
+/* --- line_part_files.c --- */
+
+/*
+ * Open the part files of sort.parts, and close them, also after an error. sort.output is the file
+ * that is written.
+ */
+int line_part_files_open(struct line_sort *sort);
+void line_part_files_close(struct line_sort *sort);
+
+/* As output_check_space(). */
+int line_part_files_check_space(struct line_sort *sort, uint64_t nbytes);
+
+/* Divide n_lines among the files, before the first block. */
+int line_part_files_begin(struct line_sort *sort, uint64_t n_lines);
+
+/* As line_sort_write_block(). */
+int line_part_files_write_block(struct line_sort *sort, const struct line_sink *sink,
+				uint64_t *ret_nbytes, struct digest *ret_digest);
+
+/* Write the manifest, and give the directory its name. */
+int line_part_files_commit(struct line_sort *sort);

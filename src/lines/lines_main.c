@@ -9,6 +9,7 @@
 
 #include "config.h"
 #include "include/gsort.h"
+#include "io/input/part_manifest.h"
 #include "io/spill/spill.h"
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
@@ -42,6 +43,9 @@ enum long_option {
 	OPTION_TEMP_COMPRESS,
 	OPTION_TEMP_LIMIT,
 	OPTION_ZSTD,
+	OPTION_SPLIT,
+	OPTION_SPLIT_BY,
+	OPTION_SHARD,
 	OPTION_EXPLAIN,
 	OPTION_PROGRESS,
 	OPTION_STATS,
@@ -92,6 +96,9 @@ static const struct option long_options[] = {
 	{ "temp-compress", required_argument, NULL, OPTION_TEMP_COMPRESS },
 	{ "temp-limit", required_argument, NULL, OPTION_TEMP_LIMIT },
 	{ "zstd", required_argument, NULL, OPTION_ZSTD },
+	{ "split", required_argument, NULL, OPTION_SPLIT },
+	{ "split-by", required_argument, NULL, OPTION_SPLIT_BY },
+	{ "shard", required_argument, NULL, OPTION_SHARD },
 	{ "explain", optional_argument, NULL, OPTION_EXPLAIN },
 	{ "progress", required_argument, NULL, OPTION_PROGRESS },
 	{ "stats", no_argument, NULL, OPTION_STATS },
@@ -129,6 +136,9 @@ static const char help_text[] =
 	"  -m, --merge                    merge sorted files\n"
 	"  -o, --output=FILE              write to FILE, which may be an input\n"
 	"  -z, --zero-terminated          end lines with NUL instead of newline\n"
+	"      --split=P                  write P part files of equal numbers of lines, in the\n"
+	"                                 directory of -o\n"
+	"      --shard=K/P                with -m: write only part K of P of the output\n"
 	"      --zstd=LEVEL               compress the output (3 if it is named *.zst)\n"
 	"      --files0-from=FILE         read NUL-terminated input names from FILE\n"
 	"      --header[=N]               keep the first N lines (1) of the input in front\n"
@@ -167,8 +177,9 @@ struct lines_command {
 	const char *temp_directories[MAX_TEMP_DIRECTORIES];
 	const char **inputs; /* room for the words of the command line */
 	const char *files0_from;
-	char **words;        /* the command line without obsolete keys */
-	char check;          /* 'c', 'C'; 0: sort */
+	char **words; /* the command line without obsolete keys */
+	char check;   /* 'c', 'C'; 0: sort */
+	bool merges;
 	const char *explain; /* "text", "json"; NULL: sort */
 };
 
@@ -255,6 +266,63 @@ static int take_sort_word(struct lines_command *command, const char *word)
 	return fail(-EINVAL, "invalid argument '%s' for '--sort'", word);
 }
 
+/* --split=P */
+static int take_split(struct lines_command *command, const char *text)
+{
+	uint64_t n;
+	const int r = take_number("--split", text, &n);
+
+	if (r == 0 && (n < 1 || n > PART_MANIFEST_MAX_PARTS))
+		return fail(-EINVAL, "--split: '%s' is not from 1 to %d", text,
+			    PART_MANIFEST_MAX_PARTS);
+	command->params.n_part_files = (uint32_t)n;
+	return r;
+}
+
+/* --shard=K/P */
+static int take_shard(struct lines_command *command, const char *text)
+{
+	enum { MAX_SHARDS = 1000000 };
+	struct line_sort_params *params = &command->params;
+	int n = 0;
+
+	if (*text >= '0' && *text <= '9' &&
+	    sscanf(text, "%7u/%7u%n", &params->shard, &params->n_shards, &n) == 2 && !text[n] &&
+	    params->shard >= 1 && params->shard <= params->n_shards &&
+	    params->n_shards <= MAX_SHARDS)
+		return 0;
+	return fail(-EINVAL, "--shard: '%s' is not K/P with 1 <= K <= P <= %d, for example 2/8",
+		    text, MAX_SHARDS);
+}
+
+/* Options of the output that GNU sort does not have. Returns as take_report_option(). */
+static int take_output_option(struct lines_command *command, int option, const char *value)
+{
+	switch (option) {
+	case OPTION_COUNT:
+		command->params.counts = true;
+		return 0;
+	case OPTION_LIMIT:
+		return take_number("--limit", value, &command->params.limit);
+	case OPTION_ZSTD:
+		return compression_parse_level(value, &command->params.zstd_level) < 0 ?
+			       fail(-EINVAL, "--zstd: '%s' is not a level from 1 to %d", value,
+				    compression_max_level()) :
+			       0;
+	case OPTION_SPLIT:
+		return take_split(command, value);
+	case OPTION_SPLIT_BY:
+		return strcmp(value, "records") == 0 ?
+			       0 :
+			       fail(-EINVAL,
+				    "--split-by: lines are split by their number: records");
+	case OPTION_SHARD:
+		return take_shard(command, value);
+	default:
+		return 1;
+	}
+}
+
 /* --explain[=FORM] */
 static int take_explain(struct lines_command *command, const char *form)
 {
@@ -337,13 +405,14 @@ static int take_option(struct lines_command *command, int option, const char *va
 	uint64_t number = 0;
 	int r = take_report_option(command, option, value);
 
+	if (r > 0)
+		r = take_output_option(command, option, value);
 	if (r <= 0)
 		return r;
 	switch (option) {
 	case OPTION_LINES:
 	case OPTION_DEBUG:
 	case OPTION_RANDOM_SOURCE:
-	case 'm':
 	case 'y':
 		return 0;
 	case OPTION_SORT:
@@ -355,6 +424,9 @@ static int take_option(struct lines_command *command, int option, const char *va
 		return take_check_word(command, "quiet");
 	case 'k':
 		return line_keys_add(&command->keys, value);
+	case 'm':
+		command->merges = true;
+		return 0;
 	case 'o':
 		return take_output(command, value);
 	case 'R':
@@ -401,16 +473,6 @@ static int take_option(struct lines_command *command, int option, const char *va
 	case OPTION_TEMP_LIMIT:
 		return size_parse_option("--temp-limit", value, SIZE_OF_SPACE,
 					 &params->temp_limit_nbytes);
-	case OPTION_ZSTD:
-		return compression_parse_level(value, &params->zstd_level) < 0 ?
-			       fail(-EINVAL, "--zstd: '%s' is not a level from 1 to %d", value,
-				    compression_max_level()) :
-			       0;
-	case OPTION_COUNT:
-		params->counts = true;
-		return 0;
-	case OPTION_LIMIT:
-		return take_number("--limit", value, &params->limit);
 	case OPTION_HEADER:
 		return take_number("--header", value ? value : "1", &params->n_header_lines);
 	default:
@@ -531,6 +593,32 @@ static int convert_obsolete_keys(int argc, char **argv, char **ret_words)
 	return n;
 }
 
+/* Check combinations of options that GNU sort does not have. */
+static int check_options(const struct lines_command *command)
+{
+	const struct line_sort_params *params = &command->params;
+	const char *option = params->n_part_files ? "--split" :
+			     params->n_shards     ? "--shard" :
+			     params->counts       ? "--count" :
+			     command->explain     ? "--explain" :
+						    NULL;
+
+	if (option && command->check)
+		return fail(-EINVAL, "options '-%c %s' are incompatible", command->check, option);
+	if (params->counts && !command->keys.unique)
+		return fail(-EINVAL, "--count requires -u");
+	if (params->n_part_files && !params->output)
+		return fail(-EINVAL, "--split requires -o");
+	if (params->n_shards && !command->merges)
+		return fail(-EINVAL, "--shard requires -m");
+	if (params->n_part_files && (params->n_shards || params->counts || params->n_header_lines))
+		return fail(-EINVAL, "--split: not with --shard, --count or --header");
+	if (params->n_shards &&
+	    (command->keys.unique || params->limit != UINT64_MAX || params->n_header_lines))
+		return fail(-EINVAL, "--shard: not with -u, --limit or --header");
+	return 0;
+}
+
 /* Returns 0, 1 if --help or --version was printed, or a negative errno after a message. */
 static int parse_words(struct lines_command *command, int argc, char **argv)
 {
@@ -569,12 +657,8 @@ static int parse_words(struct lines_command *command, int argc, char **argv)
 	}
 	if (r == 0 && command->params.n_inputs == 0)
 		command->inputs[command->params.n_inputs++] = "-";
-	if (r == 0 && command->params.counts && !command->keys.unique)
-		r = fail(-EINVAL, "--count requires -u");
-	if (r == 0 && command->params.counts && command->check)
-		r = fail(-EINVAL, "options '-%c --count' are incompatible", command->check);
-	if (r == 0 && command->explain && command->check)
-		r = fail(-EINVAL, "options '-%c --explain' are incompatible", command->check);
+	if (r == 0)
+		r = check_options(command);
 	if (r == 0 && command->check && command->params.n_inputs > 1)
 		r = fail(-EINVAL, "extra operand '%s' not allowed with -%c", command->inputs[1],
 			 command->check);
@@ -644,6 +728,7 @@ static int complete_params(struct lines_command *command)
 
 	params->keys = &command->keys;
 	params->inputs = command->inputs;
+	params->reads_part_files = command->merges || command->check;
 	params->temp_directories = command->temp_directories;
 	if (params->n_threads == 0) {
 		params->n_threads = cpus_available("");

@@ -92,7 +92,7 @@ fails 'field number is zero' -k0
 fails "options '-gn' are incompatible" -g -n
 fails 'multi-character tab' -t xx
 fails 'random order is not supported' -R
-fails 'unrecognized option' --split=3
+fails 'unrecognized option' --partitions=3
 fails 'not allowed with -c' -c stdin other
 fails 'No such file or directory' stdin -o nowhere/output
 

@@ -6,6 +6,7 @@ mkfifo fifo
 awk 'BEGIN { srand(5); s = "abcdefghijklmnopqrstuvwxyz"
 	for (i = 0; i < 150000; i++)
 	print int(rand() * 3000), int(rand() * 3), substr(s, 1 + int(rand() * 26)) }' > many
+: > empty
 printf '2 b\n10 a\n2 c\n10 a\n2 b\n10 a' > few
 
 claim 'equal lines are counted as uniq -c does'
@@ -41,6 +42,94 @@ one_line '--count requires -u' 'without -u'
 "$GSORT" --lines -u --count -c few > found 2> stderr
 [ $? -eq 2 ] || broken 'status is not 2'
 one_line "options '-c --count' are incompatible" '-c'
+
+claim 'part files have equal numbers of lines, and are the output when put together'
+sort many > expected
+for memory in 1M 64M; do
+	rm -rf parts
+	"$GSORT" --lines --split=7 -S $memory many -o parts 2> stderr || broken "status $?"
+	cat parts/part-* | cmp -s - expected || broken "-S $memory: other lines"
+	for part in 0 1 2 3 4 5 6; do
+		n=$((150000 * (part + 1) / 7 - 150000 * part / 7))
+		[ "$(wc -l < parts/part-000$part)" -eq $n ] || broken "-S $memory: part $part"
+	done
+	rm -rf unique
+	"$GSORT" --lines --split=4 -u -k1,1n -S $memory many -o unique 2> stderr ||
+		broken "status $?"
+	sort -u -k1,1n many > found
+	cat unique/part-* | cmp -s - found || broken "-u, -S $memory: other lines"
+	[ "$(wc -l < unique/part-0001)" -eq 750 ] || broken "-u, -S $memory: lines of a part"
+	rm -rf first
+	"$GSORT" --lines --split=3 --limit=10 -S $memory many -o first 2> stderr ||
+		broken "status $?"
+	head -n 10 expected > found
+	cat first/part-* | cmp -s - found || broken "--limit, -S $memory: other lines"
+done
+rm -rf packed
+"$GSORT" --lines --split=2 --zstd=3 many -o packed 2> stderr || broken "status $?"
+"$GSORT" --lines -m packed -o found 2> stderr || broken "status $?"
+same expected found 'compressed parts'
+rm -rf nothing
+"$GSORT" --lines --split=3 empty -o nothing 2> stderr || broken "status $?"
+"$GSORT" --lines -m nothing > found 2> stderr || broken "status $?"
+[ ! -s found ] || broken 'lines of nothing'
+
+claim 'a directory of part files is merged and checked'
+sort few > few.sorted
+sort -m expected few.sorted > merged
+"$GSORT" --lines -m parts/manifest.json few.sorted -o found 2> stderr || broken "status $?"
+same merged found 'a manifest and a file'
+"$GSORT" --lines -c parts 2> stderr || broken "status $?"
+"$GSORT" --lines -c -r parts 2> stderr
+[ $? -eq 1 ] || broken 'the reverse order is there'
+says '^gsort: parts:[0-9]*: disorder: ' stderr
+
+# refuses_parts REGEX ARGUMENT...: status 2, one line, no output
+refuses_parts() {
+	refused=$1
+	shift
+	"$GSORT" "$@" > found 2> stderr
+	[ $? -eq 2 ] || broken "$*: status is not 2"
+	[ ! -s found ] || broken "$*: an output"
+	one_line "$refused" "$*"
+}
+
+claim 'a part file that has changed is refused'
+cp -r parts changed
+printf 'x' | dd of=changed/part-0003 bs=1 seek=100 conv=notrunc 2> stdout
+refuses_parts 'changed/part-0003: its lines differ' --lines -m changed -o new
+refuses_parts 'changed/part-0003: ' --lines -c changed
+echo more >> changed/part-0006
+refuses_parts 'changed/part-0006: has [0-9]* bytes, not [0-9]*' --lines -c changed
+rm changed/part-0002
+refuses_parts 'changed/part-0002: No such file' --lines -m changed
+
+claim 'part files of lines and of records are not mixed up, and none is replaced while it is read'
+refuses_parts 'part files hold lines; use --lines' -m parts
+"$GSORT" -t u16 --split=2 expected -o records 2> stderr || broken "status $?"
+refuses_parts 'part files hold records, not lines' --lines -m records
+refuses_parts 'has an input as a part file' --lines --split=2 -m parts -o parts
+refuses_parts 'has an input as a part file' --lines --split=2 parts/part-0000 -o parts
+refuses_parts "split: 'x' is not a number" --lines --split=x few -o new
+refuses_parts 'split: .0. is not from 1 to 1000' --lines --split=0 few -o new
+refuses_parts 'split requires -o' --lines --split=2 few
+refuses_parts 'not with --shard, --count or --header' --lines --split=2 --header few -o new
+cat parts/part-* | cmp -s - expected || broken 'part files have changed'
+
+claim 'shards together are the output'
+for memory in 1M 64M; do
+	: > found
+	for shard in 1 2 3 4 5; do
+		"$GSORT" --lines -m --shard=$shard/5 -S $memory parts > shard 2> stderr ||
+			broken "status $?"
+		[ "$(wc -l < shard)" -eq 30000 ] || broken "-S $memory: shard $shard"
+		cat shard >> found
+	done
+	same expected found "-S $memory"
+done
+refuses_parts 'shard requires -m' --lines --shard=1/2 few
+refuses_parts "'3/2' is not K/P" --lines -m --shard=3/2 few
+refuses_parts 'not with -u, --limit' --lines -m -u --shard=1/2 few
 
 claim 'a plan has the runs and passes that the sort then has'
 for options in '-S 1M' '-S 1M -k1,1n' '-S 1M --batch-size=2' ''; do
