@@ -624,6 +624,7 @@ static int parse_words(struct lines_command *command, int argc, char **argv)
 {
 	int option, r = 0;
 
+	optind = 0; /* a process may parse several command lines */
 	while (r == 0 && (option = getopt_long(argc, argv, "bcCdfghik:mMno:rRsS:t:T:uVy:z",
 					       long_options, NULL)) != -1) {
 		if (option == '?')

@@ -95,6 +95,53 @@ static struct byte_buffer make_expected_output(struct byte_buffer input,
 	return output;
 }
 
+static int compare_lines(const void *a, const void *b)
+{
+	const struct byte_buffer *x = a, *y = b;
+	const size_t n = x->nbytes < y->nbytes ? x->nbytes : y->nbytes;
+	const int order = memcmp(x->data, y->data, n);
+
+	return order ? order : (x->nbytes > y->nbytes) - (x->nbytes < y->nbytes);
+}
+
+/* Each line of the text, without its end. Returns their number. */
+static size_t divide_lines(struct byte_buffer text, struct byte_buffer *ret_lines)
+{
+	char *line = text.data, *end = line + text.nbytes;
+	size_t n = 0;
+
+	while (line < end) {
+		char *found = memchr(line, '\n', (size_t)(end - line));
+
+		found = found ? found : end;
+		ret_lines[n++] = (struct byte_buffer){ line, (size_t)(found - line) };
+		line = found + 1;
+	}
+	return n;
+}
+
+static struct byte_buffer make_expected_lines(struct byte_buffer text, bool unique)
+{
+	const size_t n_copies = unique ? 1 : LINES_N_INPUTS;
+	struct byte_buffer *lines = malloc((text.nbytes + 1) * sizeof *lines);
+	struct byte_buffer output = { malloc(n_copies * (text.nbytes + 1)), 0 };
+	size_t n;
+
+	require(lines && output.data, "memory");
+	n = divide_lines(text, lines);
+	qsort(lines, n, sizeof *lines, compare_lines);
+	for (size_t i = 0; i < n; i++) {
+		if (unique && i > 0 && compare_lines(&lines[i - 1], &lines[i]) == 0)
+			continue;
+		for (size_t j = 0; j < n_copies; j++) {
+			append_bytes(&output, lines[i].data, lines[i].nbytes);
+			append_bytes(&output, "\n", 1);
+		}
+	}
+	free(lines);
+	return output;
+}
+
 static void write_sorted_inputs(struct byte_buffer few)
 {
 	const struct expected_output_params *params = &expected_params[EXPECTED_SORTED];
@@ -153,9 +200,11 @@ void expected_outputs_create(struct expected_output_set *ret_expected)
 	write_file("few", few.data, few.nbytes);
 	write_zst("input.zst", input);
 	write_gzip("input.gz", input);
-	for (int i = 0; i < N_EXPECTED_OUTPUTS; i++)
+	for (int i = 0; i < EXPECTED_LINES; i++)
 		ret_expected->outputs[i] = make_expected_output(
 			expected_params[i].uses_few_input ? few : input, &expected_params[i]);
+	ret_expected->outputs[EXPECTED_LINES] = make_expected_lines(input, false);
+	ret_expected->outputs[EXPECTED_UNIQUE_LINES] = make_expected_lines(input, true);
 	unique = ret_expected->outputs[EXPECTED_NPY];
 	ret_expected->outputs[EXPECTED_NPY] = make_npy(unique);
 	free(unique.data);

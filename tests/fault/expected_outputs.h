@@ -5,6 +5,9 @@
 
 #include "tests/fault/test_files.h"
 
+/* The input as text takes more memory than lines are given if it is read so often. */
+enum { LINES_N_INPUTS = 4 };
+
 /* The expected content of an output. */
 enum expected_output {
 	EXPECTED_SORTED, /* the keys */
@@ -21,6 +24,8 @@ enum expected_output {
 	EXPECTED_FEW_LONG_KEYS,
 	EXPECTED_FRAMED, /* the keys between a header and an incomplete record */
 	EXPECTED_NPY,    /* a .npy file of the keys without duplicates */
+	EXPECTED_LINES,  /* the lines of LINES_N_INPUTS times the input */
+	EXPECTED_UNIQUE_LINES,
 	N_EXPECTED_OUTPUTS,
 };
 

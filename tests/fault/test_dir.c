@@ -181,6 +181,9 @@ static void run_gsort(const struct fault_run *fault_run, struct fault_run_result
 	const struct expected_output_set *expected = &test_dir.environment.expected;
 	const struct byte_buffer input = fault_run->scenario->input_is_npy ? expected->npy :
 									     expected->input;
+	const size_t output_nbytes = expected->outputs[fault_run->scenario->expected_output].nbytes;
+	const size_t max_output_nbytes = input.nbytes > output_nbytes ? input.nbytes :
+									output_nbytes;
 	struct pipe_thread feeder, drainer;
 	sigset_t pipe_signal, before;
 
@@ -192,7 +195,7 @@ static void run_gsort(const struct fault_run *fault_run, struct fault_run_result
 	if (fault_run->scenario->from_pipe)
 		pipe_thread_feed_stdin(&feeder, input);
 	if (fault_run->scenario->to_pipe)
-		pipe_thread_drain_stdout(&drainer, input.nbytes);
+		pipe_thread_drain_stdout(&drainer, max_output_nbytes);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 
 	result->status = call_main(fault_run);
