@@ -280,8 +280,10 @@ static int get_scalars(const json_t *object, const char *path, struct part_manif
 	    !get_number(object, "records", &manifest->n_records) || !get_format(object, manifest))
 		return fail_bad_manifest(path, "it does not describe its records");
 	if (manifest->content == PART_CONTENT_LINES &&
-	    !copy_text(object, "order", MAX_ORDER_NBYTES, &manifest->order))
+	    !copy_text(object, "order", MAX_ORDER_NBYTES + 1, &manifest->order))
 		return fail_memory(path);
+	if (manifest->order && strlen(manifest->order) > MAX_ORDER_NBYTES)
+		return fail_bad_manifest(path, "its order is too long");
 	manifest->is_zstd = json_is_true(json_object_get(object, "zstd"));
 	manifest->unique = json_is_true(json_object_get(object, "unique"));
 	manifest->split_by_keys = json_is_true(json_object_get(object, "split_by_keys"));

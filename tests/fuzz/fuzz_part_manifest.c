@@ -20,7 +20,8 @@ static void check_manifest(const struct part_manifest *manifest)
 {
 	uint64_t n_records = 0;
 
-	check(manifest->n_parts > 0 && manifest->record_nbytes > 0);
+	check(manifest->n_parts > 0);
+	check((manifest->record_nbytes > 0) == (manifest->content != PART_CONTENT_LINES));
 	for (uint32_t i = 0; i < manifest->n_keys; i++)
 		check(manifest->keys[i].nbytes > 0 &&
 		      manifest->keys[i].offset + manifest->keys[i].nbytes <=

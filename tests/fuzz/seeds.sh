@@ -7,7 +7,7 @@
 # compressed file.
 set -eu
 cd "$1"
-mkdir -p arguments decoders formats manifest part_manifest plan
+mkdir -p arguments decoders formats line_keys manifest part_manifest plan
 
 # seed NAME WORD...: a command line, and some records.
 seed() {
@@ -94,4 +94,8 @@ format text 'some words\nin lines, \303\244\n'
 for descr in "'<f8'" "'>c8'" "'|S10'" "[('a', '<u8'), ('b', '|V4'), ('c', '<M8[ns]')]"; do
 	format "npy$((n = ${n:-0} + 1))" \
 		"\\223NUMPY\\001\\000v\\000{'descr': $descr, 'fortran_order': False, 'shape': (3,)}"
+done
+
+for keys in 2n 1.2,3.4bfr '2,2Vr 1M -s' '-t, 3g,3 1' -h '-dfi 2.1b,2.3b' '-n -u -r'; do
+	printf '%s\na 1.5K,Jan x-1.10\nB -2e3,feb x-1.9\n' "$keys" > "line_keys/$((k = ${k:-0} + 1))"
 done
