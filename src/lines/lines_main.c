@@ -26,8 +26,7 @@
 
 /* Options without a letter. */
 enum long_option {
-	OPTION_LINES = 256,
-	OPTION_SORT,
+	OPTION_SORT = 256,
 	OPTION_CHECK,
 	OPTION_RANDOM_SOURCE,
 	OPTION_COMPRESS_PROGRAM,
@@ -35,6 +34,10 @@ enum long_option {
 	OPTION_PARALLEL,
 	OPTION_BATCH_SIZE,
 	OPTION_DEBUG,
+	OPTION_HELP,
+	OPTION_VERSION,
+	/* These, and --lines, are not of GNU sort. */
+	OPTION_LINES,
 	OPTION_HEADER,
 	OPTION_COUNT,
 	OPTION_LIMIT,
@@ -52,8 +55,6 @@ enum long_option {
 	OPTION_STATS_JSON,
 	OPTION_TRACE,
 	OPTION_REPORT,
-	OPTION_HELP,
-	OPTION_VERSION,
 };
 
 static const struct option long_options[] = {
@@ -558,6 +559,62 @@ static int convert_obsolete_key(int argc, char **argv, int i, char **ret_key)
 	return 2;
 }
 
+/* Return whether the option before a word takes it as its value. */
+static bool takes_next_word(const char *word)
+{
+	static const char *const letters[] = { "-k", "-o", "-S", "-t", "-T" };
+
+	for (size_t i = 0; i < sizeof letters / sizeof letters[0]; i++)
+		if (strcmp(word, letters[i]) == 0)
+			return true;
+	for (const struct option *option = long_options; option->name; option++)
+		if (strncmp(word, "--", 2) == 0 && strcmp(word + 2, option->name) == 0)
+			return option->has_arg == required_argument;
+	return false;
+}
+
+/*
+ * Find the option of GNU sort that a word abbreviates, if it could also be one that only gsort has.
+ * NULL: there is none, or more than one.
+ */
+static const struct option *find_gnu_option(const char *word)
+{
+	const size_t n = strcspn(word, "=");
+	const struct option *found = NULL;
+
+	if (strncmp(word, "--", 2) != 0 || n == 2)
+		return NULL;
+	for (const struct option *option = long_options; option->name; option++) {
+		if (strncmp(word + 2, option->name, n - 2) != 0)
+			continue;
+		if (option->name[n - 2] == '\0' || (option->val < OPTION_LINES && found))
+			return NULL;
+		if (option->val < OPTION_LINES)
+			found = option;
+	}
+	return found;
+}
+
+/*
+ * Write the abbreviated options of GNU sort out, so that the names of other options do not make
+ * them ambiguous. Returns 0, or -ENOMEM after a message.
+ */
+static int complete_option_names(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		const struct option *option =
+			takes_next_word(argv[i - 1]) ? NULL : find_gnu_option(argv[i]);
+		char *word;
+
+		if (!option)
+			continue;
+		if (asprintf(&word, "--%s%s", option->name, argv[i] + strcspn(argv[i], "=")) < 0)
+			return fail(-ENOMEM, "no memory for the option %s", argv[i]);
+		argv[i] = word;
+	}
+	return 0;
+}
+
 /*
  * Replace obsolete keys in the command line. They end at "--", and are accepted as by GNU sort:
  * unless _POSIX2_VERSION is from 200112 to 200808. Returns the new number of words, or -ENOMEM
@@ -749,7 +806,7 @@ static int complete_params(struct lines_command *command)
 
 static int run_command(struct lines_command *command, int argc, char **argv)
 {
-	int r = process_setup();
+	int r = process_setup(), n_words;
 
 	if (r < 0) {
 		fail(r, "cannot handle signals: %m");
@@ -761,9 +818,10 @@ static int run_command(struct lines_command *command, int argc, char **argv)
 		fail(-ENOMEM, "no memory for the command line");
 		return EXIT_TROUBLE;
 	}
-	r = convert_obsolete_keys(argc, argv, command->words);
-	if (r >= 0)
-		r = parse_words(command, r, command->words);
+	n_words = convert_obsolete_keys(argc, argv, command->words);
+	r = n_words < 0 ? n_words : complete_option_names(n_words, command->words);
+	if (r == 0)
+		r = parse_words(command, n_words, command->words);
 	if (r > 0)
 		return fflush(stdout) == 0 ? EXIT_SORTED : EXIT_TROUBLE;
 	if (r == 0)

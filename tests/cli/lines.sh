@@ -83,6 +83,10 @@ grep -q 'cannot read: -: Bad file descriptor' stderr || broken "$(cat stderr)"
 claim 'words of options can be shortened, and -y takes a number or nothing'
 same --sort=num -k2 stdin
 same --check=q other
+same --re stdin
+same --sta -k2,2n stdin
+same --z stdin
+same --co=gzip stdin
 same -y stdin
 same -y 5 stdin
 
@@ -170,6 +174,6 @@ fails "cannot read: no[$]'.n'such" "$(printf 'no\nsuch')"
 printf -- '-\0' > dash
 fails "dash:1: no file name of '-' allowed" --files0-from=dash
 
-claim 'lines are not sorted on a GPU'
-fails 'lines are sorted on the CPU' --backend=cuda stdin
+claim 'lines with keys are not sorted on a GPU'
+fails 'lines with keys are sorted on the CPU' --backend=cuda -n stdin
 finish

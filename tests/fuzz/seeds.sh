@@ -97,5 +97,6 @@ for descr in "'<f8'" "'>c8'" "'|S10'" "[('a', '<u8'), ('b', '|V4'), ('c', '<M8[n
 done
 
 for keys in 2n 1.2,3.4bfr '2,2Vr 1M -s' '-t, 3g,3 1' -h '-dfi 2.1b,2.3b' '-n -u -r'; do
-	printf '%s\na 1.5K,Jan x-1.10\nB -2e3,feb x-1.9\n' "$keys" > "line_keys/$((k = ${k:-0} + 1))"
+	printf '%s\na 1.5K,Jan x-1.10\nB -2e3,feb x-1.9\n' "$keys" \
+		> "line_keys/$((k = ${k:-0} + 1))"
 done
