@@ -66,6 +66,41 @@ static void written_manifest_is_read(void **state)
 	part_manifest_free(&read);
 }
 
+/* Lines have no records of fixed size, and no keys at offsets. */
+static void manifest_of_lines_is_read(void **state)
+{
+	struct manifest_part parts[] = {
+		{ .name = "part-0000", .n_records = 3, .nbytes = 51, .checksum = 7 },
+		{ .name = "part-0001" },
+	};
+	const struct part_manifest manifest = { .content = PART_CONTENT_LINES,
+						.order = (char *)"--lines -t, -k2.1n,2.0",
+						.unique = true,
+						.n_records = 3,
+						.parts = parts,
+						.n_parts = 2 };
+	struct part_manifest read;
+	char *text;
+
+	(void)state;
+	assert_int_equal(part_manifest_format(&manifest, &text), 0);
+	assert_int_equal(parse(text, &read), 0);
+	assert_null(strstr(text, "record_bytes"));
+	free(text);
+	assert_int_equal(read.content, PART_CONTENT_LINES);
+	assert_string_equal(read.order, manifest.order);
+	assert_int_equal(read.record_nbytes, 0);
+	assert_int_equal(read.n_records, 3);
+	assert_int_equal(read.parts[0].checksum, 7);
+	part_manifest_free(&read);
+	assert_int_equal(parse("{\"gsort_part_manifest\":1,\"content\":\"lines\",\"records\":0,"
+			       "\"keys\":[\"0:u8\"],\"part_files\":[{\"number\":0,\"name\":\"p\","
+			       "\"records\":0,\"bytes\":0,\"checksum\":\"0000000000000000\"}]}",
+			       &read),
+			 -EINVAL);
+	part_manifest_free(&read);
+}
+
 static int parse_ends(const char *last, const char *next, bool split_by_keys, uint32_t key_nbytes)
 {
 	struct key keys[] = { { .nbytes = key_nbytes, .kind = KEY_BYTES } };
@@ -307,6 +342,7 @@ static void oversized_manifest_is_not_read(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(written_manifest_is_read),
+	cmocka_unit_test(manifest_of_lines_is_read),
 	cmocka_unit_test(split_key_is_refused),
 	cmocka_unit_test(manifest_is_detected_by_its_prefix),
 	cmocka_unit_test(contradictory_manifest_is_refused),
