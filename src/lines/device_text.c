@@ -500,6 +500,11 @@ static void close_slot(struct device_text *text, struct window_slot *slot)
 	device_free(text->device, MEMORY_HOST, slot->host_bytes, text->window_nbytes);
 }
 
+void device_text_get_info(const struct device_text *text, struct device_info *ret_info)
+{
+	device_get_info(text->device, ret_info);
+}
+
 void device_text_close(struct device_text *text)
 {
 	if (!text)

@@ -38,6 +38,9 @@ int device_text_open(const struct device_text_params *params, struct device_text
 /* NULL is ignored. */
 void device_text_close(struct device_text *text);
 
+/* The device that sorts. */
+void device_text_get_info(const struct device_text *text, struct device_info *ret_info);
+
 /*
  * Read text until device memory is full, and sort its lines. The next call begins with what is left
  * over. limit: only the first so many lines are of interest. *ret_at_end: nothing is left. Returns

@@ -325,6 +325,9 @@ static bool needs_block(const struct line_sort_params *params)
 	return params->counts || params->n_part_files || params->n_shards;
 }
 
+_Static_assert(sizeof((struct device_info *)0)->name == sizeof((struct sort_summary *)0)->backend,
+	       "one size of names");
+
 /* Open a GPU if there is one, the input is large, and lines are compared as they are. */
 static int open_device(struct line_sort *sort)
 {
@@ -337,6 +340,7 @@ static int open_device(struct line_sort *sort)
 					   .input_nbytes = line_input_total_nbytes(sort->input),
 					   .stats = sort->stats };
 	const bool maps_output = sort->maps_output;
+	struct device_info info;
 	int r;
 
 	if (params->backend == BACKEND_CPU ||
@@ -360,7 +364,13 @@ static int open_device(struct line_sort *sort)
 		sort->maps_output = maps_output;
 		return 0;
 	}
-	return r == -ENOMEM ? fail(r, "--backend=cuda: the GPU has too little free memory") : r;
+	if (r == -ENOMEM)
+		return fail(r, "--backend=cuda: the GPU has too little free memory");
+	if (r < 0)
+		return r;
+	device_text_get_info(sort->text, &info);
+	memcpy(sort->summary.backend, info.name, sizeof info.name);
+	return 0;
 }
 
 int line_sort_open(const struct syscalls *calls, const struct line_sort_params *params,
@@ -430,8 +440,9 @@ static void fill_summary(struct line_sort *sort)
 	summary->is_lines = true;
 	summary->text_nbytes = sort->text_nbytes;
 	snprintf(summary->type, sizeof summary->type, "lines");
-	snprintf(summary->backend, sizeof summary->backend, "CPU, %u thread%s", sort->n_threads,
-		 sort->n_threads == 1 ? "" : "s");
+	if (!summary->backend[0])
+		snprintf(summary->backend, sizeof summary->backend, "CPU, %u thread%s",
+			 sort->n_threads, sort->n_threads == 1 ? "" : "s");
 	summary->n_records_in = sort->read.n_records;
 	summary->n_records_out = sort->written.n_records;
 	summary->buffer_nbytes = sort->params->memory_nbytes;
