@@ -225,9 +225,12 @@ static void sort_groups(const struct line_elements *in, struct line_element *ele
 	for (size_t i = 1; i <= n; i++) {
 		if (is_tied(elements, n, i + 2 * PREFETCH_N))
 			line_element_prefetch(in, &elements[i + 2 * PREFETCH_N]);
-		if (has_last_resort && is_tied(elements, n, i + PREFETCH_N))
-			line_reference_prefetch(in,
-						line_element_line(in, &elements[i + PREFETCH_N]));
+		if (has_last_resort && is_tied(elements, n, i + PREFETCH_N)) {
+			const uint64_t line = line_element_line(in, &elements[i + PREFETCH_N]);
+
+			line_reference_prefetch(in, line);
+			line_reference_prefetch_end(in, line);
+		}
 		if (i < n && elements[i].prefix == elements[begin].prefix)
 			continue;
 		if (i - begin > 1) {

@@ -250,12 +250,11 @@ static const unsigned char *advance(const unsigned char *p, const unsigned char 
 	return n < (size_t)(end - p) ? p + n : end;
 }
 
-static const unsigned char *key_start(const struct line_keys *keys, const struct line_key *key,
-				      const unsigned char *line, const unsigned char *end)
+/* Return where the n-th field after `p` begins, which begins a field itself. */
+static const unsigned char *skip_fields(const struct line_keys *keys, const unsigned char *p,
+					const unsigned char *end, size_t n)
 {
-	const unsigned char *p = line;
-
-	for (size_t i = 0; i < key->start_field && p < end; i++) {
+	for (size_t i = 0; i < n && p < end; i++) {
 		if (keys->separator < 0) {
 			p = skip_field(p, end);
 		} else {
@@ -263,37 +262,45 @@ static const unsigned char *key_start(const struct line_keys *keys, const struct
 			p += p < end;
 		}
 	}
-	if (has_letter(&key->order, 'b'))
-		p = skip_blanks(p, end);
-	return advance(p, end, key->start_char);
+	return p;
 }
 
-static const unsigned char *key_end(const struct line_keys *keys, const struct line_key *key,
-				    const unsigned char *line, const unsigned char *end)
+static const unsigned char *key_start(const struct line_key *key, const unsigned char *field,
+				      const unsigned char *end)
 {
-	const unsigned char *p = line;
-	size_t n_fields = key->end_field;
+	if (has_letter(&key->order, 'b'))
+		field = skip_blanks(field, end);
+	return advance(field, end, key->start_char);
+}
 
-	if (key->end_field == SIZE_MAX)
-		return end;
+/* field: where the field in which the key ends begins */
+static const unsigned char *key_end(const struct line_keys *keys, const struct line_key *key,
+				    const unsigned char *field, const unsigned char *end)
+{
 	if (key->end_char == 0)
-		n_fields++; /* to the end of that field */
-	for (size_t i = 0; i < n_fields && p < end; i++) {
-		if (keys->separator < 0) {
-			p = skip_field(p, end);
-		} else {
-			p = find_separator(p, end, keys->separator);
-			/* It ends before the separator. */
-			if (p < end && (i + 1 < n_fields || key->end_char > 0))
-				p++;
-		}
+		return keys->separator < 0 ? skip_field(field, end) :
+					     find_separator(field, end, keys->separator);
+	if (key->order.skip_end_blanks)
+		field = skip_blanks(field, end);
+	return advance(field, end, key->end_char);
+}
+
+/* Return the text of a key, which is empty if it would end before its start. */
+static struct line_view find_key(const struct line_keys *keys, const struct line_key *key,
+				 const unsigned char *line, const unsigned char *line_end)
+{
+	const unsigned char *field = skip_fields(keys, line, line_end, key->start_field);
+	const unsigned char *begin = key_start(key, field, line_end), *end = line_end;
+
+	if (key->end_field != SIZE_MAX) {
+		if (key->end_field < key->start_field)
+			field = skip_fields(keys, line, line_end, key->end_field);
+		else
+			field = skip_fields(keys, field, line_end,
+					    key->end_field - key->start_field);
+		end = key_end(keys, key, field, line_end);
 	}
-	if (key->end_char > 0) {
-		if (key->order.skip_end_blanks)
-			p = skip_blanks(p, end);
-		p = advance(p, end, key->end_char);
-	}
-	return p;
+	return (struct line_view){ begin, end > begin ? (size_t)(end - begin) : 0 };
 }
 
 /* --- Normalised keys --- */
@@ -641,13 +648,11 @@ static void put_key(const struct line_keys *keys, const struct line_key *key,
 		    const unsigned char *line, const unsigned char *line_end,
 		    struct line_key_buffer *out)
 {
-	const unsigned char *p = key_start(keys, key, line, line_end);
-	const unsigned char *end = key_end(keys, key, line, line_end);
+	const struct line_view text = find_key(keys, key, line, line_end);
+	const unsigned char *p = text.bytes, *end = p + text.nbytes;
 	const size_t begin = out->n;
 	struct decimal number;
 
-	if (end < p)
-		end = p;
 	switch (comparison_of(&key->order)) {
 	case LINE_COMPARE_NUMERIC:
 		number = parse_decimal(p, end);
