@@ -13,11 +13,32 @@
 
 static char text[1 << 20];
 
+/* Of each test, empty at first. */
+static struct time_series *time_series;
+static struct stats *stats;
+
+static const struct sort_summary small_summary = { .record_nbytes = 8,
+						   .backend = "CPU",
+						   .type = "u64le" };
+
+static int start(void **state)
+{
+	(void)state;
+	return time_series_open(&time_series) < 0 || stats_open(NULL, NULL, &stats) < 0;
+}
+
+static int finish(void **state)
+{
+	(void)state;
+	stats_close(stats);
+	time_series_close(time_series);
+	return 0;
+}
+
 static const char *const inputs[] = { "a.bin", "-", "<b>\n\xff\".bin", "100%d%s.bin" };
 
 /* Write the page to `text`. */
-static void write_page(const struct time_series *time_series, struct stats *stats,
-		       const struct sort_summary *summary, const char *const *names, size_t n)
+static void write_page(const struct sort_summary *summary, const char *const *names, size_t n)
 {
 	const struct stats_report report = { .stats = stats, .summary = summary };
 	const struct html_report page = { .stats_report = &report,
@@ -32,8 +53,7 @@ static void write_page(const struct time_series *time_series, struct stats *stat
 	assert_int_equal(fclose(stream), 0);
 }
 
-static void write_rank_page(const struct time_series *time_series, struct stats *stats,
-			    const struct rank_stats *ranks)
+static void write_rank_page(const struct rank_stats *ranks)
 {
 	static char hosts[1][COMM_HOST_NBYTES] = { "node1" };
 	struct rank_summary entry = ranks->total;
@@ -60,7 +80,7 @@ static uint32_t random_part(uint32_t *state)
 }
 
 /* Add ten hours of work that changes all the time, and 16 queues of a GPU. */
-static void work_for_hours(struct time_series *time_series)
+static void work_for_hours(void)
 {
 	uint32_t random = 1;
 
@@ -89,11 +109,8 @@ static void work_for_hours(struct time_series *time_series)
 	time_series->phases[PHASE_FINAL_MERGE].end_ns = time_series->begin_ns + 36000 * S;
 }
 
-static struct stats *stats_of_all_stages(struct time_series *time_series)
+static void work_in_all_stages(void)
 {
-	struct stats *stats;
-
-	assert_int_equal(stats_open(NULL, NULL, &stats), 0);
 	for (enum phase phase = 0; phase < N_PHASES; phase++) {
 		stats_begin_phase(stats, phase, 1);
 		for (enum stage stage = 0; stage < N_STAGES; stage++)
@@ -104,7 +121,6 @@ static struct stats *stats_of_all_stages(struct time_series *time_series)
 				     UINT64_C(1) << 40);
 	}
 	stats_finish(stats);
-	return stats;
 }
 
 static double number_after(const char *at, const char *name)
@@ -163,8 +179,6 @@ static void report_of_a_terabyte_is_small(void **state)
 		.plan = { .n_chunks = 100, .copies_to_device = true }
 	};
 	const char **names = calloc(100000, sizeof *names);
-	struct time_series *time_series;
-	struct stats *stats;
 
 	(void)state;
 	assert_non_null(names);
@@ -172,10 +186,9 @@ static void report_of_a_terabyte_is_small(void **state)
 		names[i] = "some/name/of/an/input";
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
 		summary.peak_rates[stage] = 1e10 + stage;
-	assert_int_equal(time_series_open(&time_series), 0);
-	work_for_hours(time_series);
-	stats = stats_of_all_stages(time_series);
-	write_page(time_series, stats, &summary, names, 100000);
+	work_for_hours();
+	work_in_all_stages();
+	write_page(&summary, names, 100000);
 	assert_true(strlen(text) > 50000);
 	assert_true(strlen(text) < 300000);
 	assert_non_null(strstr(text, "Queues of the GPU"));
@@ -184,97 +197,62 @@ static void report_of_a_terabyte_is_small(void **state)
 	assert_non_null(strstr(text, "</html>"));
 	assert_bars_fit_their_cells();
 	assert_throughput_is_drawn(2);
-	stats_close(stats);
-	time_series_close(time_series);
 	free(names);
 }
 
 /* No division by zero without records, time or work. */
 static void report_of_empty_input_is_complete(void **state)
 {
-	const struct sort_summary summary = { .record_nbytes = 8,
-					      .backend = "CPU",
-					      .type = "u64le" };
-	struct time_series *time_series;
-	struct stats *stats;
-
 	(void)state;
-	assert_int_equal(time_series_open(&time_series), 0);
-	assert_int_equal(stats_open(NULL, NULL, &stats), 0);
 	stats_begin_phase(stats, PHASE_RUN_GENERATION, 0);
 	stats_finish(stats);
-	write_page(time_series, stats, &summary, inputs, 3);
+	write_page(&small_summary, inputs, 3);
 	assert_non_null(strstr(text, "0 records"));
 	assert_null(strstr(text, "nan"));
 	assert_null(strstr(text, "inf\""));
 	assert_non_null(strstr(text, "</html>"));
-	stats_close(stats);
-	time_series_close(time_series);
 }
 
 /* The columns of peak rates are empty. */
 static void report_explains_missing_peak_rates(void **state)
 {
-	const struct sort_summary summary = { .record_nbytes = 8,
-					      .backend = "CPU",
-					      .type = "u64le" };
-	struct time_series *time_series;
-	struct stats *stats;
-
 	(void)state;
-	assert_int_equal(time_series_open(&time_series), 0);
-	stats = stats_of_all_stages(time_series);
-	write_page(time_series, stats, &summary, inputs, 1);
+	work_in_all_stages();
+	write_page(&small_summary, inputs, 1);
 	assert_non_null(
 		strstr(text, "were not measured: this is done only for phases of a second"));
-	stats_close(stats);
-	time_series_close(time_series);
 }
 
 /* A resumed sort that was complete has no statistics. */
 static void report_says_if_nothing_remained_to_do(void **state)
 {
 	const struct sort_summary summary = { 0 };
-	struct time_series *time_series;
-	struct stats *stats;
 
 	(void)state;
-	assert_int_equal(time_series_open(&time_series), 0);
-	assert_int_equal(stats_open(NULL, NULL, &stats), 0);
-	write_page(time_series, stats, &summary, inputs, 1);
+	write_page(&summary, inputs, 1);
 	assert_non_null(strstr(text, "The sort was already complete"));
 	assert_null(strstr(text, "checked"));
-	stats_close(stats);
-	time_series_close(time_series);
 }
 
 /* The metric, the chart and the table show the same peak, although samples miss it. */
 static void memory_is_one_number(void **state)
 {
-	const struct sort_summary summary = { .record_nbytes = 8,
-					      .backend = "CPU",
-					      .type = "u64le" };
 	const struct time_series_gauges sample = { .memory_nbytes = 1 << 10 };
-	struct time_series *time_series;
 	struct stats_totals totals;
-	struct stats *stats;
 	char peak_text[64];
 	const char *end = text + sizeof text;
 
 	(void)state;
-	assert_int_equal(time_series_open(&time_series), 0);
-	stats = stats_of_all_stages(time_series);
+	work_in_all_stages();
 	time_series_sample(time_series, time_series->begin_ns + 1, &sample);
 	stats_get_totals(stats, &totals);
-	write_page(time_series, stats, &summary, inputs, 1);
+	write_page(&small_summary, inputs, 1);
 	snprintf(peak_text, sizeof peak_text, ">%s<",
 		 size_format(totals.usage.peak_rss_nbytes).text);
 	assert_int_equal(count_of(peak_text, text, end), 2);
 	snprintf(peak_text, sizeof peak_text, ">peak %s<",
 		 size_format(totals.usage.peak_rss_nbytes).text);
 	assert_int_equal(count_of(peak_text, text, end), 1);
-	stats_close(stats);
-	time_series_close(time_series);
 }
 
 /* A GPU without times: its queues are omitted, and the navigation does not link to them. */
@@ -283,67 +261,42 @@ static void idle_queues_are_omitted(void **state)
 	const struct sort_summary summary = { .record_nbytes = 8,
 					      .backend = "GPU",
 					      .type = "u64le" };
-	struct time_series *time_series;
-	struct stats *stats;
 
 	(void)state;
-	assert_int_equal(time_series_open(&time_series), 0);
-	assert_int_equal(stats_open(NULL, NULL, &stats), 0);
 	time_series_add(time_series, &(struct time_series_event){ .stage = STAGE_SORT,
 								  .begin_ns = time_series->begin_ns,
 								  .end_ns = time_series->begin_ns,
 								  .is_device_queue = true });
-	write_page(time_series, stats, &summary, inputs, 1);
+	write_page(&summary, inputs, 1);
 	assert_null(strstr(text, "id=\"queues\""));
 	assert_non_null(strstr(text, "nothing was spilled"));
-	stats_close(stats);
-	time_series_close(time_series);
 }
 
 static void names_are_escaped_in_the_report(void **state)
 {
-	const struct sort_summary summary = { .record_nbytes = 8,
-					      .backend = "CPU",
-					      .type = "u64le" };
-	struct time_series *time_series;
-	struct stats *stats;
-
 	(void)state;
-	assert_int_equal(time_series_open(&time_series), 0);
-	assert_int_equal(stats_open(NULL, NULL, &stats), 0);
-	write_page(time_series, stats, &summary, inputs, 4);
+	write_page(&small_summary, inputs, 4);
 	assert_non_null(strstr(text, "<td>100%d%s.bin</td>"));
 	assert_non_null(strstr(text, "<td>&lt;b&gt;$&#39;\\n\\377&#39;&quot;.bin</td>"));
 	assert_non_null(strstr(text, "<td>standard input</td>"));
 	assert_non_null(strstr(text, "<td>out &amp; &quot;in&quot;</td>"));
-	stats_close(stats);
-	time_series_close(time_series);
 }
 
 /* If no stage was active for half of a phase, the table and the text agree. */
 static void phase_without_a_bottleneck_names_the_longest_stage(void **state)
 {
-	const struct sort_summary summary = { .record_nbytes = 8,
-					      .backend = "CPU",
-					      .type = "u64le" };
 	struct rank_stats ranks = { .n_ranks = 1 };
 	struct phase_totals *phase = &ranks.total.totals.phases[PHASE_FINAL_MERGE];
-	struct time_series *time_series;
-	struct stats *stats;
 
 	(void)state;
-	ranks.total.summary = summary;
+	ranks.total.summary = small_summary;
 	phase->has_begun = true;
 	phase->elapsed_ns = 10 * S;
 	phase->stages[STAGE_MERGE] =
 		(struct stage_totals){ .n_spans = 1, .active_ns = 2 * S, .busy_ns = 2 * S };
-	assert_int_equal(time_series_open(&time_series), 0);
-	assert_int_equal(stats_open(NULL, NULL, &stats), 0);
-	write_rank_page(time_series, stats, &ranks);
+	write_rank_page(&ranks);
 	assert_non_null(strstr(text, "<td>none</td>\n<td>merge, 20 %</td>"));
 	assert_non_null(strstr(text, "merge</strong>\n was active longest, but only 20 %"));
-	stats_close(stats);
-	time_series_close(time_series);
 }
 
 /* Words are not broken, columns of zeros are omitted, and the headline counts all ranks. */
@@ -353,8 +306,6 @@ static void table_of_ranks_fits_the_page(void **state)
 	struct rank_summary entries[4];
 	struct rank_stats ranks = { .n_ranks = 4, .ranks = entries, .hosts = hosts };
 	const char *work, *times;
-	struct time_series *time_series;
-	struct stats *stats;
 
 	(void)state;
 	memset(entries, 0, sizeof entries);
@@ -368,9 +319,7 @@ static void table_of_ranks_fits_the_page(void **state)
 			(struct phase_totals){ .has_begun = true, .elapsed_ns = S };
 	}
 	ranks.total = entries[0];
-	assert_int_equal(time_series_open(&time_series), 0);
-	assert_int_equal(stats_open(NULL, NULL, &stats), 0);
-	write_rank_page(time_series, stats, &ranks);
+	write_rank_page(&ranks);
 	assert_non_null(strstr(text, ", on 4 ranks, each on CPU, 1 thread. All records"));
 	assert_null(strstr(
 		text,
@@ -382,8 +331,6 @@ static void table_of_ranks_fits_the_page(void **state)
 	assert_non_null(times);
 	assert_int_equal(count_of("<th scope=\"col\"", work, times), 3);
 	assert_int_equal(count_of("<th scope=\"col\"", times, strstr(times, "</thead>")), 4);
-	stats_close(stats);
-	time_series_close(time_series);
 }
 
 static void format_time_chooses_the_unit(void **state)
@@ -399,16 +346,18 @@ static void format_time_chooses_the_unit(void **state)
 		assert_string_equal(format_time(times[i].s).text, times[i].expected);
 }
 
+#define REPORT(name) cmocka_unit_test_setup_teardown(name, start, finish)
+
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(report_of_a_terabyte_is_small),
-	cmocka_unit_test(report_of_empty_input_is_complete),
-	cmocka_unit_test(report_explains_missing_peak_rates),
-	cmocka_unit_test(report_says_if_nothing_remained_to_do),
-	cmocka_unit_test(memory_is_one_number),
-	cmocka_unit_test(idle_queues_are_omitted),
-	cmocka_unit_test(names_are_escaped_in_the_report),
-	cmocka_unit_test(phase_without_a_bottleneck_names_the_longest_stage),
-	cmocka_unit_test(table_of_ranks_fits_the_page),
+	REPORT(report_of_a_terabyte_is_small),
+	REPORT(report_of_empty_input_is_complete),
+	REPORT(report_explains_missing_peak_rates),
+	REPORT(report_says_if_nothing_remained_to_do),
+	REPORT(memory_is_one_number),
+	REPORT(idle_queues_are_omitted),
+	REPORT(names_are_escaped_in_the_report),
+	REPORT(phase_without_a_bottleneck_names_the_longest_stage),
+	REPORT(table_of_ranks_fits_the_page),
 	cmocka_unit_test(format_time_chooses_the_unit),
 };
 
