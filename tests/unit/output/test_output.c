@@ -817,6 +817,17 @@ static void owner_is_kept_if_permitted(void **state)
 	assert_int_equal(status.st_gid, 5678);
 }
 
+/* Open an output of nbytes twice, as two processes do. */
+static void open_shared_twice(const char *path, uint64_t nbytes, struct output **ret_output,
+			      struct output **ret_joined)
+{
+	assert_int_equal(output_open_shared(&faulty_calls, path, nbytes, true, NULL, ret_output),
+			 0);
+	assert_int_equal(output_open_shared_existing(&faulty_calls, path,
+						     output_shared_name(*ret_output), ret_joined),
+			 0);
+}
+
 /* Two outputs that were opened separately, as by two processes, write a half each. */
 static void several_processes_write_one_output(void **state)
 {
@@ -824,10 +835,7 @@ static void several_processes_write_one_output(void **state)
 	struct output *output, *joined;
 
 	(void)state;
-	assert_int_equal(output_open_shared(&faulty_calls, path, N, true, NULL, &output), 0);
-	assert_int_equal(output_open_shared_existing(&faulty_calls, path,
-						     output_shared_name(output), &joined),
-			 0);
+	open_shared_twice(path, N, &output, &joined);
 	assert_int_equal(output_write_at(output, 0, output_bytes, N / 2), 0);
 	assert_int_equal(output_write_at(joined, N / 2, output_bytes + N / 2, N - N / 2), 0);
 	assert_int_equal(output_close_shared(joined), 0);
@@ -838,7 +846,7 @@ static void several_processes_write_one_output(void **state)
 	assert_int_equal(count_directory_entries(), 1);
 }
 
-/* As above. Returns how much was written through mappings. */
+/* Write one output through two descriptors. Returns how much was written through mappings. */
 static uint64_t check_shared(uint64_t announced_nbytes)
 {
 	const char *path = fixture_path("shared");
@@ -886,10 +894,7 @@ static void excess_shared_preallocation_is_truncated(void **state)
 
 	(void)state;
 	fill_pattern(divided_data, DIVIDED, 2);
-	assert_int_equal(output_open_shared(&faulty_calls, path, DIVIDED, true, NULL, &output), 0);
-	assert_int_equal(output_open_shared_existing(&faulty_calls, path,
-						     output_shared_name(output), &joined),
-			 0);
+	open_shared_twice(path, DIVIDED, &output, &joined);
 	output_enable_shared_mmap(output, DIVIDED);
 	output_enable_shared_mmap(joined, DIVIDED);
 	assert_int_equal(output_write_at(output, 0, divided_data, MMAP_SEGMENT_NBYTES), 0);
@@ -917,10 +922,7 @@ static void shared_output_survives_failed_preallocation(void **state)
 
 	(void)state;
 	fill_pattern(divided_data, DIVIDED, 2);
-	assert_int_equal(output_open_shared(&faulty_calls, path, DIVIDED, true, NULL, &output), 0);
-	assert_int_equal(output_open_shared_existing(&faulty_calls, path,
-						     output_shared_name(output), &joined),
-			 0);
+	open_shared_twice(path, DIVIDED, &output, &joined);
 	output_enable_shared_mmap(joined, DIVIDED);
 	faults.preallocate_errno = ENOSPC;
 	assert_int_equal(output_write_at(joined, HALF, divided_data + HALF, HALF), 0);
@@ -976,11 +978,7 @@ static void failed_sharer_removes_the_shared_output(void **state)
 
 	(void)state;
 	for (int is_signal = 0; is_signal < 2; is_signal++) {
-		assert_int_equal(output_open_shared(&faulty_calls, path, N, true, NULL, &output),
-				 0);
-		assert_int_equal(output_open_shared_existing(&faulty_calls, path,
-							     output_shared_name(output), &joined),
-				 0);
+		open_shared_twice(path, N, &output, &joined);
 		assert_int_equal(count_directory_entries(), 2);
 		if (is_signal)
 			undo_run(&process_get()->undo);
@@ -1001,10 +999,7 @@ static void failed_shared_close_removes_the_output(void **state)
 	struct output *output, *joined;
 
 	(void)state;
-	assert_int_equal(output_open_shared(&faulty_calls, path, N, true, NULL, &output), 0);
-	assert_int_equal(output_open_shared_existing(&faulty_calls, path,
-						     output_shared_name(output), &joined),
-			 0);
+	open_shared_twice(path, N, &output, &joined);
 	assert_int_equal(output_write_at(joined, 0, output_bytes, N), 0);
 	faults.close_errno = EDQUOT;
 	assert_int_equal(output_close_shared(joined), -EDQUOT);
