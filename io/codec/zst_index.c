@@ -1,7 +1,7 @@
 /*
- * zst_index - where the frames of a .zst file are (see zst_index.h)
+ * zst_index - where the frames of a .zst file are (see zst.h)
  */
-#include "io/codec/zst_index.h"
+#include "io/codec/zst.h"
 
 #include <errno.h>
 #include <stdlib.h>

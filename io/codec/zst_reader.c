@@ -1,11 +1,11 @@
 /*
- * zst_reader - the content of a .zst file with an index (see zst_reader.h)
+ * zst_reader - the content of a .zst file with an index (see zst.h)
  *
  * Cached frames are in slots. A slot is assigned to a frame under the lock, and loaded without it
  * by the thread that asked first. Other threads that need the frame wait. A slot cannot be
  * reassigned while threads load it or copy from it.
  */
-#include "io/codec/zst_reader.h"
+#include "io/codec/zst.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,11 +1,11 @@
 /*
- * zst_writer - writes a .zst file (see zst_writer.h)
+ * zst_writer - writes a .zst file (see zst.h)
  *
  * Frames are numbered when they are queued, and dequeued and assigned their offsets in this order.
  * So of all frames that wait for an offset, the first one has been compressed or is being
  * compressed by a thread: there is no deadlock, however few buffers there are.
  */
-#include "io/codec/zst_writer.h"
+#include "io/codec/zst.h"
 
 #include <errno.h>
 #include <pthread.h>

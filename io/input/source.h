@@ -8,7 +8,7 @@
  * waits for its writer, and closed when it is released.
  *
  * A compressed source contributes its content. A Zstandard file with an index of its frames
- * (zst_index.h) has a size and can be read at any offset; other compressed files are streams. Other
+ * (zst.h) has a size and can be read at any offset; other compressed files are streams. Other
  * formats (format_detect.h) are refused, compressed or not.
  *
  * Reading a large file must not evict other data from the page cache. Large reads of what is not
@@ -26,7 +26,7 @@
 
 #include "io/codec/codec.h"
 #include "io/codec/decoder.h"
-#include "io/codec/zst_reader.h"
+#include "io/codec/zst.h"
 #include "io/file/file.h"
 #include "io/input/format_detect.h"
 

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "io/codec/codec.h"
-#include "io/codec/zst_reader.h"
+#include "io/codec/zst.h"
 #include "io/file/path_identity.h"
 #include "io/file/file.h"
 #include "io/output/atomic_file.h"

@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "io/codec/zst_writer.h"
+#include "io/codec/zst.h"
 #include "io/file/file.h"
 #include "io/output/file_writer.h"
 #include "io/output/orphans.h"
@@ -134,7 +134,7 @@ int output_compress(struct output *output, int level, unsigned n_threads);
 
 /*
  * Compress a segment of the content of a file that several processes write. The segment begins at
- * `begin`, a multiple of the frame size (zst_writer.h). Its frames go to the sink, because their
+ * `begin`, a multiple of the frame size (zst.h). Its frames go to the sink, because their
  * offset in the file is not known yet. output_end_segment() waits until the segment is written and
  * hands the index of its frames to the caller; from then on stored bytes are written at any offset.
  * allow_empty: an empty segment has no frame.

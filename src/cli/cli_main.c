@@ -14,10 +14,8 @@
 #include <sys/stat.h>
 
 #include "config.h"
-#include "src/cli/command_line.h"
 #include "src/cli/exit_status.h"
 #include "src/cli/process_setup.h"
-#include "src/cli/progress_display.h"
 #include "src/cli/print_message.h"
 
 /*

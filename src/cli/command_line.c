@@ -1,7 +1,7 @@
 /*
- * command_line.c - the command line of gsort and gsort-mpi (see command_line.h)
+ * command_line.c - the command line of gsort and gsort-mpi (see cli_main.h)
  */
-#include "src/cli/command_line.h"
+#include "src/cli/cli_main.h"
 
 #include <ctype.h>
 #include <errno.h>

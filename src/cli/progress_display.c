@@ -1,10 +1,10 @@
 /*
- * progress_display.c - one line that shows the progress of a sort (see progress_display.h)
+ * progress_display.c - one line that shows the progress of a sort (see cli_main.h)
  *
  * The thread is stopped by a flag and a SIGUSR1 that is sent to it alone. Such a signal stays
  * pending until the thread waits for it, so the wake-up cannot be missed.
  */
-#include "src/cli/progress_display.h"
+#include "src/cli/cli_main.h"
 
 #include <errno.h>
 #include <pthread.h>

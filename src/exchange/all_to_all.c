@@ -1,7 +1,7 @@
 /*
- * all_to_all.c - exchange runs in memory (see all_to_all.h)
+ * all_to_all.c - exchange runs in memory (see exchange.h)
  */
-#include "src/exchange/all_to_all.h"
+#include "src/exchange/exchange.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /*
- * remote_runs.c - merge parts of runs that other ranks have stored (see remote_runs.h)
+ * remote_runs.c - merge parts of runs that other ranks have stored (see exchange.h)
  *
  * A run of another rank is a run file in a remote spill. Its index is fetched once, and its blocks
  * when the merge needs them, by requests to the server threads of that rank. If the rank is a peer
  * (peer_memory.h), the places of its spill are fetched first: addresses of what it has in memory,
  * and descriptors of its files, which this process opens itself. Extents are then read from there.
  */
-#include "src/exchange/remote_runs.h"
+#include "src/exchange/exchange.h"
 
 #include <errno.h>
 #include <fcntl.h>

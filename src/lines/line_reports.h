@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "src/cli/progress_display.h"
+#include "src/cli/cli_main.h"
 #include "src/report/reports.h"
 
 struct line_sort_params;

@@ -8,7 +8,7 @@
  * blocks tie on these bytes, the whole keys decide. They are loaded when they are needed, and kept
  * for the next block of each run only, because a key can be as long as a block.
  */
-#include "src/merge/forecast.h"
+#include "src/merge/window.h"
 
 #include <errno.h>
 #include <stdlib.h>

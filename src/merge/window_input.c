@@ -1,7 +1,7 @@
 /*
  * window_input.c - from runs to the slices of one window after the other
  *
- * For each window: take the blocks that the forecast names (forecast.h), make the items of all runs
+ * For each window: take the blocks that the forecast names (forecast.c), make the items of all runs
  * available, and cut every run at the splitter. What is available of a run is
  *
  *	in this device's memory, or     a slice of the run itself: nothing is copied
@@ -43,7 +43,6 @@
 
 #include "src/base/diagnostics.h"
 #include "src/base/thread_pool.h"
-#include "src/merge/forecast.h"
 #include "src/run/run.h"
 
 /* What the merge has of one run. */

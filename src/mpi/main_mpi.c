@@ -9,11 +9,9 @@
 
 #include "config.h"
 #include "src/base/diagnostics.h"
-#include "src/cli/command_line.h"
 #include "src/cli/exit_status.h"
 #include "src/cli/process_setup.h"
 #include "src/cli/cli_main.h"
-#include "src/cli/progress_display.h"
 #include "src/cli/print_message.h"
 #include "src/lib/api_distributed.h"
 #include "src/comm/mpi/transport_mpi.h"

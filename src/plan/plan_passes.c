@@ -9,7 +9,7 @@
  */
 #include "src/plan/plan_internal.h"
 
-#include "io/codec/zst_writer.h"
+#include "io/codec/zst.h"
 #include "io/spill/run_file.h"
 #include "io/spill/spill.h"
 

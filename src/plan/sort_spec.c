@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/codec/zst_writer.h"
+#include "io/codec/zst.h"
 #include "src/base/diagnostics.h"
 #include "src/base/system_limits.h"
 #include "src/plan/plan.h"

@@ -20,6 +20,7 @@
 #include "src/base/thread_pool.h"
 #include "src/plan/job.h"
 #include "src/record/digest.h"
+#include "src/run/run.h"
 
 struct chunk_pool;
 
@@ -114,3 +115,13 @@ void chunk_pool_close_queues(struct chunk_pool *pool);
  * other chunks use, of the device where that is most.
  */
 uint64_t chunk_pool_trim(struct chunk_pool *pool);
+
+/* --- the input as sorted runs (run_generation.c) --- */
+
+/*
+ * Read the rest of job->input and append sorted runs of it to the list. Resident ones live in
+ * chunks of the pool, which must outlive them. Adds what was read and dropped to *totals. Returns 0
+ * or a negative errno (reported).
+ */
+int generate_runs(const struct job *job, struct chunk_pool *pool, struct run_list *list,
+		  struct record_totals *totals);

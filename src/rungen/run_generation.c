@@ -32,7 +32,7 @@
  * unknown size, spill when three quarters of the chunks are used; the last quarter keeps the
  * readers going meanwhile.
  */
-#include "src/rungen/run_generation.h"
+#include "src/rungen/chunk_pool.h"
 
 #include <errno.h>
 #include <inttypes.h>

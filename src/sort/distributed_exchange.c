@@ -3,9 +3,9 @@
  *
  * Runs are exchanged
  *
- * - in memory (all_to_all.h), if all runs are resident and every rank has room for what it gets
+ * - in memory (all_to_all.c), if all runs are resident and every rank has room for what it gets
  * - otherwise by storing them, in memory as far as possible, for other ranks to read
- *   (remote_runs.h)
+ *   (remote_runs.c)
  *
  * Ranks of the same host read each other's memory (peer_memory.h).
  *

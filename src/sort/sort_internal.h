@@ -11,8 +11,7 @@
 #pragma once
 
 #include "src/check/verify.h"
-#include "src/exchange/all_to_all.h"
-#include "src/exchange/remote_runs.h"
+#include "src/exchange/exchange.h"
 #include "src/merge/merge.h"
 #include "src/run/input_runs.h"
 #include "src/sort/setup.h"

@@ -24,7 +24,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "io/codec/zst_writer.h"
+#include "io/codec/zst.h"
 #include "io/input/part_manifest.h"
 #include "io/output/orphans.h"
 #include "io/output/output.h"

@@ -15,7 +15,6 @@
 #include "src/merge/window.h"
 #include "src/merge/cuts.h"
 #include "src/rungen/chunk_pool.h"
-#include "src/rungen/run_generation.h"
 #include "src/sort/distributed_sort.h"
 #include "src/sort/setup.h"
 

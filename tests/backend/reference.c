@@ -8,7 +8,6 @@
 
 #include "src/device/cpu/cpu_ops.h"
 #include "src/device/cpu/cpu_merge.h"
-#include "src/device/cpu/record_sort.h"
 #include "src/device/cpu/cpu_sort.h"
 #include "src/record/key_batch.h"
 #include "tests/support/elements.h"

@@ -13,8 +13,7 @@
 #include <unistd.h>
 
 #include "io/codec/codec.h"
-#include "io/codec/zst_index.h"
-#include "io/codec/zst_reader.h"
+#include "io/codec/zst.h"
 #include "io/codec/decoder.h"
 #include "src/record/delta_pack.h"
 #include "tests/support/captured_messages.h"

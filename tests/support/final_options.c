@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "src/base/diagnostics.h"
-#include "src/cli/command_line.h"
+#include "src/cli/cli_main.h"
 #include "src/options/files0.h"
 #include "tools/cli/tool_main.h"
 

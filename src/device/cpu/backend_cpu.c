@@ -24,7 +24,6 @@
 #include "src/device/cpu/cpu_merge.h"
 #include "src/device/cpu/cpu_ops.h"
 #include "src/device/cpu/page_alloc.h"
-#include "src/device/cpu/record_sort.h"
 #include "src/device/cpu/cpu_sort.h"
 
 enum {

@@ -229,7 +229,7 @@ void cpu_unpack(const struct unpack_op *op)
 /*
  * --- indirect layouts ---
  *
- * Elements are those of record_sort.h, and are made and gathered in the same way. But their numbers
+ * Elements are those of record_sort.c, and are made and gathered in the same way. But their numbers
  * count all records of the sort, not those of a chunk.
  *
  * A record may change between the time when its element was made and the time when it is gathered,

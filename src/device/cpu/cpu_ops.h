@@ -1,9 +1,11 @@
 /*
- * cpu_ops.h - the operations of the CPU back end that take one pass, each by one thread
+ * cpu_ops.h - operations of the CPU back end, each by one thread: in one pass, and on records
  */
 #pragma once
 
 #include "src/device/backend.h"
+#include "src/device/cpu/element_format.h"
+#include "src/device/cpu/gather.h"
 
 /*
  * Return the number of elements of the slice before `key`: smaller ones, and equal ones if
@@ -36,3 +38,57 @@ void cpu_unpack(const struct unpack_op *op);
 /* See encode_op and decode_op for indirect layouts. */
 void cpu_encode_indirect(const struct encode_op *op);
 void cpu_decode_indirect(const struct decode_op *op);
+
+/*
+ * --- sort a chunk of records and merge slices of items (record_sort.c) ---
+ *
+ * See the operations in src/device/backend.h. Allocates nothing. Reentrant.
+ */
+
+/*
+ * Return the scratch, aligned to 16 bytes, to sort n records (k == 0) or to merge k slices of n
+ * items in all.
+ */
+size_t cpu_records_scratch_nbytes(const struct layout *layout, uint32_t k, uint64_t n);
+
+void cpu_sort_records(const struct sort_op *op);
+void cpu_merge_records(const struct merge_op *op);
+
+/* --- steps of a sort --- */
+
+struct top_k_op {
+	const struct element_format *format;
+	void *elements; /* n, in any order */
+	uint64_t n;
+	uint64_t limit;
+};
+
+/*
+ * Move the elements so that the first `limit` in sorted order are among the first elements; return
+ * how many these are: at least `limit`, or n. Elements that tie stay together. Allocates nothing.
+ * Reentrant.
+ */
+uint64_t cpu_top_k(const struct top_k_op *op);
+
+struct tie_break_op {
+	const struct key_fields *keys;
+	const struct item_lookup *items;
+	const struct element_format *format;
+	void *elements; /* n, sorted */
+	uint64_t n;
+	/* For narrow elements: space for wide_buffer_n wide ones, aligned to 16 bytes. */
+	uint128_t *wide_buffer;
+	uint64_t wide_buffer_n;
+	void *sort_scratch; /* cpu_sort_scratch_nbytes(n, 16) */
+	void *scratch;      /* tie_break_scratch_nbytes(n) */
+};
+
+/* Return the scratch for n elements, aligned to 16 bytes. */
+size_t tie_break_scratch_nbytes(uint64_t n);
+
+/*
+ * Sort elements that tie by the rest of the key, and equal keys by their number. Only the numbers
+ * of the elements remain. Returns false if the space was too small; the order is then undefined.
+ * Allocates nothing. Reentrant.
+ */
+bool cpu_break_ties(const struct tie_break_op *op);

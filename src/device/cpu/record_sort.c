@@ -1,5 +1,5 @@
 /*
- * record_sort.c - sort a chunk of records and merge slices of items (see record_sort.h)
+ * record_sort.c - sort a chunk of records and merge slices of items (see cpu_ops.h)
  *
  * Records are too wide to be moved log(n) times. So elements are sorted instead: the first bytes of
  * the key and the record's number, which makes all elements distinct and the sort stable.
@@ -22,7 +22,7 @@
  *
  * Narrow elements take half of the space for wide ones; groups of ties use the other half.
  */
-#include "src/device/cpu/record_sort.h"
+#include "src/device/cpu/cpu_ops.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /*
  * test_command_line - words become what a sort is asked for, or an answer
  */
-#include "src/cli/command_line.h"
+#include "src/cli/cli_main.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /*
  * test_progress_display - the line says how far the sort is, when it should and not otherwise
  */
-#include "src/cli/progress_display.h"
+#include "src/cli/cli_main.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -5,10 +5,8 @@
 #include <xxhash.h>
 #include <zlib.h>
 
-#include "io/codec/zst_index.h"
-#include "io/codec/zst_reader.h"
+#include "io/codec/zst.h"
 #include "io/codec/decoder.h"
-#include "io/codec/zst_writer.h"
 #include "src/base/thread.h"
 #include "tests/support/guarded.h"
 #include "tests/support/io_fixture.h"

@@ -2,7 +2,7 @@
  * test_cpu_element_format - which elements are chosen for which keys
  */
 #include "src/device/cpu/element_format.h"
-#include "src/device/cpu/record_sort.h"
+#include "src/device/cpu/cpu_ops.h"
 #include "tests/support/record_fixture.h"
 #include "tests/support/unit_test.h"
 

@@ -1,7 +1,7 @@
 /*
  * test_cpu_tie_break - ties, adversarial ones too, against a sort by whole keys
  */
-#include "src/device/cpu/record_sort.h"
+#include "src/device/cpu/cpu_ops.h"
 #include "src/device/cpu/cpu_sort.h"
 #include "src/record/key_prefix.h"
 #include "tests/support/elements.h"

@@ -1,7 +1,7 @@
 /*
  * test_cpu_top_k - whatever the elements are, the first of them are selected
  */
-#include "src/device/cpu/record_sort.h"
+#include "src/device/cpu/cpu_ops.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  */
 #include <zstd.h>
 
-#include "io/codec/zst_index.h"
+#include "io/codec/zst.h"
 #include "tests/support/input_fixture.h"
 #include "tests/support/unit_test.h"
 

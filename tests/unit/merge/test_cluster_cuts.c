@@ -14,7 +14,7 @@
 #include "io/spill/run_file.h"
 #include "src/cost/estimate.h"
 #include "src/merge/cuts.h"
-#include "src/merge/forecast.h"
+#include "src/merge/window.h"
 #include "src/record/digest.h"
 #include "src/run/run.h"
 #include "tests/support/unit_test.h"

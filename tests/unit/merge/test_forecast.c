@@ -1,7 +1,7 @@
 /*
  * test_forecast.c - blocks come in the order of their first keys, in windows that end at splitters
  */
-#include "src/merge/forecast.h"
+#include "src/merge/window.h"
 
 #include "tests/support/job_fixture.h"
 #include "tests/support/unit_test.h"

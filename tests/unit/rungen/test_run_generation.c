@@ -1,7 +1,7 @@
 /*
  * test_run_generation.c - the runs hold all of the input, in memory or spilled
  */
-#include "src/rungen/run_generation.h"
+#include "src/rungen/chunk_pool.h"
 
 #include "tests/support/job_fixture.h"
 #include "tests/support/unit_test.h"

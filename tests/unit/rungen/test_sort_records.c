@@ -4,7 +4,7 @@
  * The reference is a stable sort of the records by their whole keys. Memory is the minimum, so that
  * runs are spilled and there are many windows.
  */
-#include "src/rungen/run_generation.h"
+#include "src/rungen/chunk_pool.h"
 #include "src/merge/merge.h"
 
 #include "tests/support/job_fixture.h"
