@@ -128,8 +128,11 @@ for program in "$called" "$called-gen" "$called-check"; do
 		grep -qxe "$option" told || broken "$option is not in it"
 	done < options
 	sed -n '/^\.TP/{n;s/\\-/-/g;p}' "$page" | grep -o -e '--[a-z][a-z0-9-]*' | sort -u > terms
+	cp options known
+	[ "$program" != "$called" ] ||
+		"$path" --lines --help | grep -o -e '--[a-z][a-z0-9-]*' >> known
 	while read -r option; do
-		grep -qxe "$option" options || broken "$option is in it, and not in --help"
+		grep -qxe "$option" known || broken "$option is in it, and not in --help"
 	done < terms
 done
 
