@@ -1,7 +1,7 @@
 /*
  * line_reports.c - progress, statistics and report files of lines (see line_reports.h)
  */
-#include "src/lines/line_reports.h"
+#include "src/lines/cli/line_reports.h"
 
 #include <errno.h>
 #include <time.h>

@@ -1,0 +1,404 @@
+/*
+ * lines_main - gsort: records (src/cli/cli_main.h), or lines of text with the options of GNU sort
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+#include "include/gsort.h"
+#include "src/base/diagnostics.h"
+#include "src/base/text.h"
+#include "src/cli/cli_main.h"
+#include "src/cli/exit_status.h"
+#include "src/cli/print_message.h"
+#include "src/cli/process_setup.h"
+#include "src/lib/process_hooks.h"
+#include "src/lines/cli/line_reports.h"
+#include "src/lines/line_explain.h"
+#include "src/lines/line_options.h"
+
+static const char help_text[] =
+	"Sort lines of text as GNU sort does in the C locale.\n"
+	"\n"
+	"Ordering:\n"
+	"  -b, --ignore-leading-blanks    skip blanks at the beginning of a key\n"
+	"  -d, --dictionary-order         compare only blanks, letters and digits\n"
+	"  -f, --ignore-case              compare lower case as upper case\n"
+	"  -g, --general-numeric-sort     compare floating-point numbers\n"
+	"  -h, --human-numeric-sort       compare numbers with suffixes (2K, 1G)\n"
+	"  -i, --ignore-nonprinting       compare only printable characters\n"
+	"  -M, --month-sort               compare months (JAN < ... < DEC)\n"
+	"  -n, --numeric-sort             compare decimal numbers\n"
+	"  -r, --reverse                  reverse the order\n"
+	"  -V, --version-sort             compare version numbers in names\n"
+	"      --sort=WORD                general-numeric, human-numeric, month, numeric\n"
+	"                                 or version\n"
+	"  -k, --key=POS1[,POS2]          compare from POS1 to POS2, or to the end of the line;\n"
+	"                                 a position is FIELD[.CHAR][bdfghiMnrV]\n"
+	"  -t, --field-separator=CHAR     separate fields by CHAR\n"
+	"  -s, --stable                   keep the order of lines with equal keys\n"
+	"  -u, --unique                   write only the first of lines with equal keys\n"
+	"\n"
+	"Operation and output:\n"
+	"  -c, --check[=WORD]             check the order; quiet or silent: without a message\n"
+	"  -C                             check the order without a message\n"
+	"  -m, --merge                    merge sorted files\n"
+	"  -o, --output=FILE              write to FILE, which may be an input\n"
+	"  -z, --zero-terminated          end lines with NUL instead of newline\n"
+	"      --split=P                  write P part files of equal numbers of lines, in the\n"
+	"                                 directory of -o\n"
+	"      --shard=K/P                with -m: write only part K of P of the output\n"
+	"      --zstd=LEVEL               compress the output (3 if it is named *.zst)\n"
+	"      --files0-from=FILE         read NUL-terminated input names from FILE\n"
+	"      --header[=N]               keep the first N lines (1) of the input in front\n"
+	"      --count                    with -u: write before each line how many were equal\n"
+	"      --limit=N                  write only the first N lines of the result\n"
+	"\n"
+	"Resources:\n"
+	"  -S, --buffer-size=SIZE         limit host memory\n"
+	"  -T, --temporary-directory=DIR  store temporary files in DIR\n"
+	"      --temp-limit=SIZE          limit temporary space of spilled runs\n"
+	"      --temp-compress=MODE       compress spilled runs: auto, none, zstd, zstd:LEVEL\n"
+	"      --compress-program=PROG    compress spilled runs with Zstandard, whatever PROG is\n"
+	"      --parallel=N               use N CPU threads\n"
+	"      --batch-size=N             merge at most N runs at once\n"
+	"      --backend=auto|cpu|cuda    sort whole lines on a GPU or on the CPU\n"
+	"      --device-memory=SIZE       limit GPU memory\n"
+	"\n"
+	"Diagnostics:\n"
+	"      --explain[=FORM]           print what would be done, as text or json\n"
+	"      --progress=WHEN            show a progress line: auto (on a terminal, after a\n"
+	"                                 second), always or never; SIGUSR1 prints it once\n"
+	"      --stats                    print bytes, times and rates of each stage\n"
+	"      --stats-json=FILE          write statistics to FILE as JSON\n"
+	"      --trace=FILE               write a timeline to FILE in the Chrome trace format\n"
+	"      --report=FILE              write an HTML report to FILE\n"
+	"\n"
+	"Exit status: 0 success; 1 -c or -C found disorder; 2 error, with a message.\n";
+
+/* What the command line asks for. */
+struct lines_command {
+	struct line_options options;
+	enum progress_mode progress;
+	char **words; /* the command line without obsolete keys */
+};
+
+/*
+ * Return whether the command line is one of lines: the program is called "sort" or "lsort", or one
+ * of the words before "--" is --lines.
+ */
+static bool lines_is_requested(int argc, char **argv)
+{
+	const char *name = argc > 0 ? strrchr(argv[0], '/') : NULL;
+
+	name = name ? name + 1 : argc > 0 ? argv[0] : "";
+	if (strcmp(name, "sort") == 0 || strcmp(name, "lsort") == 0)
+		return true;
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (strcmp(argv[i], "--lines") == 0)
+			return true;
+	return false;
+}
+
+/* --progress=WHEN */
+static int take_progress(struct lines_command *command, const char *when)
+{
+	static const char *const modes[] = {
+		[PROGRESS_AUTO] = "auto", [PROGRESS_ALWAYS] = "always", [PROGRESS_NEVER] = "never"
+	};
+
+	for (enum progress_mode mode = PROGRESS_AUTO; mode <= PROGRESS_NEVER; mode++)
+		if (strcmp(when, modes[mode]) == 0) {
+			command->progress = mode;
+			return 0;
+		}
+	return fail(-EINVAL, "--progress: '%s' is not auto, always or never", when);
+}
+
+/* An obsolete position, F[.C][LETTERS] that counts from 0. Returns what follows the numbers. */
+static const char *parse_obsolete(const char *text, unsigned long *ret_field,
+				  unsigned long *ret_character)
+{
+	char *end;
+
+	*ret_field = strtoul(text, &end, 10);
+	*ret_character = 0;
+	if (*end == '.')
+		*ret_character = strtoul(end + 1, &end, 10);
+	return end;
+}
+
+/*
+ * Turn the obsolete key "+POS1 [-POS2]" at argv[i] into words of -k. Returns the number of words
+ * that it takes, or 0 if there is none.
+ */
+static int convert_obsolete_key(int argc, char **argv, int i, char **ret_key)
+{
+	unsigned long field, character, end_field, end_character;
+	const char *letters, *end_letters;
+	const bool has_end = i + 1 < argc && argv[i + 1][0] == '-' && argv[i + 1][1] >= '0' &&
+			     argv[i + 1][1] <= '9';
+
+	if (argv[i][0] != '+' || argv[i][1] < '0' || argv[i][1] > '9')
+		return 0;
+	letters = parse_obsolete(argv[i] + 1, &field, &character);
+	if (!has_end) {
+		if (asprintf(ret_key, "%lu.%lu%s", field + 1, character + 1, letters) < 0)
+			*ret_key = NULL;
+		return 1;
+	}
+	end_letters = parse_obsolete(argv[i + 1] + 1, &end_field, &end_character);
+	/* -F without characters ends after field F, counted from 1. */
+	if (asprintf(ret_key, "%lu.%lu%s,%lu.%lu%s", field + 1, character + 1, letters,
+		     end_character ? end_field + 1 : end_field, end_character, end_letters) < 0)
+		*ret_key = NULL;
+	return 2;
+}
+
+/* Return whether the option before a word takes it as its value. */
+static bool takes_next_word(const char *word)
+{
+	static const char *const letters[] = { "-k", "-o", "-S", "-t", "-T" };
+
+	for (size_t i = 0; i < sizeof letters / sizeof letters[0]; i++)
+		if (strcmp(word, letters[i]) == 0)
+			return true;
+	for (const struct option *option = line_option_names; option->name; option++)
+		if (strncmp(word, "--", 2) == 0 && strcmp(word + 2, option->name) == 0)
+			return option->has_arg == required_argument;
+	return false;
+}
+
+/*
+ * Find the option of GNU sort that a word abbreviates, if it could also be one that only gsort has.
+ * NULL: there is none, or more than one.
+ */
+static const struct option *find_gnu_option(const char *word)
+{
+	const size_t n = strcspn(word, "=");
+	const struct option *found = NULL;
+
+	if (strncmp(word, "--", 2) != 0 || n == 2)
+		return NULL;
+	for (const struct option *option = line_option_names; option->name; option++) {
+		if (strncmp(word + 2, option->name, n - 2) != 0)
+			continue;
+		if (option->name[n - 2] == '\0' || (option->val < OPTION_LINES && found))
+			return NULL;
+		if (option->val < OPTION_LINES)
+			found = option;
+	}
+	return found;
+}
+
+/*
+ * Write the abbreviated options of GNU sort out, so that the names of other options do not make
+ * them ambiguous. Returns 0, or -ENOMEM after a message.
+ */
+static int complete_option_names(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		const struct option *option =
+			takes_next_word(argv[i - 1]) ? NULL : find_gnu_option(argv[i]);
+		char *word;
+
+		if (!option)
+			continue;
+		if (asprintf(&word, "--%s%s", option->name, argv[i] + strcspn(argv[i], "=")) < 0)
+			return fail(-ENOMEM, "no memory for the option %s", argv[i]);
+		argv[i] = word;
+	}
+	return 0;
+}
+
+/*
+ * Replace obsolete keys in the command line. They end at "--", and are accepted as by GNU sort:
+ * unless _POSIX2_VERSION is from 200112 to 200808. Returns the new number of words, or -ENOMEM
+ * after a message.
+ */
+static int convert_obsolete_keys(int argc, char **argv, char **ret_words)
+{
+	const char *version = getenv("_POSIX2_VERSION");
+	const long posix_version = version ? strtol(version, NULL, 10) : 200809;
+	const bool accepts = posix_version < 200112 || posix_version >= 200809;
+	int n = 0, i = 0;
+
+	for (; i < argc && strcmp(argv[i], "--") != 0;) {
+		char *key = NULL;
+		const int n_taken = accepts && i > 0 ? convert_obsolete_key(argc, argv, i, &key) :
+						       0;
+
+		if (n_taken == 0) {
+			ret_words[n++] = argv[i++];
+			continue;
+		}
+		if (!key)
+			return fail(-ENOMEM, "no memory for the key %s", argv[i]);
+		ret_words[n++] = (char *)"-k";
+		ret_words[n++] = key;
+		i += n_taken;
+	}
+	while (i < argc)
+		ret_words[n++] = argv[i++];
+	ret_words[n] = NULL;
+	if (n > 0) /* for the messages of getopt_long() */
+		ret_words[0] = (char *)GSORT_PROGRAM;
+	return n;
+}
+
+/* Returns 0, 1 if --help or --version was printed, or a negative errno after a message. */
+static int parse_words(struct lines_command *command, int argc, char **argv)
+{
+	int option, r = 0;
+
+	optind = 0; /* a process may parse several command lines */
+	while (r == 0 && (option = getopt_long(argc, argv, "bcCdfghik:mMno:rRsS:t:T:uVy:z",
+					       line_option_names, NULL)) != -1) {
+		if (option == '?')
+			return -EINVAL;
+		if (option == OPTION_HELP) {
+			printf("Usage: %s --lines [OPTION]... [FILE]...\n%s", GSORT_PROGRAM,
+			       help_text);
+			return 1;
+		}
+		if (option == OPTION_VERSION) {
+			printf("%s %s\n", GSORT_PROGRAM, GSORT_VERSION);
+			return 1;
+		}
+		/* -y takes a number, or nothing. */
+		if (option == 'y' && optarg == argv[optind - 1] && (*optarg < '0' || *optarg > '9'))
+			optind--;
+		r = option == OPTION_PROGRESS ? take_progress(command, optarg) :
+						line_options_set(&command->options, option, optarg);
+	}
+	for (int i = optind; r == 0 && i < argc; i++)
+		r = line_options_add_input(&command->options, argv[i]);
+	return r;
+}
+
+/* Print the plan. Returns the exit status. */
+static int explain(const struct line_options *options)
+{
+	struct line_plan plan;
+	int r = line_plan_make(process_syscalls(process_get()), &options->params, &plan);
+
+	if (r == 0 && strcmp(options->explain, "json") == 0)
+		r = line_plan_write_json(&plan, stdout);
+	else if (r == 0)
+		line_plan_print(&plan, stdout);
+	if (r == 0 && fflush(stdout) != 0)
+		r = fail(-errno, "standard output: %m");
+	return r < 0 ? EXIT_TROUBLE : EXIT_SORTED;
+}
+
+/* Print the disorder that was found. */
+static void print_disorder(const struct line_options *options, const struct line_disorder *disorder)
+{
+	fprintf(stderr, "%s: %s:%llu: disorder: ", GSORT_PROGRAM, options->inputs[0],
+		(unsigned long long)disorder->number);
+	fwrite(disorder->line, 1, disorder->nbytes, stderr);
+	fputc(options->keys.delimiter, stderr);
+}
+
+/* Sort or check, and report. Returns the exit status. */
+static int sort_or_check(const struct lines_command *command)
+{
+	const struct syscalls *calls = process_syscalls(process_get());
+	const struct line_options *options = &command->options;
+	const struct line_sort_params *params = &options->params;
+	const struct line_report_options report_options = { .progress = command->progress,
+							    .prints_stats = options->prints_stats,
+							    .paths = options->report_paths };
+	struct line_disorder disorder = { 0 };
+	struct sort_summary summary;
+	struct line_reports reports;
+	int r = line_reports_open(calls, &report_options, params, &reports);
+
+	if (r == 0) {
+		struct line_sort_params with_stats = *params;
+
+		with_stats.stats = reports.stats;
+		r = options->check ? line_sort_check(calls, &with_stats, &summary, &disorder) :
+				     line_sort_run(calls, &with_stats, &summary);
+	}
+	line_reports_stop_display(&reports);
+	if (r == 0 && disorder.number && options->check == 'c')
+		print_disorder(options, &disorder);
+	if (r == 0)
+		r = line_reports_write(&reports, params, &summary, options->check, disorder.number);
+	line_reports_close(&reports);
+	free(disorder.line);
+	return r < 0 ? EXIT_TROUBLE : disorder.number ? EXIT_DISORDER : EXIT_SORTED;
+}
+
+static int run_command(struct lines_command *command, int argc, char **argv)
+{
+	const char *directory = getenv("TMPDIR");
+	int r = process_setup(), n_words;
+
+	if (r < 0) {
+		fail(r, "cannot handle signals: %m");
+		return EXIT_TROUBLE;
+	}
+	fatal_signals_install();
+	command->words = calloc(2 * (size_t)argc + 1, sizeof *command->words);
+	if (!command->words) {
+		fail(-ENOMEM, "no memory for the command line");
+		return EXIT_TROUBLE;
+	}
+	n_words = convert_obsolete_keys(argc, argv, command->words);
+	r = n_words < 0 ? n_words : complete_option_names(n_words, command->words);
+	if (r == 0)
+		r = parse_words(command, n_words, command->words);
+	if (r > 0)
+		return fflush(stdout) == 0 ? EXIT_SORTED : EXIT_TROUBLE;
+	if (r == 0)
+		r = line_options_finish(&command->options,
+					directory && *directory ? directory : "/tmp");
+	if (r < 0)
+		return EXIT_TROUBLE;
+	return command->options.explain ? explain(&command->options) : sort_or_check(command);
+}
+
+static void print_diagnostic(void *context, const struct message *message)
+{
+	char line[QUOTED_NBYTES(MESSAGE_NBYTES)];
+
+	(void)context;
+	cli_message(message->kind == MESSAGE_ERROR   ? GSORT_ERROR :
+		    message->kind == MESSAGE_WARNING ? GSORT_WARNING :
+						       GSORT_NOTICE,
+		    quote_text(message->text, line, sizeof line));
+}
+
+/* Sort or check lines. Returns the exit status. */
+static int lines_main(int argc, char **argv)
+{
+	struct lines_command command = { 0 };
+	struct diagnostics diagnostics;
+	int status;
+
+	diagnostics_init(&diagnostics, print_diagnostic, NULL);
+	diagnostics_push(&diagnostics);
+	line_options_init(&command.options);
+	status = run_command(&command, argc, argv);
+	line_options_free(&command.options);
+	free(command.words);
+	fatal_signals_raise_pending();
+	return status;
+}
+
+static int run_gsort(int argc, char **argv)
+{
+	return lines_is_requested(argc, argv) ? lines_main(argc, argv) :
+						cli_main(&(struct cli_hooks){ 0 }, argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+	cli_configure_malloc();
+	return process_run_main(run_gsort, argc, argv);
+}
