@@ -1,5 +1,5 @@
 /*
- * gsort - an external sort for fixed-size records
+ * gsort - an external sort for fixed-size records and for lines of text
  *
  * One sort is one handle. The caller sets the record format, the inputs and the output. Then the
  * sort runs in its own threads, within its memory limit, and uses temporary files if necessary.
@@ -91,6 +91,21 @@ GSORT_API void gsort_close(struct gsort *sort);
  * Messages use the names of the command line.
  */
 GSORT_API int gsort_set(struct gsort *sort, const char *name, const char *value);
+
+/*
+ * Sort lines of text with the options of --lines, as GNU sort does. Set this before all other
+ * options. Their names are then those of "gsort --lines --help"; of an option that is set twice,
+ * the last value counts, as on the command line. Records are lines, including those of gsort_put()
+ * and gsort_get(): bytes with a newline (option zero-terminated: NUL) after each line. A last line
+ * without one gets one.
+ *
+ *	gsort_set(sort, "lines", NULL);
+ *	gsort_set(sort, "key", "2,2n");
+ *	gsort_set(sort, "header", "1");
+ *
+ * gsort_check() returns the number of a line, which counts header lines. gsort_explain() returns
+ * the plan of lines, and ignores assumed_nbytes. Types, record sizes and ranks are for records.
+ */
 
 /*
  * Set frequent options. Errors are those of gsort_set(). gsort_set_memory() limits host memory,
@@ -296,6 +311,12 @@ struct gsort_option {
  * size: sizeof *ret_option. Any thread may call this and the next two functions.
  */
 GSORT_API int gsort_get_option(unsigned i, struct gsort_option *ret_option, size_t size);
+
+/*
+ * Like gsort_get_option(), for the options of lines. Their texts are short: `help` and `section`
+ * are NULL, and `argument` is "VALUE" if there is one.
+ */
+GSORT_API int gsort_get_line_option(unsigned i, struct gsort_option *ret_option, size_t size);
 
 /*
  * Return word number n, from 0, of the possible values of option number i, for shell completion;

@@ -9,6 +9,7 @@
 
 #include "src/base/text.h"
 #include "src/lib/api_distributed.h"
+#include "src/lib/api_lines.h"
 #include "src/lib/lib_internal.h"
 
 _Static_assert((int)GSORT_WORD_NBYTES == (int)OPTION_WORD_NBYTES, "one buffer for words");
@@ -84,6 +85,7 @@ static void free_handle(struct gsort *sort)
 	stats_close(sort->stats);
 	rank_stats_close(sort->rank_stats);
 	options_free(&sort->options);
+	api_lines_free(sort->lines);
 	for (size_t i = 0; i < sort->n_strings; i++)
 		free(sort->strings[i]);
 	free(sort->strings);
@@ -234,6 +236,9 @@ static int refuse_unknown(const struct gsort *sort, const char *name, bool cli_o
 		if (find_known_option(sort, row->name) && (cli_only || !row->cli_only))
 			names[n++] = row->name;
 	}
+	if (api_lines_have_option(name))
+		return fail(-EINVAL, "unknown option '%s'; for lines, set " LINES_OPTION " first",
+			    name);
 	nearest = find_synonym(name);
 	if (!nearest)
 		nearest = suggest_word(name, strlen(name), names, n);
@@ -265,12 +270,26 @@ static int store_option(struct gsort *sort, const struct option_spec *row, const
 	return r < 0 ? r : 0;
 }
 
+/* Set an option of lines. */
+static int set_line_option(struct gsort *sort, const char *name, const char *value)
+{
+	const char *copy = NULL;
+	const int r = value ? copy_string(sort, value, &copy) : 0;
+
+	return r < 0 ? r : api_lines_set(sort, name, copy);
+}
+
 static int set_option(struct gsort *sort, const char *name, const char *value, bool from_cli)
 {
-	const struct option_spec *row = find_known_option(sort, name);
+	const struct option_spec *row;
 	char spelling[OPTION_SPELLING_NBYTES];
 	int r = api_check_pointer(name, "the name of an option");
 
+	if (r == 0 && strcmp(name, LINES_OPTION) == 0)
+		return api_lines_enable(sort, value);
+	if (r == 0 && sort->lines)
+		return set_line_option(sort, name, value);
+	row = find_known_option(sort, name);
 	if (r == 0 && row && row->cli_only && !from_cli)
 		r = fail(-ENOTSUP, "%s: only for programs, see gsort_set_from_cli()",
 			 option_format_name(row, spelling));
@@ -291,9 +310,12 @@ int gsort_set_from_cli(struct gsort *sort, const char *name, const char *value)
 
 const char *gsort_get_set(const struct gsort *sort, const char *name)
 {
-	const struct option_spec *row = sort ? find_known_option(sort, name) : NULL;
+	const struct option_spec *row;
 	unsigned i;
 
+	if (sort && name && sort->lines)
+		return api_lines_get_set(sort, name);
+	row = sort ? find_known_option(sort, name) : NULL;
 	if (!row)
 		return NULL;
 	i = (unsigned)(row - options_table.specs);

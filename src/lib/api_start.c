@@ -8,13 +8,13 @@
 
 #include "config.h"
 #include "src/base/thread.h"
+#include "src/lib/api_lines.h"
 #include "src/lib/lib_internal.h"
 #include "src/options/command_files.h"
 #include "src/options/files0.h"
 #include "src/report/explain.h"
 
-/* The library does not read $TMPDIR. */
-static const char default_temp_dir[] = "/tmp";
+const char api_default_temp_dir[] = "/tmp";
 
 /* --- Completing the request --- */
 
@@ -173,11 +173,26 @@ static int check_keys_are_resolved(const struct gsort *sort)
 		       0;
 }
 
+static int finalize_lines(struct gsort *sort, enum api_operation operation, bool accepts_puts)
+{
+	int r = read_input_list(sort);
+
+	sort->operation = operation;
+	if (r == 0 && operation != API_CHECK)
+		r = add_default_endpoints(sort, accepts_puts);
+	if (r == 0)
+		r = check_endpoints(sort);
+	return r < 0 ? r : api_lines_finalize(sort);
+}
+
 static int finalize_request(struct gsort *sort, enum api_operation operation, bool accepts_puts)
 {
 	struct sort_spec *spec = &sort->options.spec;
-	int r = set_operation(sort, operation);
+	int r;
 
+	if (sort->lines)
+		return finalize_lines(sort, operation, accepts_puts);
+	r = set_operation(sort, operation);
 	if (r == 0)
 		r = option_check_conflicts(&options_table, &sort->arguments);
 	if (r == 0)
@@ -189,7 +204,7 @@ static int finalize_request(struct gsort *sort, enum api_operation operation, bo
 	if (r == 0)
 		r = check_endpoints(sort);
 	if (r == 0)
-		r = options_finalize(&sort->options, default_temp_dir);
+		r = options_finalize(&sort->options, api_default_temp_dir);
 	if (r == 0)
 		r = check_keys_are_resolved(sort);
 	if (r < 0)
@@ -362,11 +377,14 @@ int gsort_check(struct gsort *sort, uint64_t *ret_first_unsorted)
 
 static int write_explanation_json(const struct gsort *sort, FILE *stream)
 {
-	return explain_write_json(&sort->explanation, stream);
+	return sort->lines ? api_lines_write_plan(sort, true, stream) :
+			     explain_write_json(&sort->explanation, stream);
 }
 
 static int write_explanation_text(const struct gsort *sort, FILE *stream)
 {
+	if (sort->lines)
+		return api_lines_write_plan(sort, false, stream);
 	explain_print(&sort->explanation, stream);
 	return 0;
 }
@@ -387,7 +405,7 @@ static int explain_sort(struct gsort *sort, uint64_t assumed_nbytes, api_text_wr
 		r = api_wait(sort);
 	if (r == 0)
 		r = api_make_text(sort, write, ret_text);
-	if (r == 0)
+	if (r == 0 && !sort->lines)
 		api_distributed_notice_assumed(sort);
 	return r;
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/lib/api_lines.h"
 #include "src/lib/lib_internal.h"
 #include "src/options/command_files.h"
 #include "src/report/explain.h"
@@ -95,6 +96,8 @@ static int run_api_operation(struct gsort *sort)
 						 .rank_rates = sort->options.rank_rates };
 	int r;
 
+	if (sort->lines)
+		return api_lines_run(sort);
 	switch (sort->operation) {
 	case API_CHECK:
 		return run_check_operation(sort, &observer);
@@ -210,8 +213,9 @@ static bool has_incomplete_record(const struct gsort *sort)
 	const bool is_size_known = spec->record_spec != RECORD_SPEC_REQUESTS &&
 				   (spec->record_spec != RECORD_SPEC_NONE || spec->n_inputs == 1);
 
-	return sort->accepts_puts && is_size_known && spec->partial == PARTIAL_ERROR &&
-	       !spec->merge_inputs && sort->n_put_nbytes % spec->record_nbytes != 0;
+	return !sort->lines && sort->accepts_puts && is_size_known &&
+	       spec->partial == PARTIAL_ERROR && !spec->merge_inputs &&
+	       sort->n_put_nbytes % spec->record_nbytes != 0;
 }
 
 static int finish_puts(struct gsort *sort)

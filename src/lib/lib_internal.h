@@ -2,6 +2,7 @@
  * lib_internal.h - the handle of include/gsort.h, shared by the files of src/lib/
  *
  *	api_handle.c		the handle, its options, inputs and output
+ *	api_lines.c		the option "lines"
  *	api_start.c		from options to a running sort, check or plan
  *	api_stream.c		the sort's threads; gsort_put(), gsort_get(), gsort_run()
  *	api_status.c		messages, progress, statistics, report files
@@ -38,6 +39,7 @@ struct gsort {
 	char **strings;                   /* n_strings; options point to them */
 	size_t n_strings;
 	struct gsort_process *process; /* NULL: not shared */
+	struct api_lines *lines;       /* options of lines; NULL: records */
 	struct comm *comm;             /* the ranks; NULL: a single process */
 
 	/* Messages and callbacks. */
@@ -125,6 +127,9 @@ void copy_struct_prefix(void *destination, size_t destination_nbytes, const void
 			size_t source_nbytes);
 
 /* --- api_start.c --- */
+
+/* The library does not read $TMPDIR. */
+extern const char api_default_temp_dir[];
 
 /* Return whether inputs other than gsort_put() exist. */
 bool api_has_inputs(const struct gsort *sort);

@@ -112,7 +112,7 @@ int line_plan_make(const struct syscalls *calls, const struct line_sort_params *
 		r = plan_runs(&sort, plan);
 	if (r == 0)
 		r = find_temp_space(calls, params, plan);
-	if (r == 0 && params->output) {
+	if (r == 0 && params->output && params->output_endpoint.kind == ENDPOINT_PATH) {
 		r = params->n_part_files ? 0 : output_try(calls, params->output);
 		output_find_free_space(params->output, &plan->free_output_nbytes);
 	}

@@ -74,8 +74,20 @@ static int check_access(const char *path)
 	return r < 0 ? fail(r, "cannot read: %s: %m", path) : 0;
 }
 
-static int stat_path(const char *path, struct stat *ret_status)
+/* Return whether a path names the input; otherwise it is a descriptor or a rendezvous. */
+static bool is_path(const struct line_input_params *params, size_t i)
 {
+	return !params->endpoints || params->endpoints[i].kind == ENDPOINT_PATH;
+}
+
+static int stat_input(const struct line_input_params *params, size_t i, struct stat *ret_status)
+{
+	const char *path = params->paths[i];
+
+	if (!is_path(params, i))
+		return params->endpoints[i].kind == ENDPOINT_DESCRIPTOR ?
+			       fstat(params->endpoints[i].fd, ret_status) :
+			       -1;
 	return strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, ret_status) : stat(path, ret_status);
 }
 
@@ -83,7 +95,9 @@ static int open_path(const struct line_input_params *params, size_t i, struct in
 {
 	const struct framing framing = { .record_nbytes = 1, .format = FORMAT_COMPRESSED };
 
-	return input_open_endpoints(params->calls, &params->paths[i], NULL, 1, &framing, ret_input);
+	return input_open_endpoints(params->calls, &params->paths[i],
+				    params->endpoints ? &params->endpoints[i] : NULL, 1, &framing,
+				    ret_input);
 }
 
 /* Find the bytes of the lines of an input; UINT64_MAX: unknown. */
@@ -113,8 +127,8 @@ static int add_sizes(const struct line_input_params *params, uint64_t *ret_nbyte
 		int r;
 
 		/* Files of unknown size (/proc) have 0. */
-		if (stat_path(params->paths[i], &status) < 0 || !S_ISREG(status.st_mode) ||
-		    status.st_size == 0) {
+		if (!is_path(params, i) || stat_input(params, i, &status) < 0 ||
+		    !S_ISREG(status.st_mode) || status.st_size == 0) {
 			*ret_nbytes = UINT64_MAX;
 			return 0;
 		}
@@ -164,15 +178,16 @@ static int open_part_files(struct line_input_params *params, struct part_inputs 
 	if (!are_manifests)
 		return fail(-ENOMEM, "no memory for %zu inputs", params->n_paths);
 	for (size_t i = 0; i < params->n_paths && params->reads_part_files; i++) {
-		are_manifests[i] = is_manifest(params->paths[i]);
+		are_manifests[i] = is_path(params, i) && is_manifest(params->paths[i]);
 		has_manifests |= are_manifests[i];
 	}
 	if (has_manifests)
-		r = part_inputs_open(params->calls, params->paths, NULL, are_manifests,
+		r = part_inputs_open(params->calls, params->paths, params->endpoints, are_manifests,
 				     params->n_paths, true, ret_part_inputs);
 	free(are_manifests);
 	if (r == 0 && has_manifests) {
 		params->paths = (const char *const *)(*ret_part_inputs)->paths;
+		params->endpoints = (*ret_part_inputs)->endpoints;
 		params->n_paths = (*ret_part_inputs)->n_files;
 	}
 	return r;
@@ -185,7 +200,7 @@ static int check_part_sizes(const struct part_inputs *part_inputs)
 		const struct part_input_file *file = &part_inputs->files[i];
 		const char *path = part_inputs->paths[i];
 		struct stat status;
-		int r = check_access(path);
+		const int r = file->part ? check_access(path) : 0;
 
 		if (r < 0)
 			return r;
@@ -209,7 +224,7 @@ int line_input_open(const struct line_input_params *given, struct line_input **r
 	int r = 0;
 
 	for (size_t i = 0; i < params->n_paths && r == 0; i++)
-		r = check_access(params->paths[i]);
+		r = is_path(params, i) ? check_access(params->paths[i]) : 0;
 	if (r == 0)
 		r = open_part_files(&copy, &part_inputs);
 	if (r == 0)
@@ -266,12 +281,12 @@ static int set_current(struct line_input *input, struct input *current)
 	return is_cancelled && current ? -ECANCELED : 0;
 }
 
-static void note_state(const char *path, struct read_file *ret_file)
+static void note_state(const struct line_input_params *params, size_t i, struct read_file *ret_file)
 {
 	struct stat status;
 
 	*ret_file = (struct read_file){ 0 };
-	if (stat_path(path, &status) < 0 || !S_ISREG(status.st_mode))
+	if (stat_input(params, i, &status) < 0 || !S_ISREG(status.st_mode))
 		return;
 	*ret_file = (struct read_file){ .is_regular = true,
 					.id = file_id_from_stat(&status),
@@ -286,7 +301,7 @@ int line_input_check_state(const struct line_input *input)
 		struct file_state state;
 		struct stat status;
 
-		if (!file->is_regular || stat_path(path, &status) < 0 ||
+		if (!file->is_regular || stat_input(&input->params, i, &status) < 0 ||
 		    !file_id_equal(file_id_from_stat(&status), file->id))
 			continue;
 		state = file_state_from_stat(&status);
@@ -366,7 +381,7 @@ static int open_next(struct line_input *input)
 	struct input *opened;
 	int r;
 
-	note_state(input->params.paths[input->next_path], &input->files[input->next_path]);
+	note_state(&input->params, input->next_path, &input->files[input->next_path]);
 	input->read_digest = (struct digest){ 0 };
 	input->n_tail = 0;
 	r = open_path(&input->params, input->next_path, &opened);
@@ -576,7 +591,7 @@ bool line_input_has_file(const struct line_input *input, struct file_id id)
 	for (size_t i = 0; i < input->params.n_paths; i++) {
 		struct stat status;
 
-		if (stat_path(input->params.paths[i], &status) == 0 &&
+		if (stat_input(&input->params, i, &status) == 0 &&
 		    file_id_equal(file_id_from_stat(&status), id))
 			return true;
 	}

@@ -19,7 +19,8 @@ struct line_input;
 
 struct line_input_params {
 	const struct syscalls *calls;
-	const char *const *paths; /* n_paths; "-" is standard input */
+	const char *const *paths;         /* n_paths; "-" is standard input */
+	const struct endpoint *endpoints; /* of the paths; NULL: the paths name files */
 	size_t n_paths;
 	struct thread_pool *threads;
 	struct stats *stats; /* NULL: none */

@@ -260,7 +260,9 @@ int line_output_open(struct line_sort *sort)
 {
 	if (sort->params->n_part_files)
 		return line_part_files_open(sort);
-	return output_open(sort->calls, sort->params->output, OUTPUT_SIZE_UNKNOWN, &sort->output);
+	return output_open_endpoint(sort->calls, sort->params->output,
+				    sort->params->output_endpoint, OUTPUT_SIZE_UNKNOWN,
+				    &sort->output);
 }
 
 int line_output_close(struct line_sort *sort, int r)

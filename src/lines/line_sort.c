@@ -379,6 +379,7 @@ int line_sort_open(const struct syscalls *calls, const struct line_sort_params *
 	struct line_sort *sort = ret_sort;
 	struct line_input_params input = { .calls = calls,
 					   .paths = params->inputs,
+					   .endpoints = params->input_endpoints,
 					   .n_paths = params->n_inputs,
 					   .delimiter = params->keys->delimiter,
 					   .n_header_lines = params->n_header_lines,

@@ -32,8 +32,10 @@ struct line_sort_params {
 	const struct line_keys *keys;
 	const char *const *inputs; /* n_inputs; "-" is standard input */
 	size_t n_inputs;
-	const char *output;                  /* NULL: standard output */
-	const char *const *temp_directories; /* n_temp_directories > 0 */
+	const struct endpoint *input_endpoints; /* n_inputs; NULL: the inputs are paths */
+	const char *output;                     /* NULL: standard output */
+	struct endpoint output_endpoint;        /* zeroed: output is a path */
+	const char *const *temp_directories;    /* n_temp_directories > 0 */
 	size_t n_temp_directories;
 	uint64_t temp_limit_nbytes;            /* SPILL_UNLIMITED: none */
 	struct compression_params compression; /* of runs */
