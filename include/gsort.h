@@ -313,8 +313,8 @@ struct gsort_option {
 GSORT_API int gsort_get_option(unsigned i, struct gsort_option *ret_option, size_t size);
 
 /*
- * Like gsort_get_option(), for the options of lines. Their texts are short: `help` and `section`
- * are NULL, and `argument` is "VALUE" if there is one.
+ * Like gsort_get_option(), for the options of lines. `help` and `section` are NULL; `argument`
+ * is "SIZE" or "VALUE" if there is one.
  */
 GSORT_API int gsort_get_line_option(unsigned i, struct gsort_option *ret_option, size_t size);
 

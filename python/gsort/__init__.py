@@ -1,4 +1,4 @@
-"""Sort binary files and numpy arrays that may be larger than memory.
+"""Sort binary files, text files and numpy arrays that may be larger than memory.
 
 This package calls libgsort, an external sort that uses all processor threads or a GPU, keeps a
 memory limit and verifies every result.
@@ -12,6 +12,9 @@ Options of the program ``gsort`` are keyword arguments: ``--temp-limit=4G`` is
 Sizes are numbers of bytes, or strings such as ``'512M'``. Four options have a second name:
 ``memory`` (``buffer_size``), ``threads`` (``parallel``), ``keys`` (``key``) and
 ``temp_directory`` (``temporary_directory``). An unknown option is a TypeError.
+
+With ``lines=True`` the functions for files sort lines of text as GNU sort does in the C locale. The
+options are then those of ``gsort --lines``.
 
 Errors: FileNotFoundError, PermissionError, MemoryError, ValueError for wrong options or data of
 the wrong size, and gsort.Error (an OSError) for everything else. After an error an output file is
@@ -71,6 +74,9 @@ def sort(inputs, output, *, progress=None, **options):
         reverse, unique, limit: descending; one of equal keys; only the first records
         memory, threads, gpus: limits of what is used
         temp_directory: where what does not fit into memory is stored
+        lines: sort lines of text, with the options of GNU sort: keys 'FIELD[.CHAR][,FIELD[.CHAR]]'
+            with the letters of GNU sort, field_separator, numeric_sort, version_sort, stable,
+            unique, zero_terminated, ...; header=1 keeps the first line in front
 
     >>> import tempfile, os
     >>> directory = tempfile.TemporaryDirectory()
@@ -80,6 +86,16 @@ def sort(inputs, output, *, progress=None, **options):
     3
     >>> np.fromfile(path, 'u8')
     array([3, 5, 9], dtype=uint64)
+
+    >>> path = os.path.join(directory.name, 'prices.csv')
+    >>> with open(path, 'w') as file:
+    ...     print('item,price', 'tea,12', 'milk,9', sep='\\n', file=file)
+    >>> gsort.sort(path, path, lines=True, field_separator=',', keys='2,2n', header=1)['records_out']
+    2
+    >>> print(open(path).read(), end='')
+    item,price
+    milk,9
+    tea,12
     """
     with _open_files('sort', inputs, output, progress, options) as handle:
         handle.call('run')
@@ -89,7 +105,8 @@ def sort(inputs, output, *, progress=None, **options):
 def merge(inputs, output, *, progress=None, **options):
     """Merge files that are sorted into one. Like sort() otherwise.
 
-    An input that is not sorted is a ValueError that names the record.
+    An input that is not sorted is a ValueError that names the record. Files of lines need not be
+    sorted.
     """
     return sort(inputs, output, progress=progress, merge=True, **options)
 
@@ -98,15 +115,18 @@ def argsort(inputs, output, *, progress=None, **options):
     """Write the positions of the records in sorted order instead of the records.
 
     Positions count from 0 through all inputs. They are 64-bit numbers; in a .npy file if the input
-    is one. Like sort() otherwise.
+    is one. Like sort() otherwise; lines have no positions.
     """
+    if options.get('lines'):
+        raise TypeError('argsort() is for records, not for lines')
     return sort(inputs, output, progress=progress, argsort=True, **options)
 
 
 def check(path, *, progress=None, **options):
     """Return None if a file is sorted, else the index of the first record that is out of order.
 
-    With ``unique=True`` a record that equals the one before it is out of order, too.
+    With ``unique=True`` a record that equals the one before it is out of order, too. With
+    ``lines=True`` it is the index of a line, from 0, header lines included.
 
     >>> import tempfile, os
     >>> directory = tempfile.TemporaryDirectory()

@@ -57,6 +57,7 @@ _PROTOTYPES = {
     'gsort_format_progress': (None, [POINTER(_Progress), c_size_t, c_char_p, c_size_t]),
     'gsort_stats_json': (c_char_p, [c_void_p]),
     'gsort_get_option': (c_int, [c_uint, POINTER(_Option), c_size_t]),
+    'gsort_get_line_option': (c_int, [c_uint, POINTER(_Option), c_size_t]),
     'gsort_suggest': (c_char_p, [c_char_p, c_size_t, POINTER(c_char_p), c_uint]),
 }
 
@@ -77,39 +78,51 @@ _ALIASES = {'memory': 'buffer-size', 'threads': 'parallel', 'keys': 'key',
             'temp-directory': 'temporary-directory'}
 
 
-def _list_options():
+def _list_options(get_option):
     options = {}
     option = _Option()
-    while _lib.gsort_get_option(len(options), byref(option), ctypes.sizeof(option)) == 0:
-        options[option.name.decode()] = (option.argument is not None, bool(option.repeatable),
-                                         bool(option.cli_only))
+    while get_option(len(options), byref(option), ctypes.sizeof(option)) == 0:
+        options[option.name.decode()] = (option.argument, bool(option.repeatable), bool(option.cli_only))
     return options
 
 
-_options = _list_options()
+_record_options = _list_options(_lib.gsort_get_option)
+_line_options = _list_options(_lib.gsort_get_line_option)
 # Operations that have functions of their own.
 _functions = {'check', 'C', 'explain', 'assume-size', 'output', 'help', 'version', 'progress', 'completion',
-              'files0-from'}
+              'files0-from', 'lines'}
 
 
-def _suggest(name):
+def _suggest(name, options):
     names = [n.replace('-', '_').encode()
-             for n, (_, _, cli_only) in _options.items() if not cli_only and n not in _functions]
-    names += [n.replace('-', '_').encode() for n in _ALIASES]
+             for n, (_, _, cli_only) in options.items() if not cli_only and n not in _functions]
+    names += [n.replace('-', '_').encode() for n in _ALIASES] + [b'lines']
     words = (c_char_p * len(names))(*names)
     word = name.encode()
     return _lib.gsort_suggest(word, len(word), words, len(names))
 
 
-def _text(value):
-    """An option's value as the command line has it."""
+def _text(value, argument):
+    """An option's value as the command line has it. argument: the name of the value there."""
     if isinstance(value, bytes):
         return value
     if isinstance(value, (str, os.PathLike)):
         return os.fsencode(value)
     if hasattr(value, '__index__'):
-        return b'%d' % value.__index__()
+        # Sizes without a unit are KiB for some options.
+        return b'%db' % value.__index__() if argument == b'SIZE' else b'%d' % value.__index__()
     raise TypeError(f'not a number, a string or a path: {value!r}')
+
+
+def _unexpected(function, keyword, known, lines):
+    """The message about an unknown option."""
+    message = f'{function}() got an unexpected keyword argument {keyword!r}'
+    if lines:
+        message += ' with lines=True'
+    elif _ALIASES.get(keyword.replace('_', '-'), keyword.replace('_', '-')) in _line_options:
+        return message + ' without lines=True'
+    suggestion = _suggest(keyword, known)
+    return message + f'; did you mean {suggestion.decode()!r}?' if suggestion else message
 
 
 def option_rows(function, options):
@@ -117,30 +130,29 @@ def option_rows(function, options):
 
     Raises TypeError for an unknown option, as Python does for an unknown keyword argument.
     """
-    rows = []
+    options = dict(options)
+    lines = options.pop('lines', False)
+    known = _line_options if lines else _record_options
+    rows = [('lines', None)] if lines else []
     for keyword, value in options.items():
         name = keyword.replace('_', '-')
         name = _ALIASES.get(name, name)
-        if name not in _options or _options[name][2] or name in _functions:
-            message = f'{function}() got an unexpected keyword argument {keyword!r}'
-            suggestion = _suggest(keyword)
-            if suggestion:
-                message += f'; did you mean {suggestion.decode()!r}?'
-            raise TypeError(message)
-        takes_value, repeatable, _ = _options[name]
+        if name not in known or known[name][2] or name in _functions:
+            raise TypeError(_unexpected(function, keyword, known, lines))
+        argument, repeatable, _ = known[name]
         if value is None or value is False:
             continue
         if value is True:
             rows.append((name, None))
-        elif not takes_value:
+        elif not argument:
             raise TypeError(f'{keyword}: True or False is expected, not {value!r}')
         elif isinstance(value, (list, tuple)):
             if repeatable:
-                rows += [(name, _text(v)) for v in value]
+                rows += [(name, _text(v, argument)) for v in value]
             else:
-                rows.append((name, b','.join(_text(v) for v in value)))
+                rows.append((name, b','.join(_text(v, argument) for v in value)))
         else:
-            rows.append((name, _text(value)))
+            rows.append((name, _text(value, argument)))
     return rows
 
 

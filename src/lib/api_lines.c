@@ -81,6 +81,11 @@ static bool is_for_programs(int option)
 	return false;
 }
 
+static bool is_size(const struct option *row)
+{
+	return row->val == 'S' || row->val == OPTION_TEMP_LIMIT;
+}
+
 int gsort_get_line_option(unsigned i, struct gsort_option *ret_option, size_t size)
 {
 	struct gsort_option option;
@@ -96,7 +101,9 @@ int gsort_get_line_option(unsigned i, struct gsort_option *ret_option, size_t si
 	row = &line_option_names[i];
 	option = (struct gsort_option){
 		.name = row->name,
-		.argument = row->has_arg == no_argument ? NULL : "VALUE",
+		.argument = row->has_arg == no_argument ? NULL :
+			    is_size(row)                ? "SIZE" :
+							  "VALUE",
 		.default_value = row->has_arg == optional_argument ? "" : NULL,
 		.letter = row->val < OPTION_LINES ? row->val : 0,
 		.repeatable = row->val == 'k' || row->val == 'T',

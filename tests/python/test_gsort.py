@@ -196,9 +196,95 @@ def test_a_sort_that_spills_is_right(tmp_path):
     assert not list(temporary.iterdir())
 
 
+def test_sizes_are_bytes_or_strings(tmp_path):
+    np.save(tmp_path / 'in.npy', np.arange(1000))
+    (tmp_path / 'in.txt').write_bytes(b'b\na\n')
+    for name, options in (('in.npy', {}), ('in.txt', {'lines': True})):
+        for size in (32 << 20, np.int64(32 << 20), '32M', str(32 << 10)):
+            statistics = gsort.sort(tmp_path / name, tmp_path / 'out', memory=size, **options)
+            assert statistics['memory_limit_bytes'] == 32 << 20
+
+
 def test_a_plan_is_a_dict(tmp_path):
     np.save(tmp_path / 'in.npy', np.arange(1000))
     assert isinstance(gsort.explain(tmp_path / 'in.npy', memory='1G'), dict)
+
+
+def make_lines(n):
+    """Random lines of three columns with many equal values."""
+    words = random.choice([b'pear', b'Apple', b'fig', b'', b'zz top'], n)
+    numbers = random.integers(-20, 20, n)
+    versions = random.integers(0, 12, (n, 2))
+    return [b'%s,%d,v%d.%d' % (w, i, *v) for w, i, v in zip(words, numbers, versions)]
+
+
+def test_lines_are_sorted_as_python_sorts_bytes(tmp_path):
+    lines = make_lines(60_000)
+    (tmp_path / 'in').write_bytes(b'\n'.join(lines))
+    first, second = lines[:20_000], lines[20_000:]
+    (tmp_path / 'first').write_bytes(b'\n'.join(sorted(first)) + b'\n')
+    (tmp_path / 'second').write_bytes(b'\n'.join(sorted(second)) + b'\n')
+    out = tmp_path / 'out'
+
+    def written():
+        return out.read_bytes().split(b'\n')[:-1]
+
+    statistics = gsort.sort(tmp_path / 'in', out, lines=True)
+    assert written() == sorted(lines) and statistics['records_out'] == len(lines)
+    gsort.sort(tmp_path / 'in', out, lines=True, memory='4M', temp_directory=tmp_path, reverse=True)
+    assert written() == sorted(lines, reverse=True)
+    gsort.sort(tmp_path / 'in', out, lines=True, unique=True, limit=9)
+    assert written() == sorted(set(lines))[:9]
+    gsort.sort(tmp_path / 'in', out, lines=True, field_separator=',', keys=['2,2n'], stable=True)
+    assert written() == sorted(lines, key=lambda line: int(line.split(b',')[1]))
+    gsort.merge([tmp_path / 'first', tmp_path / 'second'], out, lines=True)
+    assert written() == sorted(lines)
+    gsort.sort(tmp_path / 'in', out, lines=True, header=2)
+    assert written() == lines[:2] + sorted(lines[2:])
+    gsort.sort(out, out, lines=True)
+    assert written() == sorted(lines)
+
+
+@pytest.mark.parametrize('options, words', [
+    ({}, []), ({'reverse': True}, ['-r']), ({'field_separator': ',', 'keys': ['3,3V', '1,1fr']}, ['-t,', '-k3,3V', '-k1,1fr']),
+    ({'field_separator': ',', 'keys': '2n', 'unique': True}, ['-t,', '-k2n', '-u']),
+    ({'ignore_case': True, 'stable': True}, ['-f', '-s']), ({'sort': 'version'}, ['-V']),
+    ({'zero_terminated': True}, ['-z']), ({'dictionary_order': True, 'threads': 1}, ['-d'])], ids=str)
+def test_lines_are_sorted_as_gnu_sort_sorts_them(options, words, tmp_path):
+    lines = make_lines(5000)
+    (tmp_path / 'in').write_bytes((b'\0' if '-z' in words else b'\n').join(lines))
+    gsort.sort(tmp_path / 'in', tmp_path / 'out', lines=True, **options)
+    expected = subprocess.run(['sort', *words, tmp_path / 'in'], stdout=subprocess.PIPE, check=True,
+                              env={'LC_ALL': 'C', 'PATH': os.environ['PATH']}).stdout
+    assert (tmp_path / 'out').read_bytes() == expected
+
+
+def test_lines_are_checked(tmp_path):
+    path = tmp_path / 'in'
+    for text, options, first in ((b'a\nb\nb\n', {}, None), (b'a\nc\nb\n', {}, 2), (b'b\nb', {'unique': True}, 1),
+                                 (b'10\n9\n', {}, None), (b'10\n9\n', {'numeric_sort': True}, 1), (b'', {}, None)):
+        path.write_bytes(text)
+        assert gsort.check(path, lines=True, **options) == first
+    assert gsort.explain(path, lines=True, memory='1G')['type'] == 'lines'
+
+
+def test_options_of_lines_and_records_are_apart(tmp_path):
+    with pytest.raises(TypeError, match="'type' with lines=True"):
+        gsort.sort('a', 'b', lines=True, type='u64')
+    with pytest.raises(TypeError, match="'field_separator' without lines=True"):
+        gsort.sort('a', 'b', field_separator=',')
+    with pytest.raises(TypeError, match="did you mean 'field_separator'"):
+        gsort.sort('a', 'b', lines=True, field_seperator=',')
+    with pytest.raises(TypeError, match='not for lines'):
+        gsort.argsort('a', 'b', lines=True)
+    with pytest.raises(TypeError, match='lines'):
+        gsort.sort_array(np.zeros(3), lines=True)
+    (tmp_path / 'in').write_bytes(b'a\n')
+    with pytest.raises(ValueError, match='field number is zero'):
+        gsort.sort(tmp_path / 'in', tmp_path / 'out', lines=True, keys='0')
+    with pytest.raises(FileNotFoundError, match='nowhere'):
+        gsort.sort(tmp_path / 'nowhere', tmp_path / 'out', lines=True)
+    assert not (tmp_path / 'out').exists()
 
 
 def test_streams_are_sorted():
@@ -260,14 +346,25 @@ def test_progress_is_reported(capfd):
     assert capfd.readouterr().err
 
 
-def test_control_c_stops_a_sort(tmp_path):
-    """A child sorts for seconds; SIGINT must end it at once, with KeyboardInterrupt and no files left."""
-    code = '''
-import gsort, numpy as np, sys, time
+SORTS = {
+    'array': '''
 array = np.random.default_rng(1).integers(0, 1 << 60, 24 << 20)
+sort = functools.partial(gsort.sort_array, array, memory='4M')
+''',
+    'lines': '''
+path = sys.argv[1] + '/in'
+with open(path, 'w') as file:
+    print(*np.random.default_rng(1).integers(0, 1 << 60, 1 << 20), sep='\\n', file=file)
+sort = functools.partial(gsort.sort, [path] * 40, sys.argv[1] + '/out', lines=True, memory='8M')
+'''}
+
+
+@pytest.mark.parametrize('name', SORTS)
+def test_control_c_stops_a_sort(name, tmp_path):
+    """A child sorts for seconds; SIGINT must end it at once, with KeyboardInterrupt and no files left."""
+    code = 'import functools, gsort, numpy as np, sys' + SORTS[name] + '''
 try:
-    gsort.sort_array(array, memory='4M', temp_directory=sys.argv[1], threads=1,
-                     progress=lambda *_: print('running', flush=True))
+    sort(temp_directory=sys.argv[1], threads=1, progress=lambda *_: print('running', flush=True))
 except KeyboardInterrupt:
     sys.exit(42)
 '''
@@ -276,7 +373,7 @@ except KeyboardInterrupt:
     child.send_signal(signal.SIGINT)
     child.stdout.read()
     assert child.wait() == 42
-    assert not list(tmp_path.iterdir())
+    assert [path.name for path in tmp_path.iterdir() if path.name != 'in'] == []
 
 
 def test_sorts_run_in_threads_beside_each_other():
