@@ -49,3 +49,11 @@ with gsort.Sorter(events.dtype, keys='time', memory='16M', temp_directory=path) 
         sorter.put(piece)
     n = sum(len(batch) for batch in sorter)
 print(n, 'records came back')
+
+# %% A CSV file: by the third column, descending; the header stays in front
+with open(path / 'events.csv', 'w') as file:
+    print('time', 'sensor', 'value', sep=',', file=file)
+    np.savetxt(file, events[:10_000].tolist(), fmt='%d,%d,%.6f')
+gsort.sort(path / 'events.csv', path / 'sorted.csv', lines=True, field_separator=',', keys='3,3gr', header=1)
+with open(path / 'sorted.csv') as file:
+    print(file.readline().strip(), file.readline().strip(), sep=' | ')
