@@ -315,7 +315,9 @@ class Sort:
 
         threading.Thread(target=run, daemon=True).start()
         try:
-            done.wait()
+            # A signal that another thread received does not end a wait.
+            while not done.wait(0.05):
+                pass
         except BaseException:
             self.cancel()
             done.wait()
