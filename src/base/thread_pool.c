@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "src/base/cancellation.h"
 #include "src/base/diagnostics.h"
 #include "src/base/thread.h"
 
@@ -50,7 +51,13 @@ struct thread_pool {
 	bool closing;
 
 	struct thread_group threads; /* without the caller */
+	const struct cancellation *cancellation;
 };
+
+void thread_pool_set_cancellation(struct thread_pool *pool, const struct cancellation *cancellation)
+{
+	pool->cancellation = cancellation;
+}
 
 /* Run tasks until none is left. Called with the lock held, which is released during a task. */
 static void run_tasks(struct thread_pool *pool)
@@ -62,7 +69,9 @@ static void run_tasks(struct thread_pool *pool)
 		int r;
 
 		pthread_mutex_unlock(&pool->lock);
-		r = pool->task(pool->context, i);
+		r = cancellation_check(pool->cancellation);
+		if (r == 0)
+			r = pool->task(pool->context, i);
 		pthread_mutex_lock(&pool->lock);
 		if (r < 0 && pool->error == 0)
 			pool->error = r;

@@ -29,6 +29,7 @@ int thread_group_start(struct thread_group *group, uint32_t n, void *(*run)(void
 /* Wait until all threads have ended. An empty group is fine. */
 void thread_group_join(struct thread_group *group);
 
+struct cancellation;
 struct thread_pool;
 
 /* Run task i. Returns 0 or a negative errno after a message. */
@@ -39,6 +40,10 @@ typedef int thread_pool_task(void *context, uint32_t i);
  * started. Returns 0, or -ENOMEM without a message.
  */
 int thread_pool_open(uint32_t n_threads, struct thread_pool **ret_pool);
+
+/* Skip the tasks of jobs once cancellation is requested. NULL: never. */
+void thread_pool_set_cancellation(struct thread_pool *pool,
+				  const struct cancellation *cancellation);
 
 /* NULL is fine. */
 void thread_pool_close(struct thread_pool *pool);

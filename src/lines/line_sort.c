@@ -395,6 +395,7 @@ int line_sort_open(const struct syscalls *calls, const struct line_sort_params *
 	plan_memory(sort);
 	if (thread_pool_open(sort->n_threads, &sort->threads) < 0)
 		return fail(-ENOMEM, "no memory for a sort of lines");
+	thread_pool_set_cancellation(sort->threads, params->cancellation);
 	input.threads = sort->threads;
 	input.stats = sort->stats;
 	r = line_input_open(&input, &sort->input);
