@@ -83,7 +83,7 @@ static bool is_for_programs(int option)
 
 static bool is_size(const struct option *row)
 {
-	return row->val == 'S' || row->val == OPTION_TEMP_LIMIT;
+	return row->val == 'S' || row->val == OPTION_TEMP_LIMIT || row->val == OPTION_DEVICE_MEMORY;
 }
 
 int gsort_get_line_option(unsigned i, struct gsort_option *ret_option, size_t size)
