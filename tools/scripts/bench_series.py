@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """bench_series - measure all that plot_benchmarks.py draws, in one call
 
-usage: bench_series.py PROGRAMS OUTPUT [--dir=DIRECTORY] [--sizes=BYTES,...] [--threads-size=BYTES] [--rounds=N]
+usage: bench_series.py PROGRAMS OUTPUT [--dir=DIRECTORY] [--sizes=BYTES,...] [--threads-size=BYTES] [--lines-size=BYTES]
+                       [--rounds=N]
 
 PROGRAMS is a directory with gsort, gsort-gen and gsort-check, and, for the kernels, gsort-bench-kernels, as
-`run_gpu_tests.sh --pack` makes it. Into the directory OUTPUT go files.json, threads.json and kernels.json; those
+`run_gpu_tests.sh --pack` makes it. Into the directory OUTPUT go files.json, lines.json, threads.json and
+kernels.json; those
 of docs/data are replaced by them, and tools/scripts/plot_benchmarks.py draws the pictures. Files to sort go to
 DIRECTORY (default: here). It needs three times the largest size on the disk, and with the sizes that it has by
 default (16 MiB to 8 GiB) less than 4 minutes on 16 processors and a GPU.
 
 Everybody takes turns, round after round, with the input in the page cache and no output there; medians are
-told. Each output is looked at once: gsort's by gsort-check, the others' size. From 2 GiB on there is one
-round of numpy and cupy. What is not there (a GPU, numpy, cupy, gsort-bench-kernels) is left out.
+told. Each output is looked at once: gsort's by gsort-check, the others' size. Of lines, all outputs must be the
+same. From 2 GiB on there is one round of numpy, cupy and GNU sort. What is not there (a GPU, numpy, cupy, gsort-bench-kernels) is left out.
 """
 import argparse
 import os
@@ -101,6 +103,32 @@ def measure_files(options):
     return {'series': 'files', 'data': 'random u64', 'cases': cases}
 
 
+def make_lines(nbytes):
+    """Random lines of 28 letters and digits"""
+    subprocess.run(f'gsort-gen -b {nbytes // 29 * 21} -o /dev/stdout | base64 -w 28 > in', shell=True, check=True)
+
+
+def measure_lines(options):
+    make_lines(options.lines_size)
+    processors = len(os.sched_getaffinity(0))
+    commands = {'cp': ['cp', 'in', 'out'], 'gsort, CPU': gsort('--lines', '--backend=cpu'),
+                'GNU sort': ['sort', f'--parallel={processors}', '-S', '50%', 'in', '-o', 'out']}
+    if works(*gsort('--lines', '--backend=cuda')):
+        commands['gsort, GPU'] = gsort('--lines', '--backend=cuda')
+    nbytes, times, digests = os.path.getsize('in'), {name: [] for name in commands}, {}
+    for number in range(options.rounds):
+        for name, command in commands.items():
+            if number and nbytes >= LARGE and name == 'GNU sort':
+                continue
+            times[name].append(seconds_of(command))
+            if not number and name != 'cp':
+                digests[name] = subprocess.run(['sha256sum', 'out'], capture_output=True, check=True).stdout
+    if len(set(digests.values())) > 1:
+        sys.exit('lines: the outputs differ')
+    return {'series': 'lines', 'data': 'random lines of 28 characters',
+            'cases': [case(name, nbytes, seconds) for name, seconds in times.items()]}
+
+
 def measure_threads(options):
     n = [1 << i for i in range(10) if 1 << i <= len(os.sched_getaffinity(0))]
     nbytes = options.threads_size
@@ -131,6 +159,7 @@ def main():
     parser.add_argument('--dir', default='.')
     parser.add_argument('--sizes', type=lambda text: [int(n) for n in text.split(',')], default=SIZES)
     parser.add_argument('--threads-size', type=int, default=4096 * MIB)
+    parser.add_argument('--lines-size', type=int, default=4096 * MIB)
     parser.add_argument('--rounds', type=int, default=3)
     options = parser.parse_args()
     output = options.output.resolve()
@@ -138,9 +167,11 @@ def main():
     # Libraries are beside the programs where these were packed.
     for name in ('PATH', 'LD_LIBRARY_PATH'):
         os.environ[name] = f"{options.programs.resolve()}{os.pathsep}{os.environ.get(name, '')}"
+    os.environ['LC_ALL'] = 'C'
     os.chdir(options.dir)
     try:
         write(output, measure_files(options), COMMAND)
+        write(output, measure_lines(options), COMMAND)
         write(output, measure_threads(options), COMMAND)
     finally:
         for name in ('in', 'out'):

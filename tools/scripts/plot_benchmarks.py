@@ -3,8 +3,8 @@
 
 usage: plot_benchmarks.py [--check] [ROOT]
 
-A file of docs/data is what tools/scripts/bench_series.py or bench_gpus.py has written: an object with "series" (files, threads,
-kernels, devices), "date", "machine", and "cases", each with "name", "input_bytes" and "median_s", as those of
+A file of docs/data is what tools/scripts/bench_series.py or bench_gpus.py has written: an object with "series" (files, lines,
+threads, kernels, devices), "date", "machine", and "cases", each with "name", "input_bytes" and "median_s", as those of
 gsort-bench file --json have them, and "threads", "element_bytes" or "shape" where that differs. Several files may
 have the same series. Pictures are SVG with text, on a ground of their own, light or dark as the
 reader has it; the same data gives the same bytes. With --check nothing is written, and the status is 1 if
@@ -25,6 +25,7 @@ COLOURS = {
     'cp': ('#6e6e6e', '#a8a8a8'), 'numpy': ('#b26a00', '#e69f00'), 'cupy': ('#c04a00', '#f08040'),
     'gsort': ('#00795a', '#2fc79c'), 'cub::DeviceRadixSort': ('#b26a00', '#e69f00'),
     'cub::DeviceMergeSort': ('#6e6e6e', '#a8a8a8'),
+    'GNU sort': ('#b26a00', '#e69f00'),
     'one GPU': ('#6e6e6e', '#a8a8a8'), 'one GPU, 4 times': ('#b26a00', '#e69f00'),
     'two GPUs': ('#00795a', '#2fc79c'), 'four GPUs': ('#0072b2', '#56b4e9'), 'eight GPUs': ('#c04a00', '#f08040'),
 }
@@ -62,7 +63,7 @@ def seconds(s):
 
 
 def size(nbytes):
-    return f'{nbytes / GIB:g} GiB' if nbytes >= GIB else f'{nbytes / MIB:g} MiB'
+    return f'{nbytes / GIB:.3g} GiB' if nbytes >= GIB else f'{nbytes / MIB:.3g} MiB'
 
 
 def picture(title, about, notes, height, body):
@@ -89,7 +90,7 @@ def sources(files):
             f"figures: docs/data, {', '.join(file['file'] for file in files)}"]
 
 
-def file_bars(files):
+def file_bars(files, what='random u64'):
     """The largest size that everybody has taken, in one run."""
     best = max(files, key=lambda f: (len({c['name'] for c in f['cases']}), f['date']))
     nbytes = max(case['input_bytes'] for case in best['cases'])
@@ -103,8 +104,12 @@ def file_bars(files):
             value += f"  ({case['median_s'] / copied:.2f} x cp)"
         body += bar(44 + LINE * i, case['name'], case['median_s'] * scale, case['name'], value)
         values.append(f"{case['name']} {value}")
-    return picture(f"{size(nbytes)} of random u64, sorted from file to file (shorter is faster)", '; '.join(values),
+    return picture(f"{size(nbytes)} of {what}, sorted from file to file (shorter is faster)", '; '.join(values),
                    sources([best]), LINE * len(cases), body)
+
+
+def line_bars(files):
+    return file_bars(files, files[-1]['data'])
 
 
 class Scale:
@@ -217,7 +222,7 @@ def devices(files):
                    sources(files), y - 46, body)
 
 
-PICTURES = {'file-to-file': ('files', file_bars), 'time-by-size': ('files', by_size),
+PICTURES = {'file-to-file': ('files', file_bars), 'lines': ('lines', line_bars), 'time-by-size': ('files', by_size),
             'threads': ('threads', by_threads), 'kernels': ('kernels', kernels),
             'devices': ('devices', devices)}
 

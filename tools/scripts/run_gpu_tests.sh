@@ -102,6 +102,7 @@ done
 job check_backend 250 "$folder/check_backend" cuda
 job faults 300 "$CUDA_FAULTS" ${FAULTS:-}
 last=$(($(nvidia-smi -L | grep -c '^GPU ') - 1))
+job lines_random 250 python3 "$folder/cli/lines_random.py" --cuda --count=60 --large=4
 gpu_script 0 backends
 gpu_script $last backend_records
 gpu_script $last random_scalars
