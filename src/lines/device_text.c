@@ -256,7 +256,8 @@ int device_text_sort(struct device_text *text, struct line_input *input, uint64_
 	op.nbytes = text->lines_end;
 	op.max_n = text->n_lines;
 	op.memory = text->memory + align(text->nbytes);
-	return text->params.backend->line_ops->sort(text->queue, &op);
+	r = text->params.backend->line_ops->sort(text->queue, &op);
+	return r < 0 ? r : device_queue_synchronize(text->queue, text->copied);
 }
 
 const struct sort_lines_result *device_text_result(const struct device_text *text)
