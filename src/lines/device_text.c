@@ -454,9 +454,9 @@ static int plan_memory(struct device_text *text)
 static int open_text(struct device_text *text)
 {
 	const struct device_text_params *params = &text->params;
-	const struct backend_config config = {
-		.n_threads = params->n_threads, .device_memory_nbytes = params->device_memory_nbytes
-	};
+	const struct backend_config config = { .n_threads = params->n_threads,
+					       .device_memory_nbytes = params->device_memory_nbytes,
+					       .stats = params->stats };
 	int r = device_open(params->backend, &config, &text->device);
 
 	if (r == 0)
