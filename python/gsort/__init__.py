@@ -28,9 +28,14 @@ sorts may run in different threads.
 array([1, 2, 3])
 """
 
+from __future__ import annotations
+
 import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Union
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _arrays, _library
 from ._library import Error, SortWarning
@@ -38,6 +43,11 @@ from ._library import Error, SortWarning
 __all__ = ['Error', 'SortWarning', 'Sorter', 'argsort', 'argsort_array', 'check', 'explain', 'merge', 'sort',
            'sort_array']
 __version__ = _library.version()
+
+Path = Union[str, bytes, os.PathLike]
+Paths = Union[Path, Iterable[Path]]
+Progress = Union[None, bool, Callable[[str, int, int], object]]
+Names = Union[None, str, Iterable[str]]
 
 
 def _open_files(function, inputs, output, progress, options):
@@ -57,7 +67,7 @@ def _open_files(function, inputs, output, progress, options):
     return handle
 
 
-def sort(inputs, output, *, progress=None, **options):
+def sort(inputs: Paths, output: Path, *, progress: Progress = None, **options: Any) -> dict[str, Any]:
     """Sort one or several files into one, and return the statistics as a dict.
 
     inputs: a path or several, in any order; equal records keep the order of the inputs. Files in
@@ -102,7 +112,7 @@ def sort(inputs, output, *, progress=None, **options):
         return handle.statistics()
 
 
-def merge(inputs, output, *, progress=None, **options):
+def merge(inputs: Paths, output: Path, *, progress: Progress = None, **options: Any) -> dict[str, Any]:
     """Merge files that are sorted into one. Like sort() otherwise.
 
     An input that is not sorted is a ValueError that names the record. Files of lines need not be
@@ -111,7 +121,7 @@ def merge(inputs, output, *, progress=None, **options):
     return sort(inputs, output, progress=progress, merge=True, **options)
 
 
-def argsort(inputs, output, *, progress=None, **options):
+def argsort(inputs: Paths, output: Path, *, progress: Progress = None, **options: Any) -> dict[str, Any]:
     """Write the positions of the records in sorted order instead of the records.
 
     Positions count from 0 through all inputs. They are 64-bit numbers; in a .npy file if the input
@@ -122,7 +132,7 @@ def argsort(inputs, output, *, progress=None, **options):
     return sort(inputs, output, progress=progress, argsort=True, **options)
 
 
-def check(path, *, progress=None, **options):
+def check(path: Path, *, progress: Progress = None, **options: Any) -> int | None:
     """Return None if a file is sorted, else the index of the first record that is out of order.
 
     With ``unique=True`` a record that equals the one before it is out of order, too. With
@@ -140,7 +150,7 @@ def check(path, *, progress=None, **options):
         return number - 1 if number else None
 
 
-def explain(inputs, output=None, **options):
+def explain(inputs: Paths, output: Path | None = None, **options: Any) -> dict[str, Any]:
     """Return the plan of a sort with its estimated time, as a dict, without sorting.
 
     The members are those of ``gsort --explain=json``.
@@ -149,7 +159,8 @@ def explain(inputs, output=None, **options):
         return _library.explain(handle, 0)
 
 
-def sort_array(array, *, keys=None, order=None, axis=-1, out=None, progress=None, **options):
+def sort_array(array: npt.ArrayLike, *, keys: Names = None, order: Names = None, axis: int | None = -1,
+               out: np.ndarray | None = None, progress: Progress = None, **options: Any) -> np.ndarray:
     """Return a sorted copy of an array, like ``numpy.sort(array, kind='stable')``.
 
     array: any array of numbers, strings, times or records; memory-mapped ones, too. It is read
@@ -200,7 +211,8 @@ def sort_array(array, *, keys=None, order=None, axis=-1, out=None, progress=None
     return result
 
 
-def argsort_array(array, *, keys=None, order=None, axis=-1, progress=None, **options):
+def argsort_array(array: npt.ArrayLike, *, keys: Names = None, order: Names = None, axis: int | None = -1,
+                  progress: Progress = None, **options: Any) -> npt.NDArray[np.intp]:
     """Return the indices that sort an array, like ``numpy.argsort(array, kind='stable')``.
 
     The arguments are those of sort_array().
@@ -253,16 +265,17 @@ class Sorter:
     [9]
     """
 
-    def __init__(self, dtype, *, keys=None, order=None, batch=1 << 20, progress=None, **options):
+    def __init__(self, dtype: npt.DTypeLike, *, keys: Names = None, order: Names = None, batch: int = 1 << 20,
+                 progress: Progress = None, **options: Any) -> None:
         if batch < 1:
             raise ValueError('batch must be at least 1')
         self.dtype = np.dtype(dtype)
         self.batch = batch
-        self.statistics = None  #: a dict, once the iteration has ended
+        self.statistics: dict[str, Any] | None = None  #: a dict, once the iteration has ended
         self._sort = _arrays.open_sort('Sorter', self.dtype, keys, order, progress, options)
         self._finished = False
 
-    def put(self, array):
+    def put(self, array: npt.ArrayLike) -> None:
         """Add the records of an array, which must have the sorter's dtype."""
         array = _arrays.as_array(array)
         if array.dtype != self.dtype:
@@ -271,10 +284,10 @@ class Sorter:
             raise ValueError('put() after the iteration has begun')
         _arrays.put_array(self._sort, array.reshape(-1))
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[np.ndarray]:
         return self
 
-    def __next__(self):
+    def __next__(self) -> np.ndarray:
         if self.statistics is not None:
             raise StopIteration
         if not self._finished:
@@ -288,16 +301,16 @@ class Sorter:
             raise StopIteration
         return out[:nbytes // out.itemsize]
 
-    def cancel(self):
+    def cancel(self) -> None:
         """Cancel the sort, from any thread."""
         self._sort.cancel()
 
-    def close(self):
+    def close(self) -> None:
         """Free the sort. One that runs is cancelled."""
         self._sort.close()
 
-    def __enter__(self):
+    def __enter__(self) -> Sorter:
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self.close()

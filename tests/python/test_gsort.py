@@ -2,6 +2,7 @@
 
 import doctest
 import errno
+import inspect
 import os
 import pathlib
 import signal
@@ -409,6 +410,13 @@ def test_a_child_of_fork_can_sort():
 def test_examples_of_docstrings_are_right():
     failed, attempted = doctest.testmod(gsort, extraglobs={'gsort': gsort, 'np': np})
     assert attempted > 5 and failed == 0
+
+
+def test_public_functions_have_type_hints():
+    methods = [method for method in vars(gsort.Sorter).values() if inspect.isfunction(method)]
+    for function in [getattr(gsort, name) for name in gsort.__all__ if name.islower()] + methods:
+        names = [name for name in inspect.signature(function).parameters if name != 'self']
+        assert set(function.__annotations__) == {*names, 'return'}, function
 
 
 def test_the_example_script_runs(tmp_path):
