@@ -252,6 +252,10 @@ int device_text_sort(struct device_text *text, struct line_input *input, uint64_
 	*ret_at_end = text->is_at_end && text->buffers[text->next_buffer].nbytes == 0;
 	if (r < 0)
 		return r;
+	if (text->lines_end == 0) { /* the inputs are empty */
+		text->sorted = (struct sort_lines_result){ 0 };
+		return 0;
+	}
 	op.text = text->memory;
 	op.nbytes = text->lines_end;
 	op.max_n = text->n_lines;
@@ -279,11 +283,11 @@ static int get_offsets(struct device_text *text)
 		return fail(-ENOMEM, "no memory for the offsets of lines");
 	text->offsets = grown;
 	text->n_segments = n;
-	r = device_queue_copy(text->queue, grown, lines->offsets, n * sizeof *grown);
-	if (r == 0)
-		r = device_queue_synchronize(text->queue, text->copied);
 	grown[n] = lines->output_nbytes;
-	return r;
+	if (n == 0)
+		return 0;
+	r = device_queue_copy(text->queue, grown, lines->offsets, n * sizeof *grown);
+	return r < 0 ? r : device_queue_synchronize(text->queue, text->copied);
 }
 
 /* Return the number of windows; in the file, all but the first begin at multiples of their size. */

@@ -206,7 +206,8 @@ static int sort_device_chunks(struct line_sort *sort)
 				    "larger -S",
 				    sort->longest_nbytes - 1);
 		output_stop_prefault(sort->output);
-		r = spill_block(sort);
+		if (device_text_result(sort->text)->text_nbytes > 0)
+			r = spill_block(sort);
 		if (r < 0)
 			return r;
 	}

@@ -138,7 +138,7 @@ static size_t text_nbytes(const struct line_case *it)
 
 static void find_lines(struct line_case *it)
 {
-	const size_t scratch_nbytes = kernel_find_lines_scratch_nbytes(it->nbytes) + 1;
+	const size_t scratch_nbytes = kernel_find_lines_scratch_nbytes(it->nbytes);
 	void *scratch = kernel_memory_alloc(scratch_nbytes);
 	uint64_t *n = kernel_memory_alloc(sizeof *n);
 	uint64_t *starts = kernel_memory_alloc((it->n + 1) * sizeof *starts);
