@@ -17,6 +17,11 @@ static inline uint64_t u64_min(uint64_t value, uint64_t max)
 	return value > max ? max : value;
 }
 
+static inline uint64_t u64_clamp(uint64_t value, uint64_t min, uint64_t max)
+{
+	return value < min ? min : u64_min(value, max);
+}
+
 /* Return the quotient rounded up. divisor > 0 */
 static inline uint64_t divide_up(uint64_t value, uint64_t divisor)
 {

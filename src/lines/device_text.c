@@ -11,6 +11,7 @@
 #include "io/file/mapping.h"
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
+#include "src/base/scratch.h"
 #include "src/device/device.h"
 
 enum {
@@ -22,7 +23,6 @@ enum {
 	MAX_WINDOW_NBYTES = MMAP_SEGMENT_NBYTES,
 	/* A buffer of the shortest lines takes a part of device memory. */
 	MAX_NBYTES_PER_LINE_BYTE = 80,
-	ALIGNMENT = 256,
 };
 
 /* Text on its way to the device. */
@@ -65,24 +65,16 @@ struct device_text {
 	const struct line_sink *sink;
 	uint32_t n_windows, windows_per_part;
 	struct digest *digests; /* n_windows */
+	atomic_bool has_failed;
 };
-
-static uint64_t align(uint64_t nbytes)
-{
-	return (nbytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
-static size_t clamp(size_t n, size_t min, size_t max)
-{
-	return n < min ? min : n > max ? max : n;
-}
 
 /* --- Device memory --- */
 
 /* Return the memory to sort a text. */
 static uint64_t needed_nbytes(const struct device_text *text, uint64_t nbytes, uint64_t n_lines)
 {
-	return align(nbytes) + text->params.backend->line_ops->memory_nbytes(nbytes, n_lines);
+	return round_up(nbytes, SCRATCH_ALIGNMENT) +
+	       text->params.backend->line_ops->memory_nbytes(nbytes, n_lines);
 }
 
 /* Return the memory for the whole input, if its lines are like those of the text. */
@@ -131,8 +123,9 @@ static int reserve_memory(struct device_text *text, uint64_t nbytes, uint64_t n_
 	if (needed <= text->memory_nbytes)
 		return 0;
 	if (wanted > max_nbytes)
-		wanted = max_nbytes / ALIGNMENT * ALIGNMENT;
-	return wanted < needed ? -ENOMEM : replace_memory(text, align(wanted));
+		wanted = max_nbytes / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT;
+	return wanted < needed ? -ENOMEM :
+				 replace_memory(text, round_up(wanted, SCRATCH_ALIGNMENT));
 }
 
 /* --- Reading --- */
@@ -210,8 +203,8 @@ static int fail_memory(const struct device_text *text, const struct line_input *
 {
 	return text->nbytes > 0 ?
 		       fail_long_line(text, input) :
-		       fail(-ENOMEM, "--backend=cuda: the GPU has too little free memory; "
-				     "use --backend=cpu");
+		       fail(-ENOMEM,
+			    "GPU: too little free memory to sort lines; use --backend=cpu");
 }
 
 /* Read text until the next buffer would not fit, or to the end of the input. */
@@ -259,7 +252,7 @@ int device_text_sort(struct device_text *text, struct line_input *input, uint64_
 	op.text = text->memory;
 	op.nbytes = text->lines_end;
 	op.max_n = text->n_lines;
-	op.memory = text->memory + align(text->nbytes);
+	op.memory = text->memory + round_up(text->nbytes, SCRATCH_ALIGNMENT);
 	r = text->params.backend->line_ops->sort(text->queue, &op);
 	return r < 0 ? r : device_queue_synchronize(text->queue, text->copied);
 }
@@ -370,9 +363,15 @@ static int write_part(void *context, uint32_t task)
 	const uint32_t first = task * text->windows_per_part;
 	int r = 0;
 
-	for (uint32_t i = first;
-	     i < text->n_windows && i < first + text->windows_per_part && r == 0; i++)
-		r = write_window(text, slot, i);
+	for (uint32_t i = first; i < text->n_windows && i < first + text->windows_per_part &&
+				 r == 0 && !atomic_load(&text->has_failed);
+	     i++) {
+		r = cancellation_check(text->params.cancellation);
+		if (r == 0)
+			r = write_window(text, slot, i);
+	}
+	if (r < 0) /* other threads need not go on */
+		atomic_store(&text->has_failed, true);
 	atomic_store(&slot->is_used, false);
 	return r;
 }
@@ -443,13 +442,13 @@ static int plan_memory(struct device_text *text)
 
 	device_get_info(text->device, &info);
 	max_nbytes = info.memory_nbytes / 16 / n_threads;
-	text->window_nbytes = clamp(share / n_threads, MIN_WINDOW_NBYTES, MAX_WINDOW_NBYTES);
+	text->window_nbytes = u64_clamp(share / n_threads, MIN_WINDOW_NBYTES, MAX_WINDOW_NBYTES);
 	if (text->window_nbytes > max_nbytes)
 		text->window_nbytes = max_nbytes;
-	text->window_nbytes = text->window_nbytes / ALIGNMENT * ALIGNMENT;
+	text->window_nbytes = text->window_nbytes / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT;
 	text->max_memory_nbytes = info.memory_nbytes - n_threads * text->window_nbytes;
 	max_nbytes = text->max_memory_nbytes / MAX_NBYTES_PER_LINE_BYTE / 2;
-	text->buffer_nbytes = clamp(share / N_BUFFERS, MIN_BUFFER_NBYTES, MAX_BUFFER_NBYTES);
+	text->buffer_nbytes = u64_clamp(share / N_BUFFERS, MIN_BUFFER_NBYTES, MAX_BUFFER_NBYTES);
 	if (text->buffer_nbytes > max_nbytes)
 		text->buffer_nbytes = max_nbytes;
 	return text->buffer_nbytes == 0 || text->window_nbytes == 0 ? -ENOMEM : 0;

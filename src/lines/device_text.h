@@ -16,6 +16,7 @@
  */
 #pragma once
 
+#include "src/base/cancellation.h"
 #include "src/device/backend.h"
 #include "src/lines/line_block.h"
 #include "src/lines/line_input.h"
@@ -27,10 +28,11 @@ struct device_text_params {
 	const struct line_keys *keys;
 	struct thread_pool *threads;
 	uint32_t n_threads;
-	uint64_t device_memory_nbytes; /* 0: 90 % of the free memory */
-	size_t host_memory_nbytes;     /* limit for buffers */
-	uint64_t input_nbytes;         /* UINT64_MAX: unknown */
-	struct stats *stats;           /* NULL: none */
+	uint64_t device_memory_nbytes;     /* 0: 90 % of the free memory */
+	size_t host_memory_nbytes;         /* limit for buffers */
+	uint64_t input_nbytes;             /* UINT64_MAX: unknown */
+	struct stats *stats;               /* NULL: none */
+	struct cancellation *cancellation; /* NULL: never */
 };
 
 /* Returns 0; -ENOMEM without a message; or a negative errno after a message. */

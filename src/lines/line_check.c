@@ -63,7 +63,7 @@ static int check_order(struct line_sort *sort, struct line_disorder *ret_disorde
 		r = check_chunk(sort, end, &number, &last, ret_disorder);
 		stats_end(sort->stats, span, n - n_checked);
 		sort->text_nbytes += n - n_checked;
-		sort->read.n_records = number - sort->params->n_header_lines;
+		sort->totals.read.n_records = number - sort->params->n_header_lines;
 		if (r < 0 || ret_disorder->number || is_at_end)
 			return r;
 		/* The next chunk begins with the last line of this one. */
@@ -90,7 +90,7 @@ int line_sort_check(const struct syscalls *calls, const struct line_sort_params 
 	if (r == 0) {
 		*ret_summary = (struct sort_summary){ .is_lines = true,
 						      .text_nbytes = sort.text_nbytes,
-						      .n_records_in = sort.read.n_records,
+						      .n_records_in = sort.totals.read.n_records,
 						      .type = "lines" };
 		stats_finish(params->stats);
 	}

@@ -432,7 +432,7 @@ int line_merge_all(struct line_sort *sort)
 	const bool needs_single_run = sort->keys->unique && line_output_needs_count(sort);
 	const unsigned n_passes =
 		line_merge_count_passes(sort->n_runs, line_merge_max_runs(sort)) + needs_single_run;
-	uint64_t nbytes = runs_nbytes(sort), n_lines = sort->read.n_records;
+	uint64_t nbytes = runs_nbytes(sort), n_lines = sort->totals.read.n_records;
 	int r = 0;
 
 	stats_set_phase_total(sort->stats, PHASE_FINAL_MERGE, nbytes);

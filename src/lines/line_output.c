@@ -52,7 +52,7 @@ int line_output_check_space(struct line_sort *sort)
 	return output_set_expected_size(sort->output, nbytes);
 }
 
-/* How many threads write to parts of the output at once; 0: it is written in order. */
+/* Return how many threads write to parts of the output at once; 0: it is written in order. */
 static uint32_t n_writers(const struct line_sort *sort)
 {
 	if (output_is_ordered(sort->output) || !sort->maps_output)
@@ -101,16 +101,15 @@ void line_output_start_prefault(struct line_sort *sort)
 {
 	const uint64_t nbytes = line_input_total_nbytes(sort->input);
 	const unsigned n_threads = sort->n_threads / PREFAULT_THREADS_DIVISOR;
+	const uint32_t n = n_writers(sort);
 
-	/* With -u or --limit the output may be much smaller. */
-	if (nbytes == UINT64_MAX || nbytes < MIN_PREFAULT_NBYTES || n_threads == 0 ||
-	    sort->keys->unique || sort->params->limit != UINT64_MAX || sort->params->zstd_level ||
+	/* If the size is not known, the output may be much smaller than the input. */
+	if (!sort->has_output_size || nbytes < MIN_PREFAULT_NBYTES || n_threads == 0 || n == 0 ||
 	    nbytes / 4 * 5 > memory_free_nbytes("") ||
-	    !output_has_ample_space(sort->output, nbytes) ||
-	    output_set_expected_size(sort->output, nbytes) < 0)
+	    !output_has_ample_space(sort->output, nbytes))
 		return;
-	output_set_n_writers(sort->output, n_writers(sort));
-	output_start_prefault(&sort->output, 1, n_writers(sort), n_threads);
+	output_set_n_writers(sort->output, n);
+	output_start_prefault(&sort->output, 1, n, n_threads);
 }
 
 int line_sort_measure_block(struct line_sort *sort, uint64_t *ret_nbytes)
@@ -149,8 +148,8 @@ static int write_pending(struct line_sort *sort)
 	if (r == 0)
 		r = write_to_output(sort, n, pending->bytes, pending->nbytes);
 	sort->offset += n + pending->nbytes;
-	sort->written.n_records++;
-	sort->written.sum += hash_bytes(pending->bytes, pending->nbytes - 1);
+	sort->totals.written.n_records++;
+	sort->totals.written.sum += hash_bytes(pending->bytes, pending->nbytes - 1);
 	sort->n_lines_left--;
 	pending->count = 0;
 	return r;
@@ -194,7 +193,7 @@ static int count_lines(struct line_sort *sort)
 	line = line_block_first(sort->block);
 	if (r == 0 && line.bytes && is_pending(sort, line))
 		sort->pending.count += line_block_drop_first(sort->block);
-	line_digest_add(&sort->dropped, line_block_dropped_digest(sort->block));
+	digest_add(&sort->totals.dropped, line_block_dropped_digest(sort->block));
 	line = line_block_last(sort->block);
 	if (r == 0 && line.bytes) {
 		r = write_pending(sort);
@@ -241,7 +240,7 @@ int line_output_write_block(struct line_sort *sort, uint64_t *ret_nbytes)
 				  line_sort_write_block(sort, &sink, ret_nbytes, &digest);
 	if (r < 0)
 		return r;
-	line_digest_add(&sort->written, digest);
+	digest_add(&sort->totals.written, digest);
 	sort->offset += *ret_nbytes;
 	sort->n_lines_left -= digest.n_records;
 	return 0;

@@ -143,8 +143,8 @@ int line_part_files_write_block(struct line_sort *sort, const struct line_sink *
 		if (n > 0)
 			r = line_sort_write_block(sort, sink, &nbytes, &digest);
 		part->offset += nbytes;
-		line_digest_add(&part->digest, digest);
-		line_digest_add(ret_digest, digest);
+		digest_add(&part->digest, digest);
+		digest_add(ret_digest, digest);
 		*ret_nbytes += nbytes;
 		parts->n_written += n;
 		begin += n;

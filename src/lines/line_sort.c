@@ -10,6 +10,7 @@
 
 #include "io/file/mapping.h"
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/lines/line_sort_internal.h"
 
 enum {
@@ -45,7 +46,7 @@ int line_sort_reduce_block(struct line_sort *sort, struct line_view last)
 		return 0;
 	r = sort->keys->unique ? line_block_drop_equal(sort->block, last) : 0;
 
-	line_digest_add(&sort->dropped, line_block_dropped_digest(sort->block));
+	digest_add(&sort->totals.dropped, line_block_dropped_digest(sort->block));
 	line_block_truncate(sort->block, sort->n_lines_left);
 	return r;
 }
@@ -152,7 +153,7 @@ static int sort_chunks(struct line_sort *sort)
 			return r;
 		if (n_sorted > sort->summary.chunk_nbytes)
 			sort->summary.chunk_nbytes = n_sorted;
-		line_digest_add(&sort->read, line_block_digest(sort->block));
+		digest_add(&sort->totals.read, line_block_digest(sort->block));
 		sort->text_nbytes += n_sorted;
 		if (line_block_longest(sort->block) > sort->longest_nbytes)
 			sort->longest_nbytes = line_block_longest(sort->block);
@@ -180,8 +181,8 @@ static int sort_device_chunk(struct line_sort *sort, bool *ret_at_end)
 	if (result->text_nbytes > sort->summary.chunk_nbytes)
 		sort->summary.chunk_nbytes = result->text_nbytes;
 	sort->text_nbytes += result->text_nbytes;
-	line_digest_add(&sort->read, result->digest);
-	line_digest_add(&sort->dropped, result->dropped);
+	digest_add(&sort->totals.read, result->digest);
+	digest_add(&sort->totals.dropped, result->dropped);
 	if (result->longest_nbytes > sort->longest_nbytes)
 		sort->longest_nbytes = result->longest_nbytes;
 	return 0;
@@ -229,8 +230,7 @@ int line_sort_check_scratch(const struct line_sort *sort)
 static int check_digests(const struct line_sort *sort)
 {
 	if (sort->params->limit != UINT64_MAX || sort->params->n_shards ||
-	    (sort->read.n_records == sort->written.n_records + sort->dropped.n_records &&
-	     sort->read.sum == sort->written.sum + sort->dropped.sum))
+	    record_totals_are_balanced(sort->totals))
 		return 0;
 	return fail(-EIO, "internal error: the output does not hold the lines of the input");
 }
@@ -246,78 +246,6 @@ static int write_single_block(struct line_sort *sort)
 	if (r == 0)
 		r = line_output_set_size(sort, nbytes, line_block_n_lines(sort->block));
 	return r < 0 ? r : line_output_write_block(sort, &nbytes);
-}
-
-static int sort_to_output(struct line_sort *sort)
-{
-	const uint64_t total_nbytes = line_input_total_nbytes(sort->input);
-	const uint64_t known_nbytes = total_nbytes == UINT64_MAX ? 0 : total_nbytes;
-	int r = line_output_check_space(sort);
-
-	if (r == 0 && known_nbytes > sort->memory_nbytes) /* then runs will be spilled */
-		r = line_runs_check_space(sort);
-	if (r < 0)
-		return r;
-	stats_begin_phase(sort->stats, PHASE_RUN_GENERATION, known_nbytes);
-	stats_set_phase_total(sort->stats, PHASE_FINAL_MERGE, known_nbytes);
-	r = sort->text ? sort_device_chunks(sort) : sort_chunks(sort);
-	stats_complete_phase(sort->stats);
-	sort->summary.n_runs_spilled = sort->n_runs;
-	sort->summary.n_runs = sort->n_runs ? sort->n_runs : 1;
-	if (r == 0)
-		r = sort->n_runs > 0 ? line_merge_all(sort) : write_single_block(sort);
-	if (r == 0)
-		r = line_output_finish(sort);
-	if (r == 0)
-		r = line_sort_check_scratch(sort);
-	if (r == 0)
-		r = line_input_check_state(sort->input);
-	if (r == 0)
-		stats_complete_phase(sort->stats);
-	return r < 0 ? r : check_digests(sort);
-}
-
-static size_t clamp(size_t n, size_t min, size_t max)
-{
-	return n < min ? min : n > max ? max : n;
-}
-
-/* Divide the memory between the block and the buffers of the threads; use fewer if it is small. */
-static void plan_memory(struct line_sort *sort)
-{
-	const struct line_sort_params *params = sort->params;
-	const size_t memory = params->memory_nbytes > MIN_MEMORY_NBYTES ?
-				      (size_t)params->memory_nbytes :
-				      MIN_MEMORY_NBYTES;
-	size_t thread_nbytes;
-
-	sort->block_nbytes =
-		clamp(memory / BLOCKS_PER_MEMORY, LINE_MIN_BLOCK_NBYTES, MAX_BLOCK_NBYTES);
-	sort->buffer_nbytes = clamp(memory / BUFFERS_SHARE / 2 / params->n_threads,
-				    MIN_BUFFER_NBYTES, LINE_MAX_BUFFER_NBYTES);
-	thread_nbytes = sort->buffer_nbytes +
-			run_file_thread_nbytes(&params->compression, false, sort->block_nbytes);
-	sort->n_threads =
-		(uint32_t)clamp((memory / BUFFERS_SHARE + FREE_BUFFERS_NBYTES) / thread_nbytes, 1,
-				params->n_threads);
-	sort->memory_nbytes = memory - memory / BUFFERS_SHARE;
-	if (sort->n_threads * thread_nbytes < memory / BUFFERS_SHARE)
-		sort->memory_nbytes = memory - sort->n_threads * thread_nbytes;
-	sort->maps_output = sort->n_threads > 1 && memory > MAPPINGS_SHARE * MAX_MAPPINGS_NBYTES;
-	if (sort->maps_output)
-		sort->memory_nbytes -= MAX_MAPPINGS_NBYTES;
-}
-
-/* The memory that is enough for inputs of known size. */
-static size_t enough_memory(const struct line_sort *sort)
-{
-	const uint64_t total_nbytes = line_input_total_nbytes(sort->input);
-	/* A line of one byte needs an element; its key has some more. */
-	const uint64_t per_byte = line_keys_are_plain(sort->keys) ? 40 : 100;
-
-	if (total_nbytes >= sort->memory_nbytes / per_byte)
-		return sort->memory_nbytes;
-	return clamp((size_t)(total_nbytes * per_byte), MIN_MEMORY_NBYTES, sort->memory_nbytes);
 }
 
 /* Return whether parts of sorted chunks are written, or their lines are counted. */
@@ -339,7 +267,8 @@ static int open_device(struct line_sort *sort)
 					   .device_memory_nbytes = params->device_memory_nbytes,
 					   .host_memory_nbytes = sort->memory_nbytes,
 					   .input_nbytes = line_input_total_nbytes(sort->input),
-					   .stats = sort->stats };
+					   .stats = sort->stats,
+					   .cancellation = params->cancellation };
 	const bool maps_output = sort->maps_output;
 	struct device_info info;
 	int r;
@@ -362,6 +291,8 @@ static int open_device(struct line_sort *sort)
 	line_output_start_prefault(sort);
 	r = device_text_open(&text, &sort->text);
 	if (r == -ENOMEM && params->backend == BACKEND_AUTO) {
+		output_stop_prefault(sort->output);
+		output_set_n_writers(sort->output, 1);
 		sort->maps_output = maps_output;
 		return 0;
 	}
@@ -372,6 +303,76 @@ static int open_device(struct line_sort *sort)
 	device_text_get_info(sort->text, &info);
 	memcpy(sort->summary.backend, info.name, sizeof info.name);
 	return 0;
+}
+
+static int sort_to_output(struct line_sort *sort)
+{
+	const uint64_t total_nbytes = line_input_total_nbytes(sort->input);
+	const uint64_t known_nbytes = total_nbytes == UINT64_MAX ? 0 : total_nbytes;
+	int r = line_output_check_space(sort);
+
+	if (r == 0)
+		r = open_device(sort);
+	/* A device can have more memory; the space is checked when a run is spilled. */
+	if (r == 0 && !sort->text && known_nbytes > sort->memory_nbytes)
+		r = line_runs_check_space(sort);
+	if (r < 0)
+		return r;
+	stats_begin_phase(sort->stats, PHASE_RUN_GENERATION, known_nbytes);
+	stats_set_phase_total(sort->stats, PHASE_FINAL_MERGE, known_nbytes);
+	r = sort->text ? sort_device_chunks(sort) : sort_chunks(sort);
+	stats_complete_phase(sort->stats);
+	sort->summary.n_runs_spilled = sort->n_runs;
+	sort->summary.n_runs = sort->n_runs ? sort->n_runs : 1;
+	if (r == 0)
+		r = sort->n_runs > 0 ? line_merge_all(sort) : write_single_block(sort);
+	if (r == 0)
+		r = line_output_finish(sort);
+	if (r == 0)
+		r = line_sort_check_scratch(sort);
+	if (r == 0)
+		r = line_input_check_state(sort->input);
+	if (r == 0)
+		stats_complete_phase(sort->stats);
+	return r < 0 ? r : check_digests(sort);
+}
+
+/* Divide the memory between the block and the buffers of the threads; use fewer if it is small. */
+static void plan_memory(struct line_sort *sort)
+{
+	const struct line_sort_params *params = sort->params;
+	const size_t memory = params->memory_nbytes > MIN_MEMORY_NBYTES ?
+				      (size_t)params->memory_nbytes :
+				      MIN_MEMORY_NBYTES;
+	size_t thread_nbytes;
+
+	sort->block_nbytes =
+		u64_clamp(memory / BLOCKS_PER_MEMORY, LINE_MIN_BLOCK_NBYTES, MAX_BLOCK_NBYTES);
+	sort->buffer_nbytes = u64_clamp(memory / BUFFERS_SHARE / 2 / params->n_threads,
+					MIN_BUFFER_NBYTES, LINE_MAX_BUFFER_NBYTES);
+	thread_nbytes = sort->buffer_nbytes +
+			run_file_thread_nbytes(&params->compression, false, sort->block_nbytes);
+	sort->n_threads =
+		(uint32_t)u64_clamp((memory / BUFFERS_SHARE + FREE_BUFFERS_NBYTES) / thread_nbytes,
+				    1, params->n_threads);
+	sort->memory_nbytes = memory - memory / BUFFERS_SHARE;
+	if (sort->n_threads * thread_nbytes < memory / BUFFERS_SHARE)
+		sort->memory_nbytes = memory - sort->n_threads * thread_nbytes;
+	sort->maps_output = sort->n_threads > 1 && memory > MAPPINGS_SHARE * MAX_MAPPINGS_NBYTES;
+	if (sort->maps_output)
+		sort->memory_nbytes -= MAX_MAPPINGS_NBYTES;
+}
+
+/* The memory that is enough for inputs of known size. */
+static size_t enough_memory(const struct line_sort *sort)
+{
+	const uint64_t total_nbytes = line_input_total_nbytes(sort->input);
+	/* A line of one byte needs an element; its key has some more. */
+	const uint64_t per_byte = line_keys_are_plain(sort->keys) ? 40 : 100;
+
+	if (total_nbytes >= sort->memory_nbytes / per_byte)
+		return sort->memory_nbytes;
+	return u64_clamp((size_t)(total_nbytes * per_byte), MIN_MEMORY_NBYTES, sort->memory_nbytes);
 }
 
 int line_sort_open(const struct syscalls *calls, const struct line_sort_params *params,
@@ -446,8 +447,8 @@ static void fill_summary(struct line_sort *sort)
 	if (!summary->backend[0])
 		snprintf(summary->backend, sizeof summary->backend, "CPU, %u thread%s",
 			 sort->n_threads, sort->n_threads == 1 ? "" : "s");
-	summary->n_records_in = sort->read.n_records;
-	summary->n_records_out = sort->written.n_records;
+	summary->n_records_in = sort->totals.read.n_records;
+	summary->n_records_out = sort->totals.written.n_records;
 	summary->buffer_nbytes = sort->params->memory_nbytes;
 	summary->n_partitions = 1;
 	if (sort->spill) {
@@ -468,9 +469,7 @@ int line_sort_run(const struct syscalls *calls, const struct line_sort_params *p
 		line_part_files_close(&sort);
 	if (r == 0) {
 		cancellation_set_wakeup(params->cancellation, stop_waiting, &sort);
-		r = open_device(&sort);
-		if (r == 0)
-			r = sort_to_output(&sort);
+		r = sort_to_output(&sort);
 		if (r == -ECANCELED) /* an input does not report it */
 			r = cancellation_check(params->cancellation);
 		cancellation_clear_wakeup(params->cancellation);

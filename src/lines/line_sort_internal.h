@@ -80,15 +80,9 @@ struct line_sort {
 	uint64_t offset;          /* in the output */
 	struct pending_line pending;
 	uint64_t text_nbytes; /* of all lines that were read */
-	struct digest read, written, dropped;
+	struct record_totals totals;
 	struct sort_summary summary;
 };
-
-static inline void line_digest_add(struct digest *sum, struct digest digest)
-{
-	sum->n_records += digest.n_records;
-	sum->sum += digest.sum;
-}
 
 static inline int line_sort_compare(struct line_sort *sort, struct line_view a, struct line_view b)
 {

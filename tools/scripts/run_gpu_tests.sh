@@ -103,6 +103,17 @@ job check_backend 250 "$folder/check_backend" cuda
 job faults 300 "$CUDA_FAULTS" ${FAULTS:-}
 last=$(($(nvidia-smi -L | grep -c '^GPU ') - 1))
 job lines_random 250 python3 "$folder/cli/lines_random.py" --cuda --count=60 --large=4
+# Larger than outputs that are prefaulted, in much and in little memory.
+job lines_large 100 sh -c '
+	set -e
+	file=$(mktemp)
+	trap "rm -f $file $file.out" EXIT
+	gsort-gen -b 500M | base64 -w 28 > "$file"
+	for memory in 200M 2G; do
+		gsort --lines --backend=cuda -S $memory "$file" -o "$file.out"
+		gsort --lines -c "$file.out"
+		[ "$(wc -c < "$file.out")" -eq "$(wc -c < "$file")" ]
+	done'
 gpu_script 0 backends
 gpu_script $last backend_records
 gpu_script $last random_scalars
