@@ -410,7 +410,7 @@ struct find_lines_task {
 size_t kernel_find_lines_scratch_nbytes(uint64_t nbytes);
 int launch_find_lines(const struct find_lines_task *task, struct CUstream_st *stream);
 
-/* What lines were seen; added to. */
+/* The digest and the length of the longest of the lines of a launch, added to what is there. */
 struct kernel_line_totals {
 	struct digest digest;
 	uint64_t longest_nbytes; /* with the delimiter */

@@ -7,7 +7,8 @@
  * threads busy. If lines are so long that there are few segments, several blocks share each.
  *
  * What was written is checked by the block that wrote it: its lines are hashed, and each is
- * compared with the line before.
+ * compared with the line before. If several blocks share a segment, or a line does not end in the
+ * window, the line in the text is used instead: then the order is checked, but not the copy.
  */
 #include "kernels/lines/lines.cuh"
 #include "kernels/records/tie_flags.cuh"

@@ -311,7 +311,7 @@ enum { BACKEND_LINE_SEGMENT = 1024 };
 
 struct gather_lines_result {
 	struct digest digest; /* of the lines that begin in the window */
-	uint64_t n_disorders; /* of these: how many come after their successors */
+	uint64_t n_disorders; /* of these: how many should come before the line before */
 };
 
 /* Write bytes [begin, end) of the output, which belong to n_segments segments. */

@@ -31,6 +31,9 @@ struct upload_buffer {
 	struct device_event *uploaded;
 	size_t nbytes;    /* read, but not taken into a chunk */
 	uint64_t n_lines; /* at most */
+	/* Where it begins: in this line of this input. NULL: nothing was read before. */
+	const char *path;
+	uint64_t line;
 };
 
 /* What a thread needs to write a window. */
@@ -107,8 +110,8 @@ static int replace_memory(struct device_text *text, uint64_t nbytes)
 }
 
 /*
- * Make sure that the memory suffices for a text. Returns 0, or -ENOMEM without a message: the limit
- * does not permit it.
+ * Make sure that the memory suffices for a text. Returns 0, or -ENOMEM without a message: neither
+ * the limit nor the free memory permits it.
  */
 static int reserve_memory(struct device_text *text, uint64_t nbytes, uint64_t n_lines)
 {
@@ -117,6 +120,7 @@ static int reserve_memory(struct device_text *text, uint64_t nbytes, uint64_t n_
 	const uint64_t max_nbytes = text->max_memory_nbytes - text->memory_nbytes;
 	/* A fifth more, because not all lines are alike. */
 	uint64_t wanted = expected_nbytes(text, nbytes, n_lines) / 5 * 6;
+	int r;
 
 	if (n_lines >= UINT32_MAX)
 		return -ENOMEM;
@@ -124,8 +128,11 @@ static int reserve_memory(struct device_text *text, uint64_t nbytes, uint64_t n_
 		return 0;
 	if (wanted > max_nbytes)
 		wanted = max_nbytes / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT;
-	return wanted < needed ? -ENOMEM :
-				 replace_memory(text, round_up(wanted, SCRATCH_ALIGNMENT));
+	if (wanted < needed)
+		return -ENOMEM;
+	r = replace_memory(text, round_up(wanted, SCRATCH_ALIGNMENT));
+	/* Others may have taken memory since the limit was set. */
+	return r == -ENOMEM ? replace_memory(text, round_up(needed, SCRATCH_ALIGNMENT)) : r;
 }
 
 /* --- Reading --- */
@@ -139,6 +146,7 @@ static int fill_buffer(struct device_text *text, struct upload_buffer *buffer,
 
 	if (buffer->nbytes > 0 || text->is_at_end)
 		return 0;
+	buffer->path = text->nbytes > 0 ? line_input_position(input, &buffer->line) : NULL;
 	r = device_event_wait(buffer->uploaded);
 	if (r == 0)
 		r = line_input_read(input, buffer->bytes, text->buffer_nbytes, &buffer->nbytes);
@@ -187,22 +195,15 @@ static int keep_incomplete_line(struct device_text *text)
 	return r;
 }
 
-static int fail_long_line(const struct device_text *text, const struct line_input *input)
+/* There is no memory for the first lines of a chunk, which go on in the buffer. */
+static int fail_memory(const struct device_text *text, const struct upload_buffer *buffer)
 {
-	uint64_t number;
-	const char *path = line_input_position(input, &number);
-
-	return fail(-E2BIG,
-		    "%s: line %llu has more than %llu bytes, too many for the device memory; use "
-		    "--backend=cpu",
-		    path, (unsigned long long)number, (unsigned long long)text->nbytes);
-}
-
-/* There is no memory for the first lines of a chunk. */
-static int fail_memory(const struct device_text *text, const struct line_input *input)
-{
-	return text->nbytes > 0 ?
-		       fail_long_line(text, input) :
+	return text->nbytes > 0 && buffer->path ?
+		       fail(-E2BIG,
+			    "%s: line %llu has more than %llu bytes, too many for the memory of "
+			    "the GPU; use --backend=cpu",
+			    buffer->path, (unsigned long long)buffer->line,
+			    (unsigned long long)text->nbytes) :
 		       fail(-ENOMEM,
 			    "GPU: too little free memory to sort lines; use --backend=cpu");
 }
@@ -223,7 +224,7 @@ static int read_text(struct device_text *text, struct line_input *input)
 		if (r == -ENOMEM && text->lines_end > 0)
 			return 0;
 		if (r == -ENOMEM)
-			return fail_memory(text, input);
+			return fail_memory(text, buffer);
 		if (r == 0)
 			r = upload_buffer(text, buffer);
 	}

@@ -35,7 +35,10 @@ struct device_text_params {
 	struct cancellation *cancellation; /* NULL: never */
 };
 
-/* Returns 0; -ENOMEM without a message; or a negative errno after a message. */
+/*
+ * Returns 0, or a negative errno after a message; but -ENOMEM has none, so that the caller can sort on
+ * the CPU.
+ */
 int device_text_open(const struct device_text_params *params, struct device_text **ret_text);
 /* NULL is ignored. */
 void device_text_close(struct device_text *text);
@@ -54,6 +57,9 @@ int device_text_sort(struct device_text *text, struct line_input *input, uint64_
 /* The lines that were sorted. */
 const struct sort_lines_result *device_text_result(const struct device_text *text);
 
-/* As line_block_write(). */
+/*
+ * Write the sorted lines to the sink. *ret_digest: of the lines. Returns 0; -EIO after a message if
+ * lines are out of order, an internal error; or the error of the sink.
+ */
 int device_text_write(struct device_text *text, const struct line_sink *sink,
 		      struct digest *ret_digest);

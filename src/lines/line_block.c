@@ -558,8 +558,7 @@ static uint64_t record_lines(struct line_block *block)
 		key_nbytes += piece->key_nbytes;
 		if (piece->longest_nbytes > block->longest_nbytes)
 			block->longest_nbytes = piece->longest_nbytes;
-		block->digest.n_records += piece->digest.n_records;
-		block->digest.sum += piece->digest.sum;
+		digest_add(&block->digest, piece->digest);
 	}
 	block->seen_nbytes = nbytes;
 	block->seen_n_lines = block->n_elements;
@@ -749,10 +748,8 @@ struct digest line_block_dropped_digest(const struct line_block *block)
 {
 	struct digest dropped = { 0 };
 
-	for (uint32_t i = 0; i < block->n_buckets; i++) {
-		dropped.n_records += block->buckets[i].dropped.n_records;
-		dropped.sum += block->buckets[i].dropped.sum;
-	}
+	for (uint32_t i = 0; i < block->n_buckets; i++)
+		digest_add(&dropped, block->buckets[i].dropped);
 	return dropped;
 }
 

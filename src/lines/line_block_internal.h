@@ -73,7 +73,7 @@ struct line_block {
 	bool counts; /* of line_block_params */
 	struct bucket buckets[MAX_BUCKETS];
 	uint32_t n_buckets;
-	enum equal_lines equal; /* of line_block_finish() */
+	enum equal_lines equal; /* KEEP, or COUNT with line_block_params.counts */
 	bool has_selection;     /* line_block_select() was called */
 
 	/* Of line_block_write(). */

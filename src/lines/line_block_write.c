@@ -86,6 +86,27 @@ static int put_count(const struct line_block *block, struct write_buffer *buffer
 	return put_bytes(block, buffer, (const unsigned char *)text, nbytes);
 }
 
+/* Check that a bucket does not begin before the end of the one before it. */
+static int check_border(const struct line_block *block, const struct bucket *bucket)
+{
+	const struct bucket *previous = bucket;
+	struct line_key_buffer scratch[2] = { 0 };
+	int order = 0;
+
+	do {
+		if (previous == block->buckets)
+			return 0;
+		previous--;
+	} while (previous->n == 0);
+	order = line_keys_compare(block->keys, bucket_line(block, previous, previous->n - 1),
+				  bucket_line(block, bucket, 0), scratch);
+	if (scratch[0].has_failed || scratch[1].has_failed)
+		order = 0; /* no memory; what this costs is a check */
+	line_key_buffer_free(&scratch[0]);
+	line_key_buffer_free(&scratch[1]);
+	return order > 0 ? fail_line_order() : 0;
+}
+
 static int write_bucket(void *context, uint32_t task)
 {
 	const struct line_block *block = context;
@@ -100,6 +121,9 @@ static int write_bucket(void *context, uint32_t task)
 	bucket->written = (struct digest){ 0 };
 	if (bucket->n == 0)
 		return 0;
+	r = check_border(block, bucket);
+	if (r < 0)
+		return r;
 	buffer.bytes = malloc(block->buffer_nbytes);
 	if (!buffer.bytes)
 		return fail(-ENOMEM, "no memory for a buffer of %zu bytes", block->buffer_nbytes);
@@ -159,9 +183,7 @@ int line_block_write(struct line_block *block, size_t buffer_nbytes, const struc
 	block->buffer_nbytes = buffer_nbytes;
 	r = thread_pool_run(block->threads, write_bucket, block, block->n_buckets);
 	*ret_digest = (struct digest){ 0 };
-	for (uint32_t i = 0; i < block->n_buckets; i++) {
-		ret_digest->n_records += block->buckets[i].written.n_records;
-		ret_digest->sum += block->buckets[i].written.sum;
-	}
+	for (uint32_t i = 0; i < block->n_buckets; i++)
+		digest_add(ret_digest, block->buckets[i].written);
 	return r;
 }

@@ -83,7 +83,11 @@ int line_sort_check(const struct syscalls *calls, const struct line_sort_params 
 		const uint64_t nbytes = line_input_total_nbytes(sort.input);
 
 		stats_begin_phase(params->stats, PHASE_VERIFY, nbytes == UINT64_MAX ? 0 : nbytes);
+		cancellation_set_wakeup(params->cancellation, line_sort_stop_waiting, &sort);
 		r = check_order(&sort, ret_disorder);
+		if (r == -ECANCELED) /* an input does not report it */
+			r = cancellation_check(params->cancellation);
+		cancellation_clear_wakeup(params->cancellation);
 	}
 	if (r == 0)
 		r = line_sort_check_scratch(&sort);

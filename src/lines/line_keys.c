@@ -309,7 +309,7 @@ static struct line_view find_key(const struct line_keys *keys, const struct line
 static bool grow(struct line_key_buffer *out, size_t n)
 {
 	const size_t capacity = 2 * (out->n + n) + 64;
-	unsigned char *grown = realloc(out->bytes, capacity);
+	unsigned char *grown = realloc(out->bytes, capacity + LINE_SLACK_NBYTES);
 
 	if (!grown) {
 		out->has_failed = true;

@@ -65,7 +65,10 @@ struct line_key {
 	struct line_order order;
 };
 
-/* Bytes that grow; zeroed: empty. */
+/* After texts and keys so many bytes can be read, because words of them are loaded whole. */
+enum { LINE_SLACK_NBYTES = 64 };
+
+/* Bytes that grow, with LINE_SLACK_NBYTES after the capacity; zeroed: empty. */
 struct line_key_buffer {
 	unsigned char *bytes;
 	size_t n, capacity;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 
 enum {
 	READ_BLOCKS = 4, /* blocks read by one task */
@@ -32,7 +33,7 @@ struct line_merge {
 	unsigned char **cuts;      /* n_runs: the end of each run's part of the window */
 	struct line_range *ranges; /* scratch: n_runs */
 	struct read_task *tasks;
-	/* The line that was written last, for -u. */
+	/* The line that was written last. */
 	unsigned char *last;
 	size_t last_nbytes, last_capacity;
 	bool has_last;
@@ -55,6 +56,10 @@ static size_t plan_reads(const struct line_merge *merge, struct line_run *run,
 {
 	const struct run_block *blocks = run_file_blocks(run->file);
 	const size_t share = merge->share_nbytes, n_left = (size_t)(run->end - run->begin);
+	/* So many that the tasks can fill the share. */
+	const uint64_t max_blocks =
+		u64_max(READ_BLOCKS, divide_up(share, (uint64_t)MAX_READ_TASKS_PER_RUN *
+							      merge->sort->block_nbytes));
 	size_t n_tasks = 0;
 
 	/* Otherwise a whole line is in memory, and little would be read. */
@@ -71,7 +76,7 @@ static size_t plan_reads(const struct line_merge *merge, struct line_run *run,
 					    .stats = merge->sort->stats,
 					    .first = run->next_block,
 					    .to = run->end };
-		while (run->next_block < run->n_blocks && task->n < READ_BLOCKS &&
+		while (run->next_block < run->n_blocks && task->n < max_blocks &&
 		       run->end + blocks[run->next_block].n_items <= run->region + share) {
 			run->end += blocks[run->next_block++].n_items;
 			task->n++;
@@ -252,15 +257,23 @@ static int sort_window(struct line_merge *merge)
 	}
 }
 
+/* Check that the block does not begin before the end of the last window. */
+static int check_border(struct line_merge *merge)
+{
+	const struct line_view first = line_block_first(merge->sort->block);
+
+	if (!merge->has_last || !first.bytes ||
+	    line_sort_compare(merge->sort, (struct line_view){ merge->last, merge->last_nbytes },
+			      first) <= 0)
+		return 0;
+	return fail(-EIO, "internal error: lines are out of order");
+}
+
 /* Remember the last line of the block. */
 static int keep_last(struct line_merge *merge)
 {
-	struct line_view last;
+	const struct line_view last = line_block_last(merge->sort->block);
 
-	/* Lines that are counted are not dropped yet. */
-	if (!merge->sort->keys->unique || merge->sort->params->counts)
-		return 0;
-	last = line_block_last(merge->sort->block);
 	if (!last.bytes)
 		return 0;
 	if (last.nbytes + 1 > merge->last_capacity) {
@@ -293,6 +306,8 @@ static int merge_window(struct line_merge *merge, struct line_run_writer *writer
 							 (struct line_view){ merge->last,
 									     merge->last_nbytes } :
 							 (struct line_view){ 0 });
+	if (r == 0)
+		r = check_border(merge);
 	if (r == 0)
 		r = keep_last(merge);
 	if (r == 0)

@@ -123,9 +123,9 @@ static int take_backend(struct line_options *options, const char *word)
 
 static int take_compression(struct line_options *options, const char *mode)
 {
-	if (compression_parse(mode, &options->params.compression) < 0)
-		return fail(-EINVAL,
-			    "--temp-compress: '%s' is not auto, none, delta, zstd or zstd:LEVEL",
+	if (compression_parse(mode, &options->params.compression) < 0 ||
+	    options->params.compression.mode == COMPRESS_DELTA)
+		return fail(-EINVAL, "--temp-compress: '%s' is not auto, none, zstd or zstd:LEVEL",
 			    mode);
 	return 0;
 }
@@ -136,7 +136,7 @@ static int take_number(const char *option, const char *text, uint64_t *ret_numbe
 
 	errno = 0;
 	*ret_number = strtoull(text, &end, 10);
-	return *end || end == text || *text == '-' || errno ?
+	return *text < '0' || *text > '9' || *end || errno ?
 		       fail(-EINVAL, "%s: '%s' is not a number", option, text) :
 		       0;
 }

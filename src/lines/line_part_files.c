@@ -151,7 +151,6 @@ int line_part_files_write_block(struct line_sort *sort, const struct line_sink *
 		if (r == 0 && n == n_left)
 			r = end_part(sort);
 	}
-	line_block_select(sort->block, 0, n_lines);
 	return r;
 }
 

@@ -37,6 +37,15 @@ unsigned char *line_sort_last_end(const struct line_sort *sort, unsigned char *b
 
 /* --- Chunks --- */
 
+void line_sort_stop_waiting(void *context)
+{
+	struct line_sort *sort = context;
+
+	line_input_cancel(sort->input);
+	if (sort->output)
+		output_cancel(sort->output);
+}
+
 int line_sort_reduce_block(struct line_sort *sort, struct line_view last)
 {
 	int r;
@@ -45,7 +54,6 @@ int line_sort_reduce_block(struct line_sort *sort, struct line_view last)
 	if (sort->params->counts)
 		return 0;
 	r = sort->keys->unique ? line_block_drop_equal(sort->block, last) : 0;
-
 	digest_add(&sort->totals.dropped, line_block_dropped_digest(sort->block));
 	line_block_truncate(sort->block, sort->n_lines_left);
 	return r;
@@ -62,6 +70,12 @@ static int spill_block(struct line_sort *sort)
 	if (!grown)
 		return fail(-ENOMEM, "no memory for %zu runs", sort->n_runs + 1);
 	sort->runs = grown;
+	/* A merge needs room for the longest line of each of two runs, and for elements and keys. */
+	if (sort->longest_nbytes > sort->memory_nbytes / 4)
+		return fail(
+			-E2BIG,
+			"a line has %zu bytes, too many to be merged in memory; use a larger -S",
+			sort->longest_nbytes - 1);
 	r = line_runs_check_space(sort);
 	if (r < 0)
 		return r;
@@ -98,6 +112,7 @@ int line_sort_read_chunk(struct line_sort *sort, size_t *n, unsigned char **ret_
 	const size_t max_line_nbytes = sort->memory_nbytes / 4;
 	size_t target = *n + SAMPLE_NBYTES < max_nbytes ? *n + SAMPLE_NBYTES : max_nbytes;
 	size_t n_read = 0;
+	unsigned char *sample_end;
 
 	*ret_at_end = false;
 	for (;;) {
@@ -119,7 +134,11 @@ int line_sort_read_chunk(struct line_sort *sort, size_t *n, unsigned char **ret_
 			target += target / 2;
 			continue;
 		}
-		n_read = line_block_text_nbytes(sort->block, (struct line_range){ text, *ret_end });
+		sample_end = line_sort_last_end(
+			sort, text, text + u64_min(SAMPLE_NBYTES, (uint64_t)(*ret_end - text)));
+		n_read = line_block_text_nbytes(
+			sort->block,
+			(struct line_range){ text, sample_end > text ? sample_end : *ret_end });
 		if (n_read > max_nbytes)
 			n_read = max_nbytes;
 		if (n_read <= target)
@@ -201,11 +220,6 @@ static int sort_device_chunks(struct line_sort *sort)
 
 		if (r < 0 || (is_at_end && sort->n_runs == 0))
 			return r;
-		if (sort->longest_nbytes > sort->memory_nbytes / 4)
-			return fail(-E2BIG,
-				    "a line has %zu bytes, too many to be merged in memory; use a "
-				    "larger -S",
-				    sort->longest_nbytes - 1);
 		output_stop_prefault(sort->output);
 		if (device_text_result(sort->text)->text_nbytes > 0)
 			r = spill_block(sort);
@@ -214,6 +228,7 @@ static int sort_device_chunks(struct line_sort *sort)
 	}
 	device_text_close(sort->text);
 	sort->text = NULL;
+	sort->maps_output = sort->plans_mappings;
 	return 0;
 }
 
@@ -269,7 +284,6 @@ static int open_device(struct line_sort *sort)
 					   .input_nbytes = line_input_total_nbytes(sort->input),
 					   .stats = sort->stats,
 					   .cancellation = params->cancellation };
-	const bool maps_output = sort->maps_output;
 	struct device_info info;
 	int r;
 
@@ -285,7 +299,7 @@ static int open_device(struct line_sort *sort)
 	r = backend_choose(params->backend, text.input_nbytes, sort->n_threads, &text.backend);
 	if (r < 0 || !text.backend->line_ops)
 		return r;
-	/* The memory for text on the host is not used. */
+	/* While the text is on the device, the memory for text on the host is not used. */
 	if (sort->n_threads > 1 && sort->memory_nbytes > 2 * MAX_MAPPINGS_NBYTES)
 		sort->maps_output = true;
 	line_output_start_prefault(sort);
@@ -293,7 +307,7 @@ static int open_device(struct line_sort *sort)
 	if (r == -ENOMEM && params->backend == BACKEND_AUTO) {
 		output_stop_prefault(sort->output);
 		output_set_n_writers(sort->output, 1);
-		sort->maps_output = maps_output;
+		sort->maps_output = sort->plans_mappings;
 		return 0;
 	}
 	if (r == -ENOMEM)
@@ -341,9 +355,9 @@ static int sort_to_output(struct line_sort *sort)
 static void plan_memory(struct line_sort *sort)
 {
 	const struct line_sort_params *params = sort->params;
-	const size_t memory = params->memory_nbytes > MIN_MEMORY_NBYTES ?
-				      (size_t)params->memory_nbytes :
-				      MIN_MEMORY_NBYTES;
+	/* Elements hold positions of LINE_POSITION_BITS. */
+	const size_t memory = u64_clamp(params->memory_nbytes, MIN_MEMORY_NBYTES,
+					UINT64_C(1) << LINE_POSITION_BITS);
 	size_t thread_nbytes;
 
 	sort->block_nbytes =
@@ -361,6 +375,7 @@ static void plan_memory(struct line_sort *sort)
 	sort->maps_output = sort->n_threads > 1 && memory > MAPPINGS_SHARE * MAX_MAPPINGS_NBYTES;
 	if (sort->maps_output)
 		sort->memory_nbytes -= MAX_MAPPINGS_NBYTES;
+	sort->plans_mappings = sort->maps_output;
 }
 
 /* The memory that is enough for inputs of known size. */
@@ -428,15 +443,6 @@ void line_sort_close(struct line_sort *sort)
 	line_key_buffer_free(&sort->scratch[1]);
 }
 
-static void stop_waiting(void *context)
-{
-	struct line_sort *sort = context;
-
-	line_input_cancel(sort->input);
-	if (!sort->parts)
-		output_cancel(sort->output);
-}
-
 static void fill_summary(struct line_sort *sort)
 {
 	struct sort_summary *summary = &sort->summary;
@@ -468,7 +474,7 @@ int line_sort_run(const struct syscalls *calls, const struct line_sort_params *p
 	if (r < 0)
 		line_part_files_close(&sort);
 	if (r == 0) {
-		cancellation_set_wakeup(params->cancellation, stop_waiting, &sort);
+		cancellation_set_wakeup(params->cancellation, line_sort_stop_waiting, &sort);
 		r = sort_to_output(&sort);
 		if (r == -ECANCELED) /* an input does not report it */
 			r = cancellation_check(params->cancellation);

@@ -64,7 +64,8 @@ struct line_sort {
 	size_t buffer_nbytes, block_nbytes, memory_nbytes;
 	uint32_t n_threads;
 	bool has_output_size; /* the size of the output was set */
-	bool maps_output;     /* threads may write to the output through mappings */
+	/* Threads may write to the output through mappings: now, and when runs are merged. */
+	bool maps_output, plans_mappings;
 
 	struct spill *spill;
 	bool is_space_checked;  /* line_runs_check_space() was called */
@@ -110,7 +111,13 @@ void line_sort_close(struct line_sort *sort);
 int line_sort_read_chunk(struct line_sort *sort, size_t *n, unsigned char **ret_end,
 			 bool *ret_at_end);
 
-/* Drop equal lines of the sorted block and what is beyond the limit. */
+/* Wake up a thread that waits for a pipe, because the sort is cancelled. context: the sort. */
+void line_sort_stop_waiting(void *context);
+
+/*
+ * Drop the first line of the sorted block if it has the key of `last` (-u), add the dropped lines to
+ * the totals, and cut the block at the limit. Does nothing with --count.
+ */
 int line_sort_reduce_block(struct line_sort *sort, struct line_view last);
 
 /* Return the end of the last whole line of a text; the text's beginning if there is none. */

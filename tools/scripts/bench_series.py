@@ -105,7 +105,9 @@ def measure_files(options):
 
 def make_lines(nbytes):
     """Random lines of 28 letters and digits"""
-    subprocess.run(f'gsort-gen -b {nbytes // 29 * 21} -o /dev/stdout | base64 -w 28 > in', shell=True, check=True)
+    subprocess.run(f'gsort-gen -b {nbytes // 29 * 21} | base64 -w 28 > in', shell=True, check=True)
+    if os.path.getsize('in') < nbytes * 9 // 10:
+        sys.exit('gsort-gen has failed')
 
 
 def measure_lines(options):
