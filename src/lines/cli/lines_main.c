@@ -283,8 +283,13 @@ static int parse_words(struct lines_command *command, int argc, char **argv)
 static int explain(const struct line_options *options)
 {
 	struct line_plan plan;
-	int r = line_plan_make(process_syscalls(process_get()), &options->params, &plan);
+	int r;
 
+	if (options->params.backend == BACKEND_CUDA) {
+		fail(-EINVAL, "--explain: there is no plan of lines for --backend=cuda");
+		return EXIT_TROUBLE;
+	}
+	r = line_plan_make(process_syscalls(process_get()), &options->params, &plan);
 	if (r == 0 && strcmp(options->explain, "json") == 0)
 		r = line_plan_write_json(&plan, stdout);
 	else if (r == 0)
