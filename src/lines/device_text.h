@@ -36,8 +36,8 @@ struct device_text_params {
 };
 
 /*
- * Returns 0, or a negative errno after a message; but -ENOMEM has none, so that the caller can sort on
- * the CPU.
+ * Returns 0, or a negative errno after a message; but -ENOMEM has none, so that the caller can sort
+ * on the CPU.
  */
 int device_text_open(const struct device_text_params *params, struct device_text **ret_text);
 /* NULL is ignored. */

@@ -70,12 +70,12 @@ static int spill_block(struct line_sort *sort)
 	if (!grown)
 		return fail(-ENOMEM, "no memory for %zu runs", sort->n_runs + 1);
 	sort->runs = grown;
-	/* A merge needs room for the longest line of each of two runs, and for elements and keys. */
+	/* A merge needs room for the longest line of two runs, and for elements and keys. */
 	if (sort->longest_nbytes > sort->memory_nbytes / 4)
-		return fail(
-			-E2BIG,
-			"a line has %zu bytes, too many to be merged in memory; use a larger -S",
-			sort->longest_nbytes - 1);
+		return fail(-E2BIG,
+			    "a line of %zu bytes is too long to be merged in memory; use a "
+			    "larger -S",
+			    sort->longest_nbytes - 1);
 	r = line_runs_check_space(sort);
 	if (r < 0)
 		return r;

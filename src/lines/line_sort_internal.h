@@ -115,8 +115,8 @@ int line_sort_read_chunk(struct line_sort *sort, size_t *n, unsigned char **ret_
 void line_sort_stop_waiting(void *context);
 
 /*
- * Drop the first line of the sorted block if it has the key of `last` (-u), add the dropped lines to
- * the totals, and cut the block at the limit. Does nothing with --count.
+ * Drop the first line of the sorted block if it has the key of `last` (-u), add the dropped lines
+ * to the totals, and cut the block at the limit. Does nothing with --count.
  */
 int line_sort_reduce_block(struct line_sort *sort, struct line_view last);
 

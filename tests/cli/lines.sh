@@ -146,10 +146,15 @@ grep -q 'long: line 2 has more than [0-9]* bytes' stderr || broken "$(cat stderr
 same -S 32M long stdin
 
 claim 'a long line among short ones is refused if it cannot be merged'
-{ yes "$(head -c 100 /dev/zero | tr '\0' s)" | head -3000; head -c 2000000 /dev/zero | tr '\0' x; echo; cat large; } > mixed
+{
+	yes "$(head -c 100 /dev/zero | tr '\0' s)" | head -3000
+	head -c 2000000 /dev/zero | tr '\0' x
+	echo
+	cat large
+} > mixed
 "$GSORT" --lines -S 4M mixed > found 2> stderr
 [ $? -eq 2 ] || broken 'status is not 2'
-grep -q 'a line has 2000000 bytes, too many to be merged in memory' stderr || broken "$(cat stderr)"
+grep -q 'a line of 2000000 bytes is too long to be merged' stderr || broken "$(cat stderr)"
 [ ! -s found ] || broken 'something was written'
 same -S 64M mixed
 
