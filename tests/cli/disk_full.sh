@@ -59,7 +59,7 @@ is_full ' of temporary space are needed, and the limit leaves .*; use a larger -
 on size=4000k "$GSORT" --lines lines -o small/output
 [ ! -e found ] || broken 'lines: an output'
 is_full 'small/output.*No space' 'lines: output'
-on size=4000k sh -c 'cat lines | "$0" --lines -S 4M -T small' "$GSORT"
+on size=4000k sh -c 'cat lines | "$0" --lines -S 4M --temp-compress=none -T small' "$GSORT"
 is_full 'small.*(space|limit)' 'lines of a pipe'
 on size=4000k sh -c '"$0" --lines -u -S 4M -T small lines > output && mv output small' "$GSORT"
 [ "$(cat code)" -eq 0 ] || broken "lines, -u: status $(cat code)"
