@@ -6,7 +6,7 @@ usage: check_layers.py SOURCE_ROOT
 meson.build lists the folders in the order of their layers. A file may include headers of its own folder and of
 those above it in the list. A folder that is not in the list belongs to the listed folder that holds it. Further
 rules:
- - docs/architecture.md has the same folders in the same order;
+ - src/README.md has the same folders in the same order;
  - tools/ and tests/ may include anything, and nothing may include them;
  - only back ends include headers of back ends;
  - the command line includes only its own headers and that of the library.
@@ -48,7 +48,7 @@ def ordered_folders(root):
 
 
 def documented_folders(root):
-    text = (root / 'docs/architecture.md').read_text()
+    text = (root / 'src/README.md').read_text()
     return re.findall(r'^\| `((?:include|src|io|kernels)[a-z0-9_/]*)/` \|', text, re.M)
 
 
@@ -168,7 +168,7 @@ def main():
                         f'the limit is {MOST_LONELY_HEADERS}; merge the new one into its only includer:\n\t' +
                         '\n\t'.join(lonely))
     if documented_folders(root) != folders:
-        offences.append('docs/architecture.md: its table must have the folders of meson.build in the same order')
+        offences.append('src/README.md: its table must have the folders of meson.build in the same order')
     print('\n'.join(offences))
     return 1 if offences else 0
 

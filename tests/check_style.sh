@@ -9,7 +9,7 @@
 #  - only front ends print, exit, and change the state of the process;
 #  - messages below the front ends name the program by GSORT_PROGRAM;
 #  - files and functions are not too long, and files have the usual layout;
-#  - docs/architecture.md names each module.
+#  - src/README.md names each module.
 # check_layers.py checks includes, check_words.py names and documents.
 set -eu
 export LC_ALL=C
@@ -109,8 +109,8 @@ grep -nE '"([^"]*[^-a-zA-Z0-9_./"])?gsort([^-a-zA-Z0-9_.("/][^"]*|-(mpi|check|ge
 	grep -vE '^[^:]*:[0-9]+:[[:space:]]*/?[*]' |
 	grep -vE '^src/checkpoint/checkpoint_dir.c:.*"gsort (manifest|runs)' |
 	offence 'a message names gsort; use GSORT_PROGRAM' || true
-# The modules of each folder: "| `src/base/` | ... | `stats.c` bytes and times ... |".
-patterns=$(grep '^| `[a-z/]*` |' docs/architecture.md | grep -oE '`[a-z0-9_*]+\.c`' | tr -d '`')
+# The modules of each folder: "| `src/base/` | ... | `adaptive.c` `stats.c` ... |".
+patterns=$(grep '^| `[a-z/]*` |' src/README.md | grep -oE '`[a-z0-9_*]+\.c`' | tr -d '`')
 in_table() {
 	for pattern in $patterns; do
 		case $1 in
@@ -120,7 +120,7 @@ in_table() {
 	return 1
 }
 for file in $(find io src -name '*.c'); do
-	in_table "${file##*/}" || echo "$file" | offence 'docs/architecture.md does not name it'
+	in_table "${file##*/}" || echo "$file" | offence 'src/README.md does not name it'
 done
 find io kernels src tools tests | grep -E '/(util|utils|misc|common|helper|helpers)(\.|$)' |
 	offence 'a name without meaning' || true

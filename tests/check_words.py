@@ -74,7 +74,7 @@ def declared_names(text):
 def source_files(root):
     for top in TOPS:
         for path in sorted((root / top).rglob('*')):
-            if path.is_file() and path.name != 'meson.build' and '__pycache__' not in path.parts:
+            if path.is_file() and path.name not in ('meson.build', 'README.md') and '__pycache__' not in path.parts:
                 yield path, path.relative_to(root).as_posix()
 
 
@@ -110,7 +110,7 @@ def check_document(name, text):
 
 
 def documents(root):
-    return sorted([*root.glob('*.md'), *(root / 'docs').rglob('*.md')])
+    return sorted([*root.glob('*.md'), *(root / 'docs').rglob('*.md'), root / 'src/README.md'])
 
 
 def glossary_words(root):
