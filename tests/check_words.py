@@ -28,7 +28,7 @@ STRUCT = re.compile(r'^(?:struct|union) (\w+)(?: final)? \{', re.M)
 OPTION = re.compile(r'\.name = "([a-z0-9-]+)"')
 # Names of test functions are sentences.
 TEST_FUNCTION = re.compile(r'\b\w+\(void \*\*state\)|\bcmocka_unit_test\w*\([^;]*?\)|\b[A-Z_]+\(\w+\),')
-GLOSSARY = re.compile(r'^## (?:Words|Glossary)\n(.*?)^## ', re.M | re.S)
+GLOSSARY = re.compile(r'^\| term \| meaning \|\n((?:\|.*\n)*)', re.M)
 
 DOCUMENT_LIMITS = {'mean words': 18, 'long sentence': 40, 'long sentences in percent': 2, 'columns': 100, 'words in a cell': 40}
 CODE_BLOCK = re.compile(r'^ *```.*?^ *```$', re.S | re.M)
@@ -115,8 +115,7 @@ def documents(root):
 
 def glossary_words(root):
     text = (root / 'docs/architecture.md').read_text()
-    table = GLOSSARY.search(text)
-    rows = re.findall(r'^\| ([^|]*) \|', table[1] if table else '', re.M)
+    rows = re.findall(r'^\| ([^|]*) \|', ''.join(GLOSSARY.findall(text)), re.M)
     return {word for row in rows for word in words_of(row)}
 
 

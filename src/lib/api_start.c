@@ -1,5 +1,9 @@
 /*
  * api_start.c - from options to a running sort, check or plan (see include/gsort.h)
+ *
+ * A sort has two threads of its own. The sort thread runs the job from begin to end; the stages of
+ * the job start all other threads. The progress thread exists only if there is a progress callback,
+ * which it calls periodically until the job has ended.
  */
 #include <errno.h>
 #include <stdlib.h>
