@@ -17,7 +17,7 @@
  * filled with `max_sentinel`, which is not below any value and moves to the end of the tile.
  *
  * A round reads and writes each value once. It is limited by shared memory banks (the lanes of a
- * warp read from data-dependent places), less by instructions; see docs/benchmarks.md.
+ * warp read from data-dependent places), less by instructions; see docs/performance-log.md.
  */
 #pragma once
 
