@@ -132,6 +132,23 @@ static const struct option_spec *find_present(const struct option_table *table,
 	return option_is_present(arguments, (unsigned)(spec - table->specs)) ? spec : NULL;
 }
 
+static int check_required(const struct option_table *table,
+			  const struct option_arguments *arguments)
+{
+	char name[OPTION_SPELLING_NBYTES], required_name[OPTION_SPELLING_NBYTES];
+
+	for (unsigned row = 0; row < table->n_specs; row++) {
+		const struct option_spec *spec = &table->specs[row];
+
+		if (spec->required && option_is_present(arguments, row) &&
+		    !find_present(table, arguments, spec->required))
+			return fail(-EINVAL, "%s requires %s", option_format_name(spec, name),
+				    option_format_name(option_find(table, spec->required),
+						       required_name));
+	}
+	return 0;
+}
+
 int option_check_conflicts(const struct option_table *table,
 			   const struct option_arguments *arguments)
 {
@@ -147,7 +164,7 @@ int option_check_conflicts(const struct option_table *table,
 				    option_format_name(a, a_name), option_format_name(b, b_name),
 				    conflict->reason);
 	}
-	return 0;
+	return check_required(table, arguments);
 }
 
 int option_parse_nothing(const struct option_spec *spec, const char *argument, void *target)

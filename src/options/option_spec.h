@@ -40,6 +40,7 @@ struct option_spec {
 	bool cli_only;             /* only a program can implement it, not the library */
 	enum option_mpi_support mpi_support;
 	const char *mpi_substitute; /* OPTION_MPI_NO: what to use with several ranks instead */
+	const char *required;       /* name of a row that must be given, too; NULL: none */
 	const char *section;        /* heading that begins with this option; NULL: none */
 	/*
 	 * Store the argument (NULL: none) in the caller's struct `target`. Returns 0, a negative
@@ -105,7 +106,7 @@ const char *option_word(const struct option_spec *spec, unsigned i,
 int option_set(const struct option_table *table, const struct option_spec *spec,
 	       const char *argument, struct option_arguments *arguments, void *target);
 
-/* Check the given options against table->conflicts. Returns 0 or -EINVAL (reported). */
+/* Check the given options against table->conflicts and `required`. Returns 0 or -EINVAL. */
 int option_check_conflicts(const struct option_table *table,
 			   const struct option_arguments *arguments);
 

@@ -324,7 +324,7 @@ static const struct option_spec specs[] = {
 	{ "keep", 0, "first|last",
 	  "with -u: keep the first or the last of equal records in the input",
 	  .parse = option_parse_choice, MEMBER(spec.keep_last), .choices = kept_records,
-	  .mpi_support = OPTION_MPI_YES },
+	  .required = "unique", .mpi_support = OPTION_MPI_YES },
 	{ "stable", 's', NULL, "accept the option of GNU sort; every sort is stable",
 	  .parse = option_parse_nothing, .mpi_support = OPTION_MPI_YES },
 
@@ -343,7 +343,7 @@ static const struct option_spec specs[] = {
 	{ "merge", 'm', NULL, "merge inputs that are sorted already", .parse = option_parse_value,
 	  MEMBER(mode), .value = MODE_MERGE, .mpi_support = OPTION_MPI_YES },
 	{ "shard", 0, "K/P", "with -m: write only the K-th of P shards of equal length",
-	  .parse = parse_shard, .same_value = same_shard,
+	  .parse = parse_shard, .same_value = same_shard, .required = "merge",
 	  .mpi_substitute = "ranks share a merge already; or run " GSORT_PROGRAM
 			    " -m --shard=K/P for each K" },
 	{ "split", 0, "P",
@@ -355,7 +355,7 @@ static const struct option_spec specs[] = {
 	  "split after equal numbers of records, or between keys, so that no key is in two part "
 	  "files (always with -u)",
 	  .parse = option_parse_choice, MEMBER(spec.split_by_keys), .choices = split_units,
-	  .mpi_support = OPTION_MPI_YES },
+	  .required = "split", .mpi_support = OPTION_MPI_YES },
 	{ "explain", 0, "text|json", "print the plan and exit", .default_value = "text",
 	  .parse = option_parse_choice, MEMBER(explain), .choices = explain_formats,
 	  .cli_only = true, .mpi_support = OPTION_MPI_SAME_ON_ALL },
@@ -388,7 +388,8 @@ static const struct option_spec specs[] = {
 	{ "limit", 0, "N", "write only the first N records of the result",
 	  .parse = option_parse_number, MEMBER(spec.limit), .mpi_support = OPTION_MPI_YES },
 	{ "count", 0, NULL, "with -u: write the number of equal records before each record, as u64",
-	  .parse = option_parse_flag, MEMBER(spec.count), .mpi_support = OPTION_MPI_YES },
+	  .parse = option_parse_flag, MEMBER(spec.count), .required = "unique",
+	  .mpi_support = OPTION_MPI_YES },
 	{ "keys-only", 0, NULL, "write the keys instead of the records", .parse = option_parse_flag,
 	  MEMBER(spec.keys_only), .mpi_support = OPTION_MPI_YES },
 	{ "argsort", 0, NULL,
@@ -560,16 +561,8 @@ static int check_output_format(const struct options *options)
 			     { "--keys-only", spec->keys_only },
 			     { "--argsort", spec->argsort } };
 
-	if (spec->n_shards && options->mode != MODE_MERGE)
-		return fail(-EINVAL, "--shard requires -m, --merge");
-	if (spec->split_by_keys && !spec->n_part_files)
-		return fail(-EINVAL, "--split-by requires --split");
 	if (spec->format == FORMAT_NPY && spec->skip_nbytes)
 		return fail(-EINVAL, "--skip-bytes and --format=npy cannot be used together");
-	if (spec->count && !spec->unique)
-		return fail(-EINVAL, "--count requires -u, --unique");
-	if (spec->keep_last && !spec->unique)
-		return fail(-EINVAL, "--keep requires -u, --unique");
 	for (size_t i = 0; i < sizeof restrictions / sizeof restrictions[0]; i++)
 		if (restrictions[i].is_given && spec->partial == PARTIAL_KEEP)
 			return fail(-EINVAL, "--partial=keep and %s cannot be used together",

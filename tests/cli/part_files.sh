@@ -275,7 +275,9 @@ for wrong in 0 1001 x 1/2; do
 	refuses "--split: '$wrong'" --split=$wrong random
 done
 refuses "--split-by: 'key'" --split=2 --split-by=key random
-refuses "--split-by requires --split" --split-by=keys random
+for unit in records keys; do
+	refuses "--split-by requires --split" --split-by=$unit random
+done
 run --split=2 random
 one_line '--split requires -o' 'to standard output'
 run --split=2 -c s1

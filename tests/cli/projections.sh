@@ -99,6 +99,9 @@ oracle u64 -u < plain > expected
 everywhere expected -u --keep=last plain
 printf '\0\200\0\0' > zeros
 printf '\0\0' | gives /dev/stdin -t f16:n -u --keep=last zeros
+for kept in first last; do
+	refuses '--keep requires -u' --keep=$kept plain
+done
 
 claim 'the first records of the result'
 for n in 0 1 2 999 1000 50000 99999 100000 100001 18446744073709551614; do

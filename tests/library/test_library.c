@@ -728,6 +728,7 @@ static void options_unfit_for_put_and_get_are_refused(void **state)
 	refuse_together("skip-bytes", "8", "--skip-bytes");
 	refuse_together("format", "npy", "--format=npy");
 	refuse_together("count", NULL, "--count requires -u");
+	refuse_together("keep", "first", "--keep requires -u");
 	refuse_together("keep", "last", "--keep requires -u");
 }
 
