@@ -83,6 +83,19 @@ static int find_temp_space(const struct syscalls *calls, const struct line_sort_
 	return is_required ? r : 0;
 }
 
+/* Name the device that sorts. If the memory of a GPU does not suffice, the CPU sorts. */
+static int describe_device(const struct line_sort *sort, struct line_plan *plan)
+{
+	const struct backend *gpu;
+	const int r = line_sort_choose_gpu(sort, &gpu);
+
+	if (r == 0)
+		snprintf(plan->device, sizeof plan->device, "%sCPU, %" PRIu32 " thread%s",
+			 gpu ? "GPU, if its memory suffices; this plan is for the " : "",
+			 sort->n_threads, sort->n_threads == 1 ? "" : "s");
+	return r;
+}
+
 int line_plan_make(const struct syscalls *calls, const struct line_sort_params *params,
 		   struct line_plan *ret_plan)
 {
@@ -103,10 +116,12 @@ int line_plan_make(const struct syscalls *calls, const struct line_sort_params *
 				    .n_inputs = params->n_inputs };
 	if (r == 0) {
 		plan->input_nbytes = line_input_total_nbytes(sort.input);
-		plan->n_threads = sort.n_threads;
 		plan->block_nbytes = (uint32_t)sort.block_nbytes;
 		if (!params->counts && !params->zstd_level)
 			plan->output_nbytes = plan->input_nbytes;
+		plan->may_write_less = params->keys->unique || params->n_shards ||
+				       params->limit != UINT64_MAX;
+		r = describe_device(&sort, plan);
 	}
 	if (r == 0 && is_known(plan->input_nbytes))
 		r = plan_runs(&sort, plan);
@@ -137,13 +152,14 @@ static void print_row(FILE *stream, const char *name, const char *format, ...)
 }
 
 /* Print a size that may be short of what is free. */
-static void print_space(FILE *stream, const char *name, uint64_t needed, uint64_t available)
+static void print_space(FILE *stream, const char *name, const char *at_most, uint64_t needed,
+			uint64_t available)
 {
 	if (is_known(available) && available < needed)
-		print_row(stream, name, "%s; only %s are available", size_format(needed).text,
-			  size_format_down(available).text);
+		print_row(stream, name, "%s%s; only %s are available", at_most,
+			  size_format(needed).text, size_format_down(available).text);
 	else
-		print_row(stream, name, "%s", size_format(needed).text);
+		print_row(stream, name, "%s%s", at_most, size_format(needed).text);
 }
 
 static void print_merge(const struct line_plan *plan, FILE *stream)
@@ -155,8 +171,7 @@ static void print_merge(const struct line_plan *plan, FILE *stream)
 
 void line_plan_print(const struct line_plan *plan, FILE *stream)
 {
-	print_row(stream, "device", "CPU, %" PRIu32 " thread%s", plan->n_threads,
-		  plan->n_threads == 1 ? "" : "s");
+	print_row(stream, "device", "%s", plan->device);
 	print_row(stream, "input", "%s",
 		  is_known(plan->input_nbytes) ? size_format(plan->input_nbytes).text :
 						 "unknown size");
@@ -172,9 +187,10 @@ void line_plan_print(const struct line_plan *plan, FILE *stream)
 		print_row(stream, "runs", "%" PRIu64 " are spilled", plan->n_runs_spilled);
 		print_merge(plan, stream);
 	}
-	print_space(stream, "temporary space", plan->temp_nbytes, plan->free_temp_nbytes);
+	print_space(stream, "temporary space", "", plan->temp_nbytes, plan->free_temp_nbytes);
 	if (is_known(plan->output_nbytes))
-		print_space(stream, "output", plan->output_nbytes, plan->free_output_nbytes);
+		print_space(stream, "output", plan->may_write_less ? "at most " : "",
+			    plan->output_nbytes, plan->free_output_nbytes);
 }
 
 /* --- JSON --- */
@@ -184,9 +200,11 @@ static json_t *number_or_null(uint64_t number)
 	return is_known(number) ? json_number(number) : json_null();
 }
 
-static json_t *space_to_json(uint64_t needed, uint64_t available)
+/* may_need_less: `needed` is an upper limit, so less available space may suffice. */
+static json_t *space_to_json(uint64_t needed, uint64_t available, bool may_need_less)
 {
-	const bool is_comparable = is_known(needed) && is_known(available);
+	const bool is_comparable = is_known(needed) && is_known(available) &&
+				   (needed <= available || !may_need_less);
 	const struct json_member members[] = {
 		{ "needed_bytes", number_or_null(needed) },
 		{ "available_bytes", number_or_null(available) },
@@ -228,18 +246,15 @@ int line_plan_write_json(const struct line_plan *plan, FILE *stream)
 		{ "limit_bytes", json_number(plan->memory_nbytes) },
 		{ NULL, NULL },
 	};
-	char backend[32];
-
-	snprintf(backend, sizeof backend, "CPU, %" PRIu32 " thread%s", plan->n_threads,
-		 plan->n_threads == 1 ? "" : "s");
 	const struct json_member members[] = {
 		{ "version", json_string(GSORT_VERSION) },
-		{ "backend", json_string(backend) },
+		{ "backend", json_string(plan->device) },
 		{ "type", json_string("lines") },
 		{ "input", json_make(input) },
 		{ "memory", json_make(memory) },
-		{ "temporary", space_to_json(plan->temp_nbytes, plan->free_temp_nbytes) },
-		{ "output", space_to_json(plan->output_nbytes, plan->free_output_nbytes) },
+		{ "temporary", space_to_json(plan->temp_nbytes, plan->free_temp_nbytes, false) },
+		{ "output", space_to_json(plan->output_nbytes, plan->free_output_nbytes,
+					  plan->may_write_less) },
 		{ "plan", plan_to_json(plan) },
 		{ NULL, NULL },
 	};

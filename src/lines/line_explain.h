@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "src/lines/line_sort.h"
@@ -22,8 +23,9 @@ struct line_plan {
 	uint64_t output_nbytes;      /* at most */
 	uint64_t free_output_nbytes; /* in the output's directory */
 	size_t n_inputs;
-	uint32_t n_threads;
 	uint32_t block_nbytes; /* of spilled runs */
+	bool may_write_less;   /* than output_nbytes: -u, --limit or --shard */
+	char device[96]; /* "CPU, 2 threads", or that a GPU sorts and the plan is for the CPU */
 };
 
 /* Make the plan. Reads nothing from pipes. Returns 0 or a negative errno after a message. */

@@ -272,7 +272,28 @@ static bool needs_block(const struct line_sort_params *params)
 _Static_assert(sizeof((struct device_info *)0)->name == sizeof((struct sort_summary *)0)->backend,
 	       "one size of names");
 
-/* Open a GPU if there is one, the input is large, and lines are compared as they are. */
+int line_sort_choose_gpu(const struct line_sort *sort, const struct backend **ret_backend)
+{
+	const struct line_sort_params *params = sort->params;
+	const bool is_plain = line_keys_are_plain(sort->keys);
+	int r;
+
+	*ret_backend = NULL;
+	if (params->backend == BACKEND_CPU ||
+	    (params->backend == BACKEND_AUTO && (!is_plain || needs_block(params))))
+		return 0;
+	if (needs_block(params))
+		return fail(-EINVAL, "--backend=cuda: not with --count, --split or --shard");
+	if (!is_plain)
+		return fail(-EINVAL, "--backend=cuda: lines with keys are sorted on the CPU; "
+				     "only whole lines can be sorted on a GPU");
+	r = backend_choose(params->backend, line_input_total_nbytes(sort->input), sort->n_threads,
+			   ret_backend);
+	if (r == 0 && !(*ret_backend)->line_ops)
+		*ret_backend = NULL;
+	return r;
+}
+
 static int open_device(struct line_sort *sort)
 {
 	const struct line_sort_params *params = sort->params;
@@ -285,19 +306,9 @@ static int open_device(struct line_sort *sort)
 					   .stats = sort->stats,
 					   .cancellation = params->cancellation };
 	struct device_info info;
-	int r;
+	int r = line_sort_choose_gpu(sort, &text.backend);
 
-	if (params->backend == BACKEND_CPU ||
-	    (params->backend == BACKEND_AUTO &&
-	     (!line_keys_are_plain(sort->keys) || needs_block(params))))
-		return 0;
-	if (needs_block(params))
-		return fail(-EINVAL, "--backend=cuda: not with --count, --split or --shard");
-	if (!line_keys_are_plain(sort->keys))
-		return fail(-EINVAL, "--backend=cuda: lines with keys are sorted on the CPU; "
-				     "only whole lines can be sorted on a GPU");
-	r = backend_choose(params->backend, text.input_nbytes, sort->n_threads, &text.backend);
-	if (r < 0 || !text.backend->line_ops)
+	if (r < 0 || !text.backend)
 		return r;
 	/* While the text is on the device, the memory for text on the host is not used. */
 	if (sort->n_threads > 1 && sort->memory_nbytes > 2 * MAX_MAPPINGS_NBYTES)

@@ -105,6 +105,12 @@ int line_sort_open(const struct syscalls *calls, const struct line_sort_params *
 void line_sort_close(struct line_sort *sort);
 
 /*
+ * Choose the back end of a GPU if there is one, the input is large, and lines are compared as they
+ * are. *ret_backend: NULL: the CPU sorts the block.
+ */
+int line_sort_choose_gpu(const struct line_sort *sort, const struct backend **ret_backend);
+
+/*
  * Read text to the block's memory, in which the first *n bytes are. Returns 0 and the end of the
  * last whole line. *ret_at_end: nothing is left to read.
  */

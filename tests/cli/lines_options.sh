@@ -150,6 +150,12 @@ done
 [ ! -e new ] || broken 'an output'
 says '^runs  *[2-9] are spilled$' plan
 says '^temporary space  *[0-9.]* MiB$' plan
+says '^output  *[0-9.]* MiB$' plan
+for options in -u --limit=5 '-m --shard=1/2'; do
+	# shellcheck disable=SC2086
+	"$GSORT" --lines --explain $options many -o new > plan 2> stderr || broken "status $?"
+	says '^output  *at most [0-9.]* MiB$' plan
+done
 "$GSORT" --lines --explain - < fifo > plan 2> stderr &
 : > fifo
 wait $! || broken "status $?"
