@@ -487,6 +487,7 @@ static const struct option_conflict conflicts[] = {
 	NOT_WITH_CHECK("zstd", "a check writes nothing"),
 	NOT_WITH_CHECK("split", "a check writes nothing"),
 	{ "explain", "report", "nothing is sorted" },
+	{ "explain", "stats", "nothing is sorted" },
 	{ "explain", "stats-json", "nothing is sorted" },
 	{ "explain", "trace", "nothing is sorted" },
 	{ "checkpoint", "merge", "merge the files again instead" },

@@ -71,11 +71,18 @@ static bool is_size_unknown(const struct plan *plan)
 	return plan->input_nbytes == PLAN_SIZE_UNKNOWN && !plan->expected_nbytes;
 }
 
+/* Return whether nothing is spilled. The plan may have memory for runs that are not needed. */
+static bool stays_in_memory(const struct plan *plan)
+{
+	return plan->fits_in_memory || (plan->n_ranks <= 1 && !plan->is_unbounded &&
+					!is_size_unknown(plan) && plan->n_spilled_runs == 0);
+}
+
 static void emit_runs(const struct plan_row_sink *sink, const struct plan *plan)
 {
 	const uint64_t nbytes = plan->chunks_per_run * plan->chunk_records * plan->record_nbytes;
 
-	if (plan->fits_in_memory) {
+	if (stays_in_memory(plan)) {
 		emit_row(sink, "runs", "all chunks stay in memory; nothing is spilled");
 		return;
 	}
@@ -488,7 +495,7 @@ static void put_run_plan(const struct plan *plan, json_t **object)
 	json_put(object, "chunk_bytes", json_number(chunk_nbytes));
 	json_put(object, "chunk_buffer_bytes", json_number(plan->chunk_nbytes));
 	json_put(object, "queues", json_number((uint64_t)plan->n_devices * plan->n_queues));
-	json_put(object, "fits_in_memory", json_boolean(plan->fits_in_memory));
+	json_put(object, "fits_in_memory", json_boolean(stays_in_memory(plan)));
 	json_put(object, "run_bytes", json_number(plan->chunks_per_run * chunk_nbytes));
 	json_put(object, "device_compression", json_boolean(plan->packs_on_device));
 }

@@ -228,6 +228,8 @@ def main():
     claim(said['output']['needed_bytes'] == 4000000 and said['output']['sufficient'], 'output')
     claim(said['plan']['passes'] > 1 and said['plan']['runs_spilled'] > 1, 'runs are spilled')
     claim(said['temporary']['sufficient'] is True, 'there is room')
+    said = agree('an input of more than half of the memory', '-S', '7M', 'keys')
+    claim(said['plan']['fits_in_memory'] and said['plan']['runs_spilled'] == 0, 'no run is spilled')
     said = agree('a limit', '-S', '1M', '--temp-limit=1M', 'keys', '-o', 'output')
     claim(said['temporary']['sufficient'] is False and
           said['temporary']['available_bytes'] == 1 << 20, 'there is no room')

@@ -54,6 +54,7 @@ refuses 'input.*--report|--report.*input' --report=input input
 refuses '-o.*--report|--report.*-o' --report=output input
 refuses '--report.*--trace|--trace.*--report' --report=x --trace=x input
 refuses '--explain.*--report' --explain --report=x input
+refuses '--explain and --stats cannot' --explain --stats input
 refuses '--explain.*--stats-json' --explain --stats-json=x input
 refuses '--explain.*--trace' --explain --trace=x input
 refuses 'nowhere/page' --report=nowhere/page input
