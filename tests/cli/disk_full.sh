@@ -59,6 +59,10 @@ is_full ' of temporary space are needed, and the limit leaves .*; use a larger -
 on size=4000k "$GSORT" --lines lines -o small/output
 [ ! -e found ] || broken 'lines: an output'
 is_full 'small/output.*No space' 'lines: output'
+for known in --stable:false --unique:null; do
+	on size=4000k "$GSORT" --lines --explain=json "${known%:*}" lines -o small/output
+	says "\"sufficient\": ${known#*:}" stdout
+done
 on size=4000k sh -c 'cat lines | "$0" --lines -S 4M --temp-compress=none -T small' "$GSORT"
 is_full 'small.*(space|limit)' 'lines of a pipe'
 on size=4000k sh -c '"$0" --lines -u -S 4M -T small lines > output && mv output small' "$GSORT"
