@@ -77,8 +77,9 @@ if [ -n "$(installed -name 'gsort.3*')" ]; then
 	done
 fi
 
-# A program is built of what is installed. What instruments the library is not in a program.
-instrumented=$(nm -D "$libraries/libgsort.so" | grep -cE ' U __(asan|tsan|ubsan|gcov|llvm)')
+# A program is built of what is installed, unless the archive needs the runtime of a sanitizer or of
+# gcov. The shared library contains that of gcov.
+instrumented=$(nm "$libraries/libgsort.a" | grep -cE ' U __(asan|tsan|ubsan|gcov|llvm)')
 source=$(installed -name top_k.c)
 built_of() {
 	PKG_CONFIG_PATH=$(dirname "$pc") PKG_CONFIG_SYSROOT_DIR=$root \
