@@ -7,28 +7,14 @@
 #include <stdio.h>
 
 #include "tests/backend/check.h"
+#include "tests/support/race.h"
 #include "tools/gen/gen.h"
-
-/*
- * Use few data sets with ThreadSanitizer, which takes half a minute for each; all kernels are
- * covered.
- */
-#if defined(__SANITIZE_THREAD__)
-#define FOR_RACES_ONLY 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define FOR_RACES_ONLY 1
-#endif
-#endif
-#ifndef FOR_RACES_ONLY
-#define FOR_RACES_ONLY 0
-#endif
 
 struct record_set {
 	struct record_layout layout;
 	enum record_dist dist;
 	uint64_t n;
-	bool for_races;
+	bool for_races; /* together, these sets cover all kernels */
 };
 
 /* clang-format off */

@@ -16,6 +16,7 @@
 #include "kernels/kernels.h"
 #include "src/record/digest.h"
 #include "tests/kernels/device.h"
+#include "tests/support/race.h"
 
 enum { MAX_LINES = 3000, MAX_WINDOWS = 5, REDZONE = 0xa5 /* kernel_memory_alloc() */ };
 
@@ -390,7 +391,7 @@ static void run_case(uint64_t number)
 
 static void lines_are_sorted_as_one_by_one(void **state)
 {
-	const uint64_t n_cases = device_is_fast() ? 500 : 60;
+	const uint64_t n_cases = device_is_fast() ? 500 : FOR_RACES_ONLY ? 12 : 60;
 
 	(void)state;
 	for (uint64_t i = 0; i < n_cases; i++) {

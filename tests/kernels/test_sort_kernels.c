@@ -13,6 +13,7 @@
 
 #include "kernels/kernels.h"
 #include "tests/kernels/device.h"
+#include "tests/support/race.h"
 #include "tools/bench/kernel_keys.h"
 
 static const uint32_t element_sizes[] = { 4, 8, 16 };
@@ -70,15 +71,8 @@ static void put_element(void *elements, uint32_t element_nbytes, bool pairs, uin
 			  key_make(keys, number, n, element_nbytes * 8));
 }
 
-/*
- * Test only every third case with ThreadSanitizer: a missing barrier is found with most keys and
- * lengths.
- */
-#ifdef __SANITIZE_THREAD__
-enum { STEP = 3 };
-#else
-enum { STEP = 1 };
-#endif
+enum { STEP = FOR_RACES_ONLY ? 3 : 1 };
+
 #define FOR_EACH_KEYS(keys)                                                                        \
 	for (enum key_distribution keys = 0; keys < N_KEY_DISTRIBUTIONS; keys += STEP)
 

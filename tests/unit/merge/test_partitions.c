@@ -5,6 +5,7 @@
 #include "src/merge/cuts.h"
 
 #include "tests/support/numbered_runs.h"
+#include "tests/support/race.h"
 #include "tests/support/unit_test.h"
 
 /* Enough for the windows of all partitions. */
@@ -34,15 +35,8 @@ static void start_job(const char *type, enum fixture_memory memory, uint32_t n_p
 	fixture_windows_nbytes = WINDOWS_NBYTES;
 }
 
-/*
- * A race shows with most numbers of partitions, and ThreadSanitizer is slow: it tests only the last
- * number. Other builds test all.
- */
-#ifdef __SANITIZE_THREAD__
-enum { FIRST_NUMBER = 2 };
-#else
-enum { FIRST_NUMBER = 0 };
-#endif
+/* A race shows with most numbers of partitions. */
+enum { FIRST_NUMBER = FOR_RACES_ONLY ? 2 : 0 };
 
 static void check_type(const char *type, enum fixture_memory memory, number_fn *number,
 		       uint64_t n_runs, uint64_t n)

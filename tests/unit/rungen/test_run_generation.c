@@ -4,6 +4,7 @@
 #include "src/rungen/chunk_pool.h"
 
 #include "tests/support/job_fixture.h"
+#include "tests/support/race.h"
 #include "tests/support/unit_test.h"
 
 static struct record_totals ledger;
@@ -303,12 +304,8 @@ static void check_spills(const char *type, bool unique, enum fixture_memory memo
 	input_records = NULL;
 }
 
-/* Test only three devices with ThreadSanitizer: a race of two devices occurs with three, too. */
-#ifdef __SANITIZE_THREAD__
-enum { MIN_TEST_DEVICES = 3 };
-#else
-enum { MIN_TEST_DEVICES = 2 };
-#endif
+/* A race of two devices occurs with three, too. */
+enum { MIN_TEST_DEVICES = FOR_RACES_ONLY ? 3 : 2 };
 
 static void several_devices_merge_spilled_runs(void **state)
 {
