@@ -15,17 +15,18 @@
 # notes the lines that each comes to. A mutant is shown to those tests only, that of its own module
 # first, then the fastest, until one fails, or until they take longer together than --effort. What
 # fails must also be seen to pass without a mutant, and what runs the programs or did not end must
-# do so twice: a busy machine kills nothing. A mutant that compiles to the same object file is
-# equivalent and is not counted, nor is one that does not compile. What somebody has looked at is in
-# tests/mutation_survivors.txt with the reason: equivalents are not counted either, nor are those that only
-# change how long it takes; accepted survivors are, but apart from new ones.
+# do so twice: a busy machine kills nothing. Times of tests are processor times for the same reason.
+# A mutant that compiles to the same object file is equivalent and is not counted, nor is one that
+# does not compile. What somebody has looked at is in tests/mutation_survivors.txt with the reason:
+# equivalents are not counted either, nor are those that only change how long it takes; accepted
+# survivors are, but apart from new ones.
 #
 # Everything happens in copies of the tree below DIRECTORY (default: gsort-mutants in $TMPDIR), one
 # for each job. What was found goes into DIRECTORY/journal, and a mutant that is there is not tried
-# again, so a run that was broken off goes on; --again tries the survivors anew, with the tests of
-# now, and no others. --measure only finds out which tests come to which lines. With --sanitize
-# mutants are shown to a build with AddressSanitizer and UndefinedBehaviorSanitizer, or with
-# ThreadSanitizer, as CI has them: for leaks and races.
+# again, so a run that was broken off goes on; --again tries the survivors anew, with tests that are
+# new or that were left out, and no others. --measure only finds out which tests come to which
+# lines. With --sanitize mutants are shown to a build with AddressSanitizer and
+# UndefinedBehaviorSanitizer, or with ThreadSanitizer, as CI has them: for leaks and races.
 import argparse
 import hashlib
 import json
@@ -61,6 +62,7 @@ LEAST_FREE_NBYTES = 2 << 30  # where tests work: it may also write for ever
 ROUND = 20  # mutants that are tried between looks at how many counted, those of a file together
 MOST_MEASURE_SECONDS = 600  # for a test that is slow with gcov
 SKIPPED = 77
+ELAPSED = 6  # seconds for each second of processor time: tests also wait, and other programs run
 
 
 # --- Making mutants -------------------------------------------------------------------------------
@@ -79,6 +81,7 @@ class Mutant:
     after: str = ''
     verdict: str = ''
     killer: str = ''
+    passed: list = field(default_factory=list)  # Test.identity() of tests that did not kill it
 
     def key(self):
         """The same mutant in another version of the source, as long as its function is the same."""
@@ -391,35 +394,44 @@ class Test:
     seconds: float = 0
     lines: dict = field(default_factory=dict)
 
+    def identity(self):
+        return f'{self.name} {self.digest[:12]}'
+
     def run(self, seconds, log, extra_env=None):
-        """Does it pass, and how long did it take? Its own processes end with it."""
+        """Does it pass, and how much processor time did it take? Its own processes end with it."""
         scratch = tempfile.mkdtemp(prefix='mutant-', dir=scratch_folder())
         environment = dict(os.environ, **self.env, **(extra_env or {}), TMPDIR=scratch)
-        begin = time.monotonic()
+        end = time.monotonic() + ELAPSED * seconds
         with open(log, 'a') as out:
             process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=out,
                                        stderr=out, cwd=scratch, env=environment,
-                                       preexec_fn=lambda: go_apart(self.is_sanitized))
-            status = None
+                                       preexec_fn=lambda: go_apart(self.is_sanitized, seconds))
+            status, pause = None, 0.001
             while status is None:
-                try:
-                    status = process.wait(1)
-                except subprocess.TimeoutExpired:
-                    if time.monotonic() - begin > seconds or \
-                            shutil.disk_usage(scratch).free < LEAST_FREE_NBYTES:
-                        status = 'no end'
+                has_ended, code, usage = os.wait4(process.pid, os.WNOHANG)
+                if has_ended:
+                    status = os.waitstatus_to_exitcode(code)
+                elif time.monotonic() > end or \
+                        shutil.disk_usage(scratch).free < LEAST_FREE_NBYTES:
+                    status = 'no end'
+                else:
+                    time.sleep(pause)
+                    pause = min(2 * pause, 0.1)
             try:
                 os.killpg(process.pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-            process.wait()
+            if status == 'no end':
+                _, _, usage = os.wait4(process.pid, 0)
+            process.returncode = 0  # it was waited for
         shutil.rmtree(scratch, ignore_errors=True)
-        return status, time.monotonic() - begin
+        return 'no end' if status == -signal.SIGXCPU else status, usage.ru_utime + usage.ru_stime
 
 
-def go_apart(is_sanitized):
+def go_apart(is_sanitized, seconds):
     os.setpgrp()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 5))
     if not is_sanitized:  # sanitizers have tables for all addresses
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_NBYTES, MOST_MEMORY_NBYTES))
 
@@ -546,6 +558,8 @@ def concerned(mutant, tests, lines, limit_seconds, effort_seconds):
     stem = os.path.splitext(os.path.basename(mutant.path))[0]
     shown, seconds = [], 0
     for test in sorted(found, key=lambda test: (test.name != stem, test.seconds)):
+        if test.identity() in mutant.passed:
+            continue
         seconds += test.seconds
         if test.seconds < limit_seconds and (seconds <= effort_seconds or not effort_seconds):
             shown.append(test)
@@ -618,7 +632,8 @@ class Worker:
                 return 'not compiled', test.name
             if self.fails(test) and self.passes_without(test, *original):
                 return 'killed', test.name
-        return 'survived', f'{len(shown)} of {n_concerned} tests that come to it'
+            mutant.passed.append(test.identity())
+        return 'survived', f'{len(mutant.passed)} of {n_concerned} tests that come to it'
 
     def fails(self, test):
         # With gcov it was slower, with a sanitizer it is.
@@ -673,7 +688,7 @@ def read_journal(path):
     if not os.path.exists(path):
         return {}
     with open(path) as f:
-        return {key: (verdict, killer) for key, verdict, killer in map(json.loads, f)}
+        return {key: rest for key, *rest in map(json.loads, f)}
 
 
 def settle(mutant, reviewed):
@@ -719,7 +734,7 @@ def parse_arguments():
     parser.add_argument('--only', default='', type=lambda s: set(filter(None, s.split(','))),
                         help='tests, by name')
     parser.add_argument('--seconds', type=float, default=300,
-                        help='tests that take longer with gcov are left out')
+                            help='tests that take longer with gcov (processor time) are left out')
     parser.add_argument('--effort', type=float, default=0,
                         help='seconds of tests that a mutant is shown to, if not to all')
     parser.add_argument('--work', default=os.path.join(tempfile.gettempdir(), 'gsort-mutants'))
@@ -758,7 +773,7 @@ def main():
 
     def note(mutant):
         with open(journal, 'a') as f:
-            f.write(json.dumps([mutant.key(), mutant.verdict, mutant.killer]) + '\n')
+            f.write(json.dumps([mutant.key(), mutant.verdict, mutant.killer, mutant.passed]) + '\n')
         say(f'{mutant.path}:{mutant.line}: {mutant.verdict} {mutant.killer}: {mutant.after}')
 
     def try_them(mutants):
@@ -777,7 +792,7 @@ def main():
             list(pool.map(take, by_path.values()))
 
     for mutant in order:
-        mutant.verdict, mutant.killer = known.get(mutant.key(), ('', ''))
+        mutant.verdict, mutant.killer, mutant.passed = known.get(mutant.key(), ('', '', []))
     # What an earlier tree's run drew is as fair a sample as what this one would draw.
     order.sort(key=lambda mutant: not mutant.verdict)
     if arguments.again:
