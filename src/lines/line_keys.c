@@ -305,6 +305,16 @@ static struct line_view find_key(const struct line_keys *keys, const struct line
 
 /* --- Normalised keys --- */
 
+/* Of texts: the bytes 0 and 1 are written as this byte and their value plus 1, because 0 ends. */
+enum { ESCAPE = 1 };
+
+/* The first byte of a decimal number, which is complemented if the number is negative. */
+enum {
+	DECIMAL_ZERO = 0x80,
+	DECIMAL_POSITIVE = 0x81, /* plus the number of integer digits */
+	DECIMAL_LONG = 0xff,     /* so many digits that their number follows in 8 bytes */
+};
+
 /* Make room for n more bytes. Returns false if there is none. */
 static bool grow(struct line_key_buffer *out, size_t n)
 {
@@ -381,24 +391,46 @@ static bool is_compared(const struct line_order *order, unsigned char c)
 	return !has_letter(order, 'i') || (c >= ' ' && c <= '~');
 }
 
+/* Return whether a text has a byte of at most ESCAPE. */
+static bool has_escaped(const unsigned char *p, const unsigned char *end)
+{
+	const uint64_t low_bits = UINT64_C(0x0101010101010101), high_bits = low_bits << 7;
+	uint64_t word;
+
+	for (; (size_t)(end - p) >= sizeof word; p += sizeof word) {
+		memcpy(&word, p, sizeof word);
+		/* Bytes of at most 1 become 0; does one underflow? */
+		word &= ~low_bits;
+		if ((word - low_bits) & ~word & high_bits)
+			return true;
+	}
+	while (p < end)
+		if (*p++ <= ESCAPE)
+			return true;
+	return false;
+}
+
 static void put_text(const struct line_order *order, const unsigned char *p,
 		     const unsigned char *end, struct line_key_buffer *out)
 {
 	const bool folds = has_letter(order, 'f');
 	const bool filters = has_letter(order, 'd') || has_letter(order, 'i');
 
-	if (!folds && !filters && (p == end || !memchr(p, 0, (size_t)(end - p)))) {
+	if (!folds && !filters && !has_escaped(p, end)) {
 		put_bytes(out, p, (size_t)(end - p));
 	} else {
 		for (; p < end; p++) {
 			if (filters && !is_compared(order, *p))
 				continue;
-			put_byte(out, folds ? fold(*p) : *p);
-			if (*p == 0)
-				put_byte(out, 1);
+			if (*p <= ESCAPE) {
+				put_byte(out, ESCAPE);
+				put_byte(out, *p + 1);
+			} else {
+				put_byte(out, folds ? fold(*p) : *p);
+			}
 		}
 	}
-	put_number(out, 0, 2);
+	put_byte(out, 0);
 }
 
 /* The digits of a decimal number in a text, without leading and trailing zeros. */
@@ -437,19 +469,39 @@ static struct decimal parse_decimal(const unsigned char *p, const unsigned char 
 	return number;
 }
 
+/*
+ * Two digits a byte, so that the keys of most numbers are decided by their first eight bytes. An
+ * odd last digit gets a zero after it.
+ */
 static void put_decimal(const struct decimal *number, struct line_key_buffer *out)
 {
-	size_t begin;
+	const size_t begin = out->n;
+	const size_t n_integer = (size_t)(number->integer_end - number->integer);
+	const size_t n_fraction = (size_t)(number->fraction_end - number->fraction);
+	const unsigned char *p = number->integer;
 
 	if (number->is_zero) {
-		put_byte(out, 0x80);
+		put_byte(out, DECIMAL_ZERO);
 		return;
 	}
-	put_byte(out, number->is_negative ? 0x7f : 0x81);
-	begin = out->n;
-	put_length(out, (size_t)(number->integer_end - number->integer));
-	put_bytes(out, number->integer, (size_t)(number->integer_end - number->integer));
-	put_bytes(out, number->fraction, (size_t)(number->fraction_end - number->fraction));
+	if (n_integer < DECIMAL_LONG - DECIMAL_POSITIVE) {
+		put_byte(out, (unsigned char)(DECIMAL_POSITIVE + n_integer));
+	} else {
+		put_byte(out, DECIMAL_LONG);
+		put_number(out, n_integer, 8);
+	}
+	for (size_t i = 0; i < n_integer + n_fraction; i += 2) {
+		unsigned char pair = 1;
+
+		if (i == n_integer)
+			p = number->fraction;
+		pair += 10 * (*p++ - '0');
+		if (i + 1 == n_integer)
+			p = number->fraction;
+		if (i + 1 < n_integer + n_fraction)
+			pair += *p++ - '0';
+		put_byte(out, pair);
+	}
 	put_byte(out, 0);
 	if (number->is_negative)
 		complement_from(out, begin);

@@ -4,8 +4,10 @@
  * Every order is expressed as the order of byte strings. line_keys_normalise() turns a line into a
  * normalised key, and memcmp() of two normalised keys gives the order of the lines:
  *
- *	text       its bytes, filtered (-d, -i) and folded (-f); 00 becomes 00 01; then 00 00
- *	-n         sign, number of integer digits, digits, fraction without trailing zeros, 00
+ *	text       its bytes, filtered (-d, -i) and folded (-f); then 00. Bytes 00 and 01 become
+ *	           01 01 and 01 02.
+ *	-n         sign and number of integer digits; digits, two a byte, without trailing zeros of
+ *	           the fraction; then 00
  *	-g         class (no number, NaN, number), sign, exponent, mantissa
  *	-h         suffix and sign, then as -n
  *	-M         number of the month, 0 if it is none
