@@ -655,6 +655,7 @@ uint64_t line_block_drop_first(struct line_block *block)
 	uint64_t next = 0;
 
 	record_drop(bucket, line_block_first(block));
+	bucket->is_changed = true; /* a count was measured, too */
 	bucket->n--;
 	return find_count(bucket, bucket->first_element++, &next);
 }
@@ -665,6 +666,7 @@ uint64_t line_block_drop_last(struct line_block *block)
 	uint64_t next = bucket->n_counts ? bucket->n_counts - 1 : 0;
 
 	record_drop(bucket, line_block_last(block));
+	bucket->is_changed = true;
 	bucket->n--;
 	return find_count(bucket, bucket->first_element + bucket->n, &next);
 }

@@ -302,10 +302,11 @@ static int merge_window(struct line_merge *merge, struct line_run_writer *writer
 	if (r == 0)
 		r = sort_window(merge);
 	if (r == 0)
-		r = line_sort_reduce_block(sort, merge->has_last ?
-							 (struct line_view){ merge->last,
-									     merge->last_nbytes } :
-							 (struct line_view){ 0 });
+		r = line_sort_reduce_block(
+			sort,
+			merge->has_last ? (struct line_view){ merge->last, merge->last_nbytes } :
+					  (struct line_view){ 0 },
+			!writer);
 	if (r == 0)
 		r = check_border(merge);
 	if (r == 0)

@@ -182,20 +182,19 @@ static bool is_pending(struct line_sort *sort, struct line_view line)
 }
 
 /*
- * Count equal lines of the block, which may go on in the next block. So the last line is held back,
- * and the one that was held back is written before the block.
+ * The lines equal to the last one of the block may go on in the next block. So that line is held
+ * back, and the one that was held back is written before the block.
  */
-static int count_lines(struct line_sort *sort)
+static int hold_last_back(struct line_sort *sort)
 {
-	struct line_view line;
-	int r = line_block_count_equal(sort->block);
+	struct line_view line = line_block_first(sort->block);
+	int r = 0;
 
-	line = line_block_first(sort->block);
-	if (r == 0 && line.bytes && is_pending(sort, line))
+	if (line.bytes && is_pending(sort, line))
 		sort->pending.count += line_block_drop_first(sort->block);
 	digest_add(&sort->totals.dropped, line_block_dropped_digest(sort->block));
 	line = line_block_last(sort->block);
-	if (r == 0 && line.bytes) {
+	if (line.bytes) {
 		r = write_pending(sort);
 		if (r == 0)
 			r = set_pending(&sort->pending, line);
@@ -231,7 +230,7 @@ int line_output_write_block(struct line_sort *sort, uint64_t *ret_nbytes)
 					.begin = sort->offset,
 					.n_writers = n_writers(sort) };
 	struct digest digest;
-	int r = sort->params->counts ? count_lines(sort) : 0;
+	int r = sort->params->counts ? hold_last_back(sort) : 0;
 
 	if (sort->params->n_shards)
 		select_shard(sort);

@@ -135,10 +135,8 @@ int line_run_write_block(struct line_sort *sort, struct line_run_writer *writer,
 					.context = writer,
 					.max_nbytes = LINE_MAX_BUFFER_NBYTES };
 	struct digest digest;
-	int r = sort->params->counts ? line_block_keep_equal(sort->block) : 0;
+	const int r = line_sort_write_block(sort, &sink, ret_nbytes, &digest);
 
-	if (r == 0)
-		r = line_sort_write_block(sort, &sink, ret_nbytes, &digest);
 	if (r < 0)
 		return r;
 	writer->nbytes += *ret_nbytes;

@@ -46,13 +46,13 @@ void line_sort_stop_waiting(void *context)
 		output_cancel(sort->output);
 }
 
-int line_sort_reduce_block(struct line_sort *sort, struct line_view last)
+int line_sort_reduce_block(struct line_sort *sort, struct line_view last, bool is_output)
 {
 	int r;
 
-	/* Lines are counted when they are written to the output. */
 	if (sort->params->counts)
-		return 0;
+		return is_output ? line_block_count_equal(sort->block) :
+				   line_block_keep_equal(sort->block);
 	r = sort->keys->unique ? line_block_drop_equal(sort->block, last) : 0;
 	digest_add(&sort->totals.dropped, line_block_dropped_digest(sort->block));
 	line_block_truncate(sort->block, sort->n_lines_left);
@@ -151,7 +151,7 @@ int line_sort_read_chunk(struct line_sort *sort, size_t *n, unsigned char **ret_
 static int sort_chunks(struct line_sort *sort)
 {
 	unsigned char *text = line_block_text(sort->block), *end;
-	bool is_at_end = false;
+	bool is_at_end = false, is_single;
 	size_t n = 0;
 
 	while (!is_at_end || n > 0) {
@@ -176,8 +176,9 @@ static int sort_chunks(struct line_sort *sort)
 		sort->text_nbytes += n_sorted;
 		if (line_block_longest(sort->block) > sort->longest_nbytes)
 			sort->longest_nbytes = line_block_longest(sort->block);
-		r = line_sort_reduce_block(sort, (struct line_view){ 0 });
-		if (r < 0 || (is_at_end && n_sorted == n && sort->n_runs == 0))
+		is_single = is_at_end && n_sorted == n && sort->n_runs == 0;
+		r = line_sort_reduce_block(sort, (struct line_view){ 0 }, is_single);
+		if (r < 0 || is_single)
 			return r;
 		r = spill_block(sort);
 		if (r < 0)

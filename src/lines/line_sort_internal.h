@@ -122,9 +122,10 @@ void line_sort_stop_waiting(void *context);
 
 /*
  * Drop the first line of the sorted block if it has the key of `last` (-u), add the dropped lines
- * to the totals, and cut the block at the limit. Does nothing with --count.
+ * to the totals, and cut the block at the limit. With --count, only count lines with equal keys if
+ * the block goes to the output.
  */
-int line_sort_reduce_block(struct line_sort *sort, struct line_view last);
+int line_sort_reduce_block(struct line_sort *sort, struct line_view last, bool is_output);
 
 /* Return the end of the last whole line of a text; the text's beginning if there is none. */
 unsigned char *line_sort_last_end(const struct line_sort *sort, unsigned char *begin,

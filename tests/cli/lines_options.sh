@@ -34,6 +34,12 @@ for memory in 1M 64M; do
 	"$GSORT" --lines -u --count -k1,1n -S $memory --limit=7 many > found 2> stderr
 	head -n 7 expected | cmp -s - found || broken "--limit, -S $memory"
 done
+seq 500000 | awk '{ print $1 % 3 }' > three
+printf '%7d %s\n' 166666 0 166667 1 166667 2 > expected
+for option in '' '-n' '-k1,1'; do
+	"$GSORT" --lines -u --count $option -S 1M three > found 2> stderr || broken "status $?"
+	same expected found "three keys, spilled: $option"
+done
 
 claim 'counts need -u, and are no part of a check'
 "$GSORT" --lines --count few > found 2> stderr
