@@ -269,7 +269,10 @@ int merge_runs(const struct job *job, struct run *const *runs, uint32_t n_runs,
 		.job = job,
 		.sink = sink,
 		.pool = { .job = job, .sink = sink, .n_runs = n_runs, .has_input = reads },
-		.order = { .job = job, .runs = runs, .n_runs = n_runs },
+		.order = { .job = job,
+			   .runs = runs,
+			   .n_runs = n_runs,
+			   .discards_runs = !sink->is_spilled_run },
 		.n_until_limit = job->limit,
 	};
 	struct window_plan *plan = &merge.pool.plan;

@@ -29,7 +29,8 @@
  * turn a window gets its position, and its first item is compared with the last item of the window
  * before: together with the checks inside each window that compares all neighbours of the output,
  * whatever the device did. Then what the window was merged from can be discarded, since all earlier
- * windows are merged too.
+ * windows are merged too. Chunks that are spilled are not discarded: readers fill them again at
+ * once, and the kernel would have to clear as much memory as is spilled.
  *
  * Buffers and queues outlive a merge. A sort that spills does a merge for every run, each with
  * windows like those before. New memory would have to be cleared by the kernel, pinned, or waited
@@ -504,8 +505,9 @@ int window_order_assign(struct window_order *order, const struct window *window,
 	if (r == 0) {
 		*ret_position = order->result.n_items;
 		add_window_result(order, window);
-		for (uint32_t i = 0; i < order->n_runs; i++)
-			run_discard_slice(order->runs[i], &window->slices[i]);
+		if (order->discards_runs)
+			for (uint32_t i = 0; i < order->n_runs; i++)
+				run_discard_slice(order->runs[i], &window->slices[i]);
 		order->turn++;
 		pthread_cond_broadcast(&order->turn_changed);
 	}

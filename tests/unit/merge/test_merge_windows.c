@@ -106,22 +106,42 @@ static void overwrite(struct device *device, void *memory, size_t nbytes)
 	n_overwritten_nbytes += nbytes;
 }
 
-static void memory_of_runs_goes_back_when_windows_have_passed(void **state)
-{
-	enum { N_RUNS = 3, N = 700000, RUN_NBYTES = 8 * N, HUGE_PAGE_NBYTES = 2 << 20 };
-	uint64_t n_windows;
+enum { N_LARGE_RUNS = 3, LARGE_RUN_N = 700000 };
 
-	(void)state;
+/* Add resident runs of several huge pages, whose discarded memory is overwritten. */
+static void add_large_runs(void)
+{
 	job_start("u64", false, FIXTURE_UNIFIED_MEMORY);
 	backend_overwriting = backend_cpu;
 	backend_overwriting.discard = overwrite;
 	job_device(&job)->backend = &backend_overwriting;
 	n_overwritten_nbytes = 0;
-	for (uint64_t run = 0; run < N_RUNS; run++)
-		add_numbered_run(TIER_RESIDENT, random_number, N, run);
+	for (uint64_t run = 0; run < N_LARGE_RUNS; run++)
+		add_numbered_run(TIER_RESIDENT, random_number, LARGE_RUN_N, run);
+}
+
+static void memory_of_runs_goes_back_when_windows_have_passed(void **state)
+{
+	enum { RUN_NBYTES = 8 * LARGE_RUN_N, HUGE_PAGE_NBYTES = 2 << 20 };
+	uint64_t n_windows;
+
+	(void)state;
+	add_large_runs();
 	check_merged_output((struct digest){ 0 }, &n_windows);
 	assert_int_equal(n_overwritten_nbytes,
-			 N_RUNS * (RUN_NBYTES - RUN_NBYTES % HUGE_PAGE_NBYTES));
+			 N_LARGE_RUNS * (RUN_NBYTES - RUN_NBYTES % HUGE_PAGE_NBYTES));
+}
+
+/* The next chunks need the memory. */
+static void memory_of_runs_that_are_spilled_is_kept(void **state)
+{
+	struct record_totals totals = { 0 };
+
+	(void)state;
+	add_large_runs();
+	assert_int_equal(merge_to_run(&job, &fixture_run_list, 0, N_LARGE_RUNS, 0, &totals), 0);
+	assert_int_equal(fixture_run_list.n, 1);
+	assert_int_equal(n_overwritten_nbytes, 0);
 }
 
 static void failing_write_ends_the_merge(void **state)
@@ -183,6 +203,7 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(first_keys_of_blocks_are_those_of_the_items),
 	FIXTURE(windows_lie_in_memory_as_in_a_file_that_asks_for_it),
 	FIXTURE(memory_of_runs_goes_back_when_windows_have_passed),
+	FIXTURE(memory_of_runs_that_are_spilled_is_kept),
 	FIXTURE(failing_write_ends_the_merge),
 	FIXTURE(failing_read_ends_the_merge),
 	FIXTURE(damaged_run_is_not_merged),
