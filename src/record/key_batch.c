@@ -24,10 +24,25 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are loaded as integers");
 
-enum { BLOCK_N = 256 };
+enum { BLOCK_N = 256, CACHE_LINE_NBYTES = 64 };
 
 #define INLINE __attribute__((always_inline)) static inline
 #define NOINLINE __attribute__((noinline))
+
+/*
+ * Prefetch the block after the next one. A block is loaded into the array at once, faster than the
+ * processor prefetches it: encoding 64 MiB of u64 takes 1.1 ns a key without this, and 0.45 with.
+ */
+INLINE void prefetch_block(const void *items, size_t item_nbytes, uint64_t i, uint64_t n)
+{
+	const char *block;
+
+	if (n - i < 3 * BLOCK_N)
+		return;
+	block = (const char *)items + (i + 2 * BLOCK_N) * item_nbytes;
+	for (size_t offset = 0; offset < BLOCK_N * item_nbytes; offset += CACHE_LINE_NBYTES)
+		__builtin_prefetch(block + offset);
+}
 
 /* The arguments of encoding and of decoding. */
 struct encode_job {
