@@ -188,9 +188,9 @@ AVX512 static uint64_t partition_avx512(uint64_t *elements, uint64_t n, uint64_t
 /* --- sort --- */
 
 enum {
-	NETWORK_N = 128,     /* maximum that is sorted in registers */
-	BUCKET_N = 44,       /* average; few buckets then have more than 64 */
-	PIECE_N = 1 << 17,   /* 1 MiB: it and the scratch fit the cache */
+	NETWORK_N = 128,   /* maximum that is sorted in registers */
+	BUCKET_N = 44,     /* average; few buckets then have more than 64 */
+	PIECE_N = 1 << 15, /* 256 KiB, 744 buckets: the first-level cache has about as many lines */
 	MIN_PIECE_N = 1024,  /* smaller pieces use quicksort */
 	GOOD_PIVOT_N = 4096, /* large enough to pay for all samples */
 };
