@@ -37,6 +37,7 @@ struct checkpoint {
 	const struct sort_spec *spec;
 	const struct layout *layout;
 	const struct input *input;
+	uint64_t input_nbytes;
 	struct checkpoint_dir dir;
 	struct checkpoint_state state; /* as read from the manifest */
 	struct orphan_owner owner;
@@ -219,17 +220,18 @@ static int check_runs(const struct checkpoint *checkpoint)
 {
 	const struct checkpoint_state *state = &checkpoint->state;
 	const struct layout *layout = checkpoint->layout;
-	uint64_t n_records = input_total_nbytes(checkpoint->input) / layout->record_nbytes;
+	uint64_t nbytes = checkpoint->input_nbytes;
 
 	for (size_t i = 0; i < state->n_runs; i++) {
 		const struct saved_run *run = &state->runs[i].run;
 
 		if (run->item_nbytes != layout->item_nbytes)
 			return fail_damaged(checkpoint, "its runs have items of another size");
-		if (run->origin.read.n_records > n_records)
+		if (run->origin.nbytes > nbytes ||
+		    run->origin.totals.read.n_records > run->origin.nbytes / layout->record_nbytes)
 			return fail_damaged(checkpoint,
 					    "its runs contain more records than the input");
-		n_records -= run->origin.read.n_records;
+		nbytes -= run->origin.nbytes;
 	}
 	return 0;
 }
@@ -296,9 +298,9 @@ static int open_dir_and_resume(struct checkpoint *checkpoint)
 	return r;
 }
 
-static int check_input_size(const struct sort_spec *spec, const struct input *input)
+static int check_input_size(const struct sort_spec *spec, uint64_t input_nbytes)
 {
-	if (input_total_nbytes(input) == INPUT_SIZE_UNKNOWN)
+	if (input_nbytes == INPUT_SIZE_UNKNOWN)
 		return fail(-ESPIPE,
 			    "--checkpoint: %s: an input cannot be read again: it is a pipe, or its "
 			    "size is unknown",
@@ -310,10 +312,10 @@ static int save_spilled_run(void *context, struct run_list *list, size_t first, 
 			    const struct run *run);
 
 int checkpoint_open(const struct syscalls *io, const struct sort_spec *spec,
-		    const struct layout *layout, const struct input *input,
+		    const struct layout *layout, const struct input *input, uint64_t input_nbytes,
 		    struct checkpoint **ret_checkpoint)
 {
-	int r = check_input_size(spec, input);
+	int r = check_input_size(spec, input_nbytes);
 	struct checkpoint *checkpoint;
 
 	if (r < 0)
@@ -324,6 +326,7 @@ int checkpoint_open(const struct syscalls *io, const struct sort_spec *spec,
 	checkpoint->spec = spec;
 	checkpoint->layout = layout;
 	checkpoint->input = input;
+	checkpoint->input_nbytes = input_nbytes;
 	checkpoint->hooks = (struct checkpoint_hooks){ checkpoint, save_spilled_run };
 	if (spec->comm)
 		r = checkpoint_dir_init_rank(&checkpoint->dir, io, spec->checkpoint_path,
@@ -399,50 +402,48 @@ uint64_t checkpoint_block_nbytes(const struct checkpoint *checkpoint)
 }
 
 /* The times of the inputs do not prove that they are unchanged. */
-static int check_input(const struct checkpoint *checkpoint, const struct job *job)
+static int check_input(const struct checkpoint *checkpoint, const struct job *job,
+		       const struct input_check *check)
 {
-	uint64_t first_record, record;
-	const char *path;
-	const int r = checkpoint_state_check_input(&checkpoint->state, job, &first_record);
+	struct input_change change;
+	const int r = checkpoint_state_check_input(&checkpoint->state, job, check, &change);
 
 	if (r != -EBADMSG)
 		return r;
-	input_path_at(job->input, first_record * checkpoint->layout->record_nbytes, &path, &record);
-	return fail(-EINVAL,
-		    "%s: has changed after record %" PRIu64 " since the checkpoint in %s; %s", path,
-		    record, checkpoint->dir.path, format_advice("it").text);
+	return fail(-EINVAL, "%s: has changed after %s %" PRIu64 " since the checkpoint in %s; %s",
+		    change.path, change.unit, change.position, checkpoint->dir.path,
+		    format_advice("it").text);
 }
 
-static void report_resumed_runs(const struct checkpoint *checkpoint)
+static void report_resumed_runs(const struct checkpoint *checkpoint, uint64_t nbytes)
 {
 	const struct checkpoint_state *state = &checkpoint->state;
 
 	if (checkpoint->is_new || checkpoint->spec->comm)
 		return;
-	notice("resuming: %zu runs hold %s of %s", state->n_runs,
-	       size_format(checkpoint_state_n_records(state) * checkpoint->layout->record_nbytes)
-		       .text,
-	       size_format(input_total_nbytes(checkpoint->input)).text);
+	notice("resuming: %zu runs hold %s of %s", state->n_runs, size_format(nbytes).text,
+	       size_format(checkpoint->input_nbytes).text);
 }
 
-int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job, struct run_list *list,
-		       struct record_totals *totals)
+int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job,
+		       const struct input_check *check, struct run_list *list,
+		       struct run_origin *ret_origin)
 {
 	struct checkpoint_state *state = &checkpoint->state;
+	const struct run_origin origin = checkpoint_state_origin(state);
 	int r = 0;
 
-	if (job->has_end && checkpoint_state_n_records(state) > job->end_record - job->first_record)
+	if (job->has_end && origin.totals.read.n_records > job->end_record - job->first_record)
 		r = fail_damaged(checkpoint, "its runs contain more than the part of this rank");
 	if (r == 0)
-		r = check_input(checkpoint, job);
+		r = check_input(checkpoint, job, check);
 	if (r == 0)
 		r = checkpoint_state_restore_runs(state, job, list);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < state->n_runs; i++)
-		record_totals_add(totals, state->runs[i].run.origin);
+	*ret_origin = origin;
 	atomic_store(&checkpoint->is_worth_keeping, state->n_runs > 0);
-	report_resumed_runs(checkpoint);
+	report_resumed_runs(checkpoint, origin.nbytes);
 	checkpoint_state_free_runs(state);
 	return sync_thread_open(&checkpoint->dir.manifest, checkpoint->spill,
 				&checkpoint->sync_thread);

@@ -20,15 +20,17 @@
 #include "src/run/run.h"
 
 struct checkpoint;
+struct input_check; /* checkpoint_state.h */
 
 /*
  * Begin a checkpoint in spec->checkpoint_path, or resume the existing one if it is of the same
- * sort. The arguments must outlive it; the layout and the input are those of the spec. Each of
+ * sort. The arguments must outlive it; the layout and the input are those of the spec.
+ * input_nbytes: no run is made of records beyond these; INPUT_SIZE_UNKNOWN is refused. Each of
  * several ranks has its own checkpoint, of its part of the sort. A checkpoint that was begun is
  * removed after a failure.
  */
 int checkpoint_open(const struct syscalls *io, const struct sort_spec *spec,
-		    const struct layout *layout, const struct input *input,
+		    const struct layout *layout, const struct input *input, uint64_t input_nbytes,
 		    struct checkpoint **ret_checkpoint);
 
 /* Return whether the output is published, so that only checkpoint_remove() is left to do. */
@@ -45,12 +47,13 @@ int checkpoint_open_spill(struct checkpoint *checkpoint, struct spill **ret_spil
 uint64_t checkpoint_block_nbytes(const struct checkpoint *checkpoint);
 
 /*
- * Append the finished runs to the empty list, and report them (except with several ranks). Adds the
- * totals of the input records in these runs, which are the first ones of the job, to *totals.
- * Starts to record further runs.
+ * Append the finished runs to the empty list, and report them (except with several ranks).
+ * *ret_origin: the input records in these runs, which are the first ones of the job. check: of
+ * these records; NULL: they have one size. Starts to record further runs.
  */
-int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job, struct run_list *list,
-		       struct record_totals *totals);
+int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job,
+		       const struct input_check *check, struct run_list *list,
+		       struct run_origin *ret_origin);
 
 /* Return the hooks for merges, which are part of the checkpoint. */
 const struct checkpoint_hooks *checkpoint_get_hooks(const struct checkpoint *checkpoint);

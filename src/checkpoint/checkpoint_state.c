@@ -16,6 +16,7 @@
 #include "io/codec/checksum.h"
 #include "io/spill/run_file.h"
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/base/thread_pool.h"
 
 /* --- Records --- */
@@ -474,14 +475,17 @@ static void verify_batches(void *context)
 	free(buffers.items);
 }
 
-static int verify_run_input(const struct job *job, uint64_t first_record,
-			    const struct record_totals *origin)
+/* Check a run of records of one size. */
+static int verify_run_input(const struct job *job, uint64_t position,
+			    const struct run_origin *origin, struct input_change *ret_change)
 {
-	const uint64_t batch_records = CHECK_BATCH_NBYTES / job->layout->record_nbytes;
+	const uint64_t record_nbytes = job->layout->record_nbytes;
+	const uint64_t batch_records = CHECK_BATCH_NBYTES / record_nbytes;
 	const unsigned n_threads = job->plan_request.n_threads;
+	const struct digest expected = origin->totals.read;
 	struct run_verification verification = { .job = job,
-						 .first_record = first_record,
-						 .n_records = origin->read.n_records,
+						 .first_record = position / record_nbytes,
+						 .n_records = expected.n_records,
 						 .batch_records = batch_records ? batch_records : 1,
 						 .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -490,41 +494,68 @@ static int verify_run_input(const struct job *job, uint64_t first_record,
 	pthread_mutex_destroy(&verification.lock);
 	if (atomic_load(&verification.error) < 0)
 		return atomic_load(&verification.error);
-	return digest_equal(verification.digest, origin->read) ? 0 : -EBADMSG;
+	if (digest_equal(verification.digest, expected))
+		return 0;
+	ret_change->unit = "record";
+	input_path_at(job->input, position, &ret_change->path, &ret_change->position);
+	return -EBADMSG;
 }
 
-uint64_t checkpoint_state_n_records(const struct checkpoint_state *state)
+struct run_origin checkpoint_state_origin(const struct checkpoint_state *state)
 {
-	uint64_t n = 0;
+	struct run_origin origin = { 0 };
 
 	for (size_t i = 0; i < state->n_runs; i++)
-		n += state->runs[i].run.origin.read.n_records;
-	return n;
+		run_origin_add(&origin, &state->runs[i].run.origin);
+	return origin;
+}
+
+/* Return whether a part of the input is in the page cache. */
+static bool is_cached(struct input *input, uint64_t position, uint64_t nbytes)
+{
+	const uint64_t total_nbytes = input_total_nbytes(input);
+
+	/* Delimiters that are added to last lines are in no file. */
+	position = u64_min(position, total_nbytes);
+	return input_is_cached(input, position, u64_min(nbytes, total_nbytes - position));
+}
+
+/* Choose the runs whose input is read again. */
+static void choose_checked_runs(const struct checkpoint_state *state, const struct job *job,
+				uint64_t end, bool *ret_are_checked)
+{
+	uint64_t remaining_nbytes = checkpoint_input_budget(checkpoint_state_origin(state).nbytes);
+
+	for (size_t i = state->n_runs; i-- > 0;) {
+		const uint64_t nbytes = state->runs[i].run.origin.nbytes;
+
+		end -= nbytes;
+		ret_are_checked[i] = nbytes <= remaining_nbytes;
+		if (is_cached(job->input, end, nbytes))
+			ret_are_checked[i] = true;
+		else if (ret_are_checked[i])
+			remaining_nbytes -= nbytes;
+	}
 }
 
 int checkpoint_state_check_input(const struct checkpoint_state *state, const struct job *job,
-				 uint64_t *ret_first_record)
+				 const struct input_check *check, struct input_change *ret_change)
 {
-	const uint64_t record_nbytes = job->layout->record_nbytes;
-	const uint64_t n_records = checkpoint_state_n_records(state);
-	uint64_t end = job->first_record + n_records;
-	uint64_t remaining_nbytes = checkpoint_input_budget(n_records * record_nbytes);
-	int r = 0;
+	uint64_t position = job->first_record * job->layout->record_nbytes;
+	bool *are_checked = calloc(state->n_runs + 1, sizeof *are_checked);
+	int r = are_checked ? 0 : fail(-ENOMEM, "no memory for a list of runs");
 
-	for (size_t i = state->n_runs; i > 0 && r == 0; i--) {
-		const struct record_totals *origin = &state->runs[i - 1].run.origin;
-		const uint64_t nbytes = origin->read.n_records * record_nbytes;
-		bool is_read;
+	if (r == 0)
+		choose_checked_runs(state, job, position + checkpoint_state_origin(state).nbytes,
+				    are_checked);
+	for (size_t i = 0; i < state->n_runs && r == 0; i++) {
+		const struct run_origin *origin = &state->runs[i].run.origin;
 
-		end -= origin->read.n_records;
-		is_read = nbytes <= remaining_nbytes;
-		if (input_is_cached(job->input, end * record_nbytes, nbytes))
-			is_read = true;
-		else if (is_read)
-			remaining_nbytes -= nbytes;
-		if (is_read)
-			r = verify_run_input(job, end, origin);
+		if (are_checked[i])
+			r = check ? check->check_run(check->context, position, origin, ret_change) :
+				    verify_run_input(job, position, origin, ret_change);
+		position += origin->nbytes;
 	}
-	*ret_first_record = end;
+	free(are_checked);
 	return r;
 }

@@ -30,10 +30,29 @@
 
 enum checkpoint_record { RECORD_HEADER = 1, RECORD_RUN, RECORD_DONE, RECORD_DAMAGED };
 
+/* Where an input has changed. */
+struct input_change {
+	const char *path;
+	const char *unit; /* of the position in it: "record" */
+	uint64_t position;
+};
+
+/* Reads the input of runs again. */
+struct input_check {
+	/*
+	 * Read the part of the input that begins at byte `position` of its records, and compare it
+	 * with the origin of its run. Returns -EBADMSG without a message if they differ, and where
+	 * the part begins.
+	 */
+	int (*check_run)(void *context, uint64_t position, const struct run_origin *origin,
+			 struct input_change *ret_change);
+	void *context;
+};
+
 struct saved_run {
 	uint64_t first,
 		n_replaced; /* its index in the list of runs, and how many runs it replaces there */
-	struct record_totals origin;
+	struct run_origin origin;
 	uint64_t n_items, item_nbytes;
 	uint64_t n_blocks; /* following this struct */
 };
@@ -112,15 +131,16 @@ uint32_t checkpoint_state_max_block_items(const struct checkpoint_state *state);
 int checkpoint_state_restore_runs(const struct checkpoint_state *state, const struct job *job,
 				  struct run_list *list);
 
-/* Return the number of input records in the runs. */
-uint64_t checkpoint_state_n_records(const struct checkpoint_state *state);
+/* Return the part of the input that all runs together were made of. */
+struct run_origin checkpoint_state_origin(const struct checkpoint_state *state);
 
 /*
- * Compare the job's input with the runs. Returns -EBADMSG without a message if the records of a run
- * have changed; *ret_first_record is the first record of that run.
+ * Compare the job's input with the runs, in their order. check: of the parts of the input; NULL:
+ * its records have one size. Returns -EBADMSG without a message if the records of a run have
+ * changed; *ret_change is where these begin.
  */
 int checkpoint_state_check_input(const struct checkpoint_state *state, const struct job *job,
-				 uint64_t *ret_first_record);
+				 const struct input_check *check, struct input_change *ret_change);
 
 /* Return how many bytes of the input of runs of nbytes are read from disk at most. */
 uint64_t checkpoint_input_budget(uint64_t nbytes);

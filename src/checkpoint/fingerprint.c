@@ -19,7 +19,7 @@
 #include "src/comm/comm.h"
 
 /* Increment it when the contents of a manifest or a run change. */
-#define CHECKPOINT_FORMAT_VERSION 8
+#define CHECKPOINT_FORMAT_VERSION 9
 
 /* The prefix of entries with the state of an input. */
 static const char input_state_prefix[] = "state of input ";

@@ -53,13 +53,15 @@ static int merge_into_file(const struct job *job, struct run *const *runs, size_
 	return r < 0 ? r : run_file_finish(file);
 }
 
-/* The part of the input that a run of n neighbouring runs was made of (struct run). */
-static struct record_totals add_origins(struct run *const *runs, size_t n,
-					struct record_totals merge_totals)
+/* The part of the input that a run of n neighbouring runs was made of. */
+static struct run_origin add_origins(struct run *const *runs, size_t n,
+				     struct record_totals merge_totals)
 {
+	struct run_origin origin = { .totals = merge_totals };
+
 	for (size_t i = 0; i < n; i++)
-		record_totals_add(&merge_totals, runs[i]->origin);
-	return merge_totals;
+		run_origin_add(&origin, &runs[i]->origin);
+	return origin;
 }
 
 int merge_to_run(const struct job *job, struct run_list *list, size_t first, size_t n,

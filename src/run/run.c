@@ -226,6 +226,16 @@ void run_discard_slice(struct run *run, const struct slice *slice)
 		run->ops->discard_slice(run, slice);
 }
 
+/* --- what it was made of --- */
+
+void run_origin_add(struct run_origin *total, const struct run_origin *addend)
+{
+	record_totals_add(&total->totals, addend->totals);
+	total->nbytes += addend->nbytes;
+	if (addend->max_record_nbytes > total->max_record_nbytes)
+		total->max_record_nbytes = addend->max_record_nbytes;
+}
+
 /* --- lists of runs --- */
 
 int run_list_add(struct run_list *list, struct run *run)

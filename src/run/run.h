@@ -68,15 +68,21 @@ struct run_ops {
 	bool is_raw_input;
 };
 
+/* The part of the input that a run was made of. */
+struct run_origin {
+	struct record_totals totals; /* read; and what the run no longer holds of it (dropped) */
+	uint64_t nbytes;             /* of its records, which follow those of the run before it */
+	uint64_t max_record_nbytes;  /* no record is longer */
+};
+
+/* Add the origin of the next run. */
+void run_origin_add(struct run_origin *total, const struct run_origin *addend);
+
 /* Every kind's own struct begins with one. */
 struct run {
 	const struct run_ops *ops;
 	uint64_t n_items, n_blocks;
-	/*
-	 * The part of the input that the run was made of (read), and what it no longer holds of
-	 * that part (dropped). Zero until it is set, and for runs that are inputs.
-	 */
-	struct record_totals origin;
+	struct run_origin origin; /* zero until it is set, and for runs that are inputs */
 	/*
 	 * How many merges, one after the other, have made the run; 0 until it is set. (The merge
 	 * that spills sorted chunks does not count.)

@@ -541,6 +541,7 @@ static void discard_unused_tail(const struct job *job, const struct chunk *chunk
 /* Make a run of a sorted chunk whose turn has come. */
 static int add_resident(struct run_generation *generation, struct chunk *chunk)
 {
+	const uint64_t record_nbytes = generation->job->layout->record_nbytes;
 	struct run *run;
 	int r;
 
@@ -554,7 +555,9 @@ static int add_resident(struct run_generation *generation, struct chunk *chunk)
 			      release_chunk, chunk, &run);
 	if (r < 0)
 		return r;
-	run->origin = chunk->totals;
+	run->origin = (struct run_origin){ chunk->totals,
+					   chunk->totals.read.n_records * record_nbytes,
+					   record_nbytes };
 	return run_list_add(generation->list, run);
 }
 

@@ -473,7 +473,7 @@ static int try_open_checkpoint(struct sort *sort, struct captured_error *ret_err
 	if (r < 0)
 		return r;
 	r = checkpoint_open(sort->job.io, sort->spec, sort->job.layout, sort->job.input,
-			    &sort->checkpoint);
+			    input_total_nbytes(sort->job.input), &sort->checkpoint);
 	message_capture_end(capture, ret_error);
 	return r;
 }

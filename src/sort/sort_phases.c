@@ -62,11 +62,13 @@ static void set_phase_totals(const struct sort *sort)
 static int restore_runs(struct sort *sort)
 {
 	struct job *job = &sort->job;
-	int r = checkpoint_restore(sort->checkpoint, job, &sort->store, &sort->integrity.totals);
+	struct run_origin origin;
+	int r = checkpoint_restore(sort->checkpoint, job, NULL, &sort->store, &origin);
 
 	if (r < 0)
 		return r;
-	job->first_record += sort->integrity.totals.read.n_records;
+	record_totals_add(&sort->integrity.totals, origin.totals);
+	job->first_record += origin.totals.read.n_records;
 	input_start_at(job->input, job->first_record * job->layout->record_nbytes);
 	return sort->spec->comm ? distributed_report_resumed(sort) : 0;
 }

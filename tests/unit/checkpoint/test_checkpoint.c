@@ -34,7 +34,7 @@ static int visit_run(size_t first, size_t n_replaced, uint64_t n_records,
 {
 	const struct saved_run run = { .first = first,
 				       .n_replaced = n_replaced,
-				       .origin.read.n_records = n_records,
+				       .origin.totals.read.n_records = n_records,
 				       .n_items = block->n_items,
 				       .item_nbytes = 8,
 				       .n_blocks = 1 };
@@ -92,9 +92,9 @@ static void run_replaces_its_inputs(void **state)
 		assert_int_equal(visit_good_run(i, 0, i), 0);
 	assert_int_equal(visit_good_run(1, 3, 42), 0);
 	assert_int_equal(saved.n_runs, 3);
-	assert_int_equal(saved.runs[0].run.origin.read.n_records, 0);
-	assert_int_equal(saved.runs[1].run.origin.read.n_records, 42);
-	assert_int_equal(saved.runs[2].run.origin.read.n_records, 4);
+	assert_int_equal(saved.runs[0].run.origin.totals.read.n_records, 0);
+	assert_int_equal(saved.runs[1].run.origin.totals.read.n_records, 42);
+	assert_int_equal(saved.runs[2].run.origin.totals.read.n_records, 4);
 }
 
 static void replacing_missing_runs_is_refused(void **state)

@@ -56,7 +56,8 @@ static int open_and_abandon(struct options *options)
 {
 	const struct sort_spec spec = options->spec;
 	struct checkpoint *checkpoint;
-	const int r = checkpoint_open(&faulty_calls, &spec, &layout, input, &checkpoint);
+	const int r = checkpoint_open(&faulty_calls, &spec, &layout, input,
+				      sizeof(uint64_t) * N_RECORDS, &checkpoint);
 
 	if (r == 0)
 		checkpoint_close(checkpoint);
@@ -141,7 +142,9 @@ static bool is_complete(struct options *options)
 	struct checkpoint *checkpoint;
 	bool is;
 
-	assert_int_equal(checkpoint_open(&faulty_calls, &spec, &layout, input, &checkpoint), 0);
+	assert_int_equal(checkpoint_open(&faulty_calls, &spec, &layout, input,
+					 sizeof(uint64_t) * N_RECORDS, &checkpoint),
+			 0);
 	is = checkpoint_is_complete(checkpoint);
 	checkpoint_close(checkpoint);
 	return is;
@@ -207,7 +210,9 @@ static struct orphan_owner orphan_owner_of(struct options *options)
 	struct checkpoint *checkpoint;
 	struct orphan_owner owner;
 
-	assert_int_equal(checkpoint_open(&faulty_calls, &spec, &layout, input, &checkpoint), 0);
+	assert_int_equal(checkpoint_open(&faulty_calls, &spec, &layout, input,
+					 sizeof(uint64_t) * N_RECORDS, &checkpoint),
+			 0);
 	checkpoint_get_orphan_owner(checkpoint, &owner);
 	checkpoint_close(checkpoint);
 	return owner;

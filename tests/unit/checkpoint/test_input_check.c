@@ -37,7 +37,8 @@ static void describe_runs(void)
 
 		if (layout.kind == LAYOUT_RECORDS)
 			layout_project_records(&layout, first, n, ends[i], items, &digest);
-		runs[i].run.origin.read = digest;
+		runs[i].run.origin =
+			(struct run_origin){ { .read = digest }, n * RECORD_NBYTES, RECORD_NBYTES };
 	}
 	free(items);
 }
@@ -94,11 +95,17 @@ static void with_layout(struct layout_params request)
 
 static int check(uint64_t *ret_first_record)
 {
+	struct input_change change = { 0 };
 	int r;
 
 	open_input();
-	r = checkpoint_state_check_input(&runs_state, &job, ret_first_record);
+	r = checkpoint_state_check_input(&runs_state, &job, NULL, &change);
 	input_close(job.input);
+	if (r == -EBADMSG) {
+		assert_string_equal(change.path, path[0]);
+		assert_string_equal(change.unit, "record");
+		*ret_first_record = change.position;
+	}
 	return r;
 }
 
@@ -142,7 +149,7 @@ static void byte_that_has_changed_is_found_in_its_run(void **state)
 
 static void unreadable_input_is_not_reported_as_changed(void **state)
 {
-	uint64_t bad;
+	struct input_change change;
 	int r;
 
 	(void)state;
@@ -150,7 +157,7 @@ static void unreadable_input_is_not_reported_as_changed(void **state)
 	open_input();
 	assert_int_equal(truncate(path[1], 0), 0);
 	captured_messages_reset(true);
-	r = checkpoint_state_check_input(&runs_state, &job, &bad);
+	r = checkpoint_state_check_input(&runs_state, &job, NULL, &change);
 	input_close(job.input);
 	assert_true(r < 0);
 	assert_int_not_equal(r, -EBADMSG);
