@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 
 #include "io/codec/checksum.h"
+#include "io/file/path_identity.h"
 #include "io/spill/run_file.h"
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
@@ -308,6 +309,21 @@ static int check_input_size(const struct sort_spec *spec, uint64_t input_nbytes)
 	return 0;
 }
 
+/*
+ * A resumed sort writes its output from the beginning. A pipe must not be opened to check that,
+ * because its reader would see an end of file.
+ */
+static int check_rewritable(const struct sort_spec *spec)
+{
+	const char *path = spec->output_path;
+	struct stat status;
+
+	if (spec->output_endpoint.kind == ENDPOINT_PATH && path_to_descriptor(path) < 0 &&
+	    (stat(path, &status) < 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)))
+		return 0;
+	return fail(-EINVAL, "%s: must be a regular file to be resumed from a checkpoint", path);
+}
+
 static int save_spilled_run(void *context, struct run_list *list, size_t first, size_t n,
 			    const struct run *run);
 
@@ -318,6 +334,8 @@ int checkpoint_open(const struct syscalls *io, const struct sort_spec *spec,
 	int r = check_input_size(spec, input_nbytes);
 	struct checkpoint *checkpoint;
 
+	if (r == 0 && !spec->comm)
+		r = check_rewritable(spec);
 	if (r < 0)
 		return r;
 	checkpoint = calloc(1, sizeof *checkpoint);

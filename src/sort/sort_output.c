@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "io/file/path_identity.h"
 #include "io/input/format_detect.h"
 #include "src/base/system_limits.h"
 #include "src/base/diagnostics.h"
@@ -85,35 +84,16 @@ static int open_part_files(struct sort_output *out)
 		       r;
 }
 
-/*
- * A resumed sort writes its output from the beginning. A pipe must not be opened to check that,
- * because its reader would see an end of file.
- */
-static int check_rewritable(const struct sort_spec *spec)
-{
-	const char *path = spec->output_path;
-	struct stat status;
-
-	if (spec->output_endpoint.kind == ENDPOINT_PATH && path_to_descriptor(path) < 0 &&
-	    (stat(path, &status) < 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)))
-		return 0;
-	return fail(-EINVAL, "%s: must be a regular file to be resumed from a checkpoint", path);
-}
-
 static int open_single_file(struct sort_output *out)
 {
 	const struct sort_spec *spec = out->spec;
 	const uint64_t nbytes = sort_output_expected_nbytes(spec, out->job);
-	int r;
 
 	if (spec->comm)
 		return output_open_shared(out->job->io, spec->output_path, nbytes, true,
 					  &out->owner, &out->outputs[0]);
-	r = spec->checkpoint_path ? check_rewritable(spec) : 0;
-	if (r == 0)
-		r = output_open_endpoint(out->job->io, spec->output_path, spec->output_endpoint,
-					 nbytes, &out->outputs[0]);
-	return r;
+	return output_open_endpoint(out->job->io, spec->output_path, spec->output_endpoint, nbytes,
+				    &out->outputs[0]);
 }
 
 /* An output may replace an input only if the sort reads all of it and commits atomically. */
