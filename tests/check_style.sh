@@ -42,7 +42,8 @@ grep -nE 'include "src/(record/kinds|run/run_kind)\.h"' $sources |
 	grep -vE '^(src/(record|run)|tests)/' |
 	offence 'includes the table of a kind' || true
 
-grep -nE '\brun_spilled_file\(' $sources | grep -vE '^(src/(run|checkpoint|exchange)/|tests/)' |
+grep -nE '\brun_spilled_file\(' $sources |
+	grep -vE '^(src/(run|checkpoint|exchange|lines)/|tests/)' |
 	offence 'uses the file of a run; only code that keeps or sends runs may' || true
 
 # Standard streams, environment, signals and exit of the process belong to front ends. Exceptions:

@@ -25,10 +25,17 @@ struct read_task {
 	size_t nbytes;
 };
 
+/* A run that is merged, and the part of it that is in memory. */
+struct merged_run {
+	struct run_file *file;
+	uint64_t next_block, n_blocks;
+	unsigned char *region, *begin, *end; /* [begin, end) of the region is not written */
+};
+
 /* A merge of some runs. */
 struct line_merge {
 	struct line_sort *sort;
-	struct line_run *runs; /* n_runs */
+	struct merged_run *runs; /* n_runs */
 	size_t n_runs, share_nbytes;
 	unsigned char **cuts;      /* n_runs: the end of each run's part of the window */
 	struct line_range *ranges; /* scratch: n_runs */
@@ -51,7 +58,7 @@ static int read_blocks(void *context, uint32_t task)
 }
 
 /* Plan to read the next blocks of a run after what is left of it. Returns the number of tasks. */
-static size_t plan_reads(const struct line_merge *merge, struct line_run *run,
+static size_t plan_reads(const struct line_merge *merge, struct merged_run *run,
 			 struct read_task *tasks)
 {
 	const struct run_block *blocks = run_file_blocks(run->file);
@@ -151,7 +158,7 @@ static int find_window(struct line_merge *merge)
 	size_t bound_run = 0;
 
 	for (size_t i = 0; i < merge->n_runs; i++) {
-		const struct line_run *run = &merge->runs[i];
+		const struct merged_run *run = &merge->runs[i];
 		struct line_view last;
 
 		merge->cuts[i] = line_sort_last_end(sort, run->begin, run->end);
@@ -347,11 +354,21 @@ size_t line_merge_max_runs(const struct line_sort *sort)
 	return n < 2 ? 2 : (size_t)n;
 }
 
-/* Merge n runs to another run, or to the output if there is none. */
-static int merge_runs(struct line_sort *sort, struct line_run *runs, size_t n,
+/* Begin to read a run, whose region is in the text. */
+static struct merged_run begin_run(struct run *run, unsigned char *region)
+{
+	return (struct merged_run){ .file = run_spilled_file(run),
+				    .n_blocks = run->n_blocks,
+				    .region = region,
+				    .begin = region,
+				    .end = region };
+}
+
+/* Merge the n runs from `first` on to another run, or to the output if there is none. */
+static int merge_runs(struct line_sort *sort, size_t first, size_t n,
 		      struct line_run_writer *writer)
 {
-	struct line_merge merge = { .sort = sort, .runs = runs, .n_runs = n };
+	struct line_merge merge = { .sort = sort, .n_runs = n };
 	unsigned char *text = line_block_text(sort->block);
 	int r;
 
@@ -359,14 +376,16 @@ static int merge_runs(struct line_sort *sort, struct line_run *runs, size_t n,
 	merge.share_nbytes = sort->memory_nbytes / 2 / n;
 	if (merge.share_nbytes < min_share_nbytes(sort))
 		merge.share_nbytes = min_share_nbytes(sort);
+	merge.runs = calloc(n, sizeof *merge.runs);
 	merge.cuts = calloc(n, sizeof(unsigned char *));
 	merge.ranges = calloc(n, sizeof *merge.ranges);
 	merge.tasks = calloc(n * MAX_READ_TASKS_PER_RUN, sizeof *merge.tasks);
-	r = merge.cuts && merge.ranges && merge.tasks ?
+	r = merge.runs && merge.cuts && merge.ranges && merge.tasks ?
 		    0 :
 		    fail(-ENOMEM, "no memory to merge %zu runs", n);
-	for (size_t i = 0; i < n; i++)
-		runs[i].region = runs[i].begin = runs[i].end = text + i * merge.share_nbytes;
+	for (size_t i = 0; i < n && r == 0; i++)
+		merge.runs[i] =
+			begin_run(sort->runs.runs[first + i], text + i * merge.share_nbytes);
 	while (r == 0 && sort->n_lines_left > 0) {
 		r = cancellation_check(sort->params->cancellation);
 		if (r == 0)
@@ -375,6 +394,7 @@ static int merge_runs(struct line_sort *sort, struct line_run *runs, size_t n,
 			break;
 		r = merge_window(&merge, writer);
 	}
+	free(merge.runs);
 	free(merge.cuts);
 	free(merge.ranges);
 	free(merge.tasks);
@@ -385,44 +405,36 @@ static int merge_runs(struct line_sort *sort, struct line_run *runs, size_t n,
 /* Merge groups of adjacent runs, until n of them are left at most. */
 static int merge_pass(struct line_sort *sort, size_t n)
 {
-	size_t n_merged = 0;
 	int r = 0;
 
-	for (size_t begin = 0; begin < sort->n_runs && r == 0; begin += n) {
-		const size_t rest = sort->n_runs - begin;
-		const size_t n_group = rest < n ? rest : n;
+	for (size_t i = 0; i < sort->runs.n && r == 0; i++) {
+		const size_t rest = sort->runs.n - i, n_group = rest < n ? rest : n;
 		struct line_run_writer writer;
-		struct line_run merged = { 0 };
 
 		r = line_run_open(sort, &writer);
 		if (r < 0)
 			break;
-		r = merge_runs(sort, sort->runs + begin, n_group, &writer);
+		r = merge_runs(sort, i, n_group, &writer);
 		if (r == 0)
-			r = line_run_finish(&writer, &merged);
-		if (r < 0) {
+			r = line_run_finish(sort, &writer, i, n_group);
+		else
 			run_file_close(writer.file);
-			break;
-		}
-		for (size_t i = 0; i < n_group; i++) {
-			run_file_close(sort->runs[begin + i].file);
-			sort->runs[begin + i].file = NULL;
-		}
-		sort->runs[n_merged++] = merged;
 	}
-	if (r == 0)
-		sort->n_runs = n_merged;
 	return r;
 }
 
 /* Return the bytes of all runs. */
 static uint64_t runs_nbytes(const struct line_sort *sort)
 {
-	uint64_t nbytes = 0;
+	return runs_n_items(sort->runs.runs, sort->runs.n);
+}
 
-	for (size_t i = 0; i < sort->n_runs; i++)
-		nbytes += sort->runs[i].nbytes;
-	return nbytes;
+/* Return the number of lines in a run; more if a limit has cut it. */
+static uint64_t run_n_lines(const struct run *run)
+{
+	const struct record_totals *totals = &run->origin.totals;
+
+	return totals->read.n_records - totals->dropped.n_records;
 }
 
 unsigned line_merge_count_passes(uint64_t n_runs, uint64_t n)
@@ -439,15 +451,15 @@ static bool is_final(const struct line_sort *sort)
 {
 	/* With -u only a single run tells how many lines are left. */
 	if (sort->keys->unique && line_output_needs_count(sort))
-		return sort->n_runs == 1;
-	return sort->n_runs <= line_merge_max_runs(sort);
+		return sort->runs.n == 1;
+	return sort->runs.n <= line_merge_max_runs(sort);
 }
 
 int line_merge_all(struct line_sort *sort)
 {
 	const bool needs_single_run = sort->keys->unique && line_output_needs_count(sort);
 	const unsigned n_passes =
-		line_merge_count_passes(sort->n_runs, line_merge_max_runs(sort)) + needs_single_run;
+		line_merge_count_passes(sort->runs.n, line_merge_max_runs(sort)) + needs_single_run;
 	uint64_t nbytes = runs_nbytes(sort), n_lines = sort->totals.read.n_records;
 	int r = 0;
 
@@ -459,13 +471,13 @@ int line_merge_all(struct line_sort *sort)
 	stats_complete_phase(sort->stats);
 	nbytes = runs_nbytes(sort);
 	if (r == 0 && needs_single_run)
-		n_lines = sort->runs[0].n_lines;
+		n_lines = run_n_lines(sort->runs.runs[0]);
 	stats_begin_phase(sort->stats, PHASE_FINAL_MERGE, nbytes);
 	sort->summary.n_passes = n_passes + 1;
 	sort->summary.n_windows = 0;
 	if (r == 0)
 		r = line_output_set_size(sort, nbytes, n_lines);
 	if (r == 0)
-		r = merge_runs(sort, sort->runs, sort->n_runs, NULL);
+		r = merge_runs(sort, 0, sort->runs.n, NULL);
 	return r;
 }

@@ -1,6 +1,9 @@
 /*
  * line_runs.c - spilled runs of lines (see line_sort_internal.h)
  */
+#include <errno.h>
+
+#include "src/base/diagnostics.h"
 #include "src/lines/line_sort.h"
 #include "src/lines/line_sort_internal.h"
 #include "src/plan/job.h"
@@ -117,15 +120,55 @@ int line_run_open(struct line_sort *sort, struct line_run_writer *ret_writer)
 	return r;
 }
 
-int line_run_finish(const struct line_run_writer *writer, struct line_run *ret_run)
+int line_runs_check_longest(const struct line_sort *sort)
 {
-	const int r = run_file_finish(writer->file);
+	/* A merge needs room for the longest line of two runs, and for elements and keys. */
+	if (sort->longest_nbytes <= sort->memory_nbytes / 4)
+		return 0;
+	return fail(-E2BIG,
+		    "a line of %zu bytes is too long to be merged in memory; use a larger -S",
+		    sort->longest_nbytes - 1);
+}
 
-	*ret_run = (struct line_run){ .file = writer->file,
-				      .nbytes = writer->nbytes,
-				      .n_lines = writer->n_lines,
-				      .n_blocks = run_file_n_blocks(writer->file) };
-	return r;
+static struct digest digest_difference(struct digest a, struct digest b)
+{
+	return (struct digest){ a.n_records - b.n_records, a.sum - b.sum };
+}
+
+/* Return what was read and dropped since the last run was finished. */
+static struct run_origin find_new_origin(const struct line_sort *sort)
+{
+	const struct record_totals *now = &sort->totals, *then = &sort->origin.totals;
+
+	return (struct run_origin){ .totals.read = digest_difference(now->read, then->read),
+				    .totals.dropped =
+					    digest_difference(now->dropped, then->dropped),
+				    .nbytes = sort->text_nbytes - sort->origin.nbytes,
+				    .max_record_nbytes = sort->longest_nbytes };
+}
+
+int line_run_finish(struct line_sort *sort, const struct line_run_writer *writer, size_t first,
+		    size_t n)
+{
+	struct run_origin origin = find_new_origin(sort);
+	struct run *run;
+	int r = run_file_finish(writer->file);
+
+	if (r < 0) {
+		run_file_close(writer->file);
+		return r;
+	}
+	r = run_open_spilled(writer->file, SPILLED_ITEMS, &run);
+	if (r < 0)
+		return r;
+	run_origin_add(&sort->origin, &origin);
+	for (size_t i = first; i < first + n; i++)
+		run_origin_add(&origin, &sort->runs.runs[i]->origin);
+	run->origin = origin;
+	if (n == 0)
+		return run_list_add(&sort->runs, run);
+	run_list_replace(&sort->runs, first, n, run);
+	return 0;
 }
 
 int line_run_write_block(struct line_sort *sort, struct line_run_writer *writer,
@@ -140,6 +183,5 @@ int line_run_write_block(struct line_sort *sort, struct line_run_writer *writer,
 	if (r < 0)
 		return r;
 	writer->nbytes += *ret_nbytes;
-	writer->n_lines += digest.n_records;
 	return 0;
 }

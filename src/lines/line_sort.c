@@ -62,35 +62,23 @@ int line_sort_reduce_block(struct line_sort *sort, struct line_view last, bool i
 /* Store the sorted block as a new run. */
 static int spill_block(struct line_sort *sort)
 {
-	struct line_run *grown = reallocarray(sort->runs, sort->n_runs + 1, sizeof *grown);
 	struct line_run_writer writer;
 	uint64_t nbytes;
-	int r;
+	int r = line_runs_check_longest(sort);
 
-	if (!grown)
-		return fail(-ENOMEM, "no memory for %zu runs", sort->n_runs + 1);
-	sort->runs = grown;
-	/* A merge needs room for the longest line of two runs, and for elements and keys. */
-	if (sort->longest_nbytes > sort->memory_nbytes / 4)
-		return fail(-E2BIG,
-			    "a line of %zu bytes is too long to be merged in memory; use a "
-			    "larger -S",
-			    sort->longest_nbytes - 1);
-	r = line_runs_check_space(sort);
-	if (r < 0)
-		return r;
-	r = line_run_open(sort, &writer);
+	if (r == 0)
+		r = line_runs_check_space(sort);
+	if (r == 0)
+		r = line_run_open(sort, &writer);
 	if (r < 0)
 		return r;
 	r = line_run_write_block(sort, &writer, &nbytes);
-	if (r == 0)
-		r = line_run_finish(&writer, &grown[sort->n_runs]);
 	if (r < 0) {
 		run_file_close(writer.file);
 		return r;
 	}
-	sort->n_runs++;
-	return sort->n_runs == 1 ? line_runs_recheck_space(sort) : 0;
+	r = line_run_finish(sort, &writer, sort->runs.n, 0);
+	return r == 0 && sort->runs.n == 1 ? line_runs_recheck_space(sort) : r;
 }
 
 static int fail_long_line(const struct line_sort *sort, size_t nbytes)
@@ -163,12 +151,12 @@ static int sort_chunks(struct line_sort *sort)
 			r = line_sort_read_chunk(sort, &n, &end, &is_at_end);
 		if (is_at_end)
 			end = text + n;
-		span = stats_begin(STAGE_SORT, sort->n_runs);
+		span = stats_begin(STAGE_SORT, sort->runs.n);
 		if (r == 0)
 			r = line_block_sort(sort->block, &(struct line_range){ text, end }, 1,
 					    text + n, &n_sorted);
 		stats_end(sort->stats, span, r == 0 ? n_sorted : 0);
-		if (r < 0 || (n == 0 && sort->n_runs > 0))
+		if (r < 0 || (n == 0 && sort->runs.n > 0))
 			return r;
 		if (n_sorted > sort->summary.chunk_nbytes)
 			sort->summary.chunk_nbytes = n_sorted;
@@ -176,7 +164,7 @@ static int sort_chunks(struct line_sort *sort)
 		sort->text_nbytes += n_sorted;
 		if (line_block_longest(sort->block) > sort->longest_nbytes)
 			sort->longest_nbytes = line_block_longest(sort->block);
-		is_single = is_at_end && n_sorted == n && sort->n_runs == 0;
+		is_single = is_at_end && n_sorted == n && sort->runs.n == 0;
 		r = line_sort_reduce_block(sort, (struct line_view){ 0 }, is_single);
 		if (r < 0 || is_single)
 			return r;
@@ -219,7 +207,7 @@ static int sort_device_chunks(struct line_sort *sort)
 	while (!is_at_end) {
 		int r = sort_device_chunk(sort, &is_at_end);
 
-		if (r < 0 || (is_at_end && sort->n_runs == 0))
+		if (r < 0 || (is_at_end && sort->runs.n == 0))
 			return r;
 		output_stop_prefault(sort->output);
 		if (device_text_result(sort->text)->text_nbytes > 0)
@@ -348,10 +336,10 @@ static int sort_to_output(struct line_sort *sort)
 	stats_set_phase_total(sort->stats, PHASE_FINAL_MERGE, known_nbytes);
 	r = sort->text ? sort_device_chunks(sort) : sort_chunks(sort);
 	stats_complete_phase(sort->stats);
-	sort->summary.n_runs_spilled = sort->n_runs;
-	sort->summary.n_runs = sort->n_runs ? sort->n_runs : 1;
+	sort->summary.n_runs_spilled = sort->runs.n;
+	sort->summary.n_runs = sort->runs.n ? sort->runs.n : 1;
 	if (r == 0)
-		r = sort->n_runs > 0 ? line_merge_all(sort) : write_single_block(sort);
+		r = sort->runs.n > 0 ? line_merge_all(sort) : write_single_block(sort);
 	if (r == 0)
 		r = line_output_finish(sort);
 	if (r == 0)
@@ -441,9 +429,7 @@ int line_sort_open(const struct syscalls *calls, const struct line_sort_params *
 
 void line_sort_close(struct line_sort *sort)
 {
-	for (size_t i = 0; i < sort->n_runs; i++)
-		run_file_close(sort->runs[i].file);
-	free(sort->runs);
+	run_list_free(&sort->runs);
 	free(sort->pending.bytes);
 	compression_close(sort->compression);
 	spill_close(sort->spill);

@@ -17,6 +17,7 @@
 #include "src/lines/line_block.h"
 #include "src/lines/line_input.h"
 #include "src/lines/line_scan.h"
+#include "src/run/run.h"
 #include "src/sort/sort_summary.h"
 
 struct line_sort_params;
@@ -27,20 +28,11 @@ enum {
 	LINE_MIN_BLOCK_NBYTES = 16 << 10,
 };
 
-/* A run, and the part of it that is in memory. */
-struct line_run {
-	struct run_file *file;
-	uint64_t nbytes, n_lines;
-	uint64_t next_block, n_blocks;
-	/* Of a merge: [begin, end) of the region is in memory and not written. */
-	unsigned char *region, *begin, *end;
-};
-
 /* Where the next lines of a run go. */
 struct line_run_writer {
 	struct run_file *file;
 	struct stats *stats;
-	uint64_t nbytes, n_lines; /* written before this block */
+	uint64_t nbytes; /* written before this block */
 };
 
 /* The last line that was counted, which more lines may be equal to. */
@@ -71,9 +63,9 @@ struct line_sort {
 	bool is_space_checked;  /* line_runs_check_space() was called */
 	bool needs_compression; /* the runs fit only if they shrink */
 	struct compression *compression;
-	struct line_run *runs; /* n_runs, in the order of the input */
-	size_t n_runs;
-	size_t longest_nbytes; /* of all lines, with the delimiter */
+	struct run_list runs;     /* in the order of the input; their items are bytes */
+	struct run_origin origin; /* of all runs together */
+	size_t longest_nbytes;    /* of all lines, with the delimiter */
 
 	struct line_key_buffer scratch[2];
 	uint64_t n_lines_left;    /* of the limit */
@@ -143,14 +135,21 @@ int line_sort_check_scratch(const struct line_sort *sort);
 int line_runs_check_space(struct line_sort *sort);
 int line_runs_recheck_space(const struct line_sort *sort);
 
+/* Return -E2BIG after a message if a line is too long to be merged. */
+int line_runs_check_longest(const struct line_sort *sort);
+
 int line_run_open(struct line_sort *sort, struct line_run_writer *ret_writer);
 
 /* Write the sorted block to a run. *ret_nbytes: of its lines. */
 int line_run_write_block(struct line_sort *sort, struct line_run_writer *writer,
 			 uint64_t *ret_nbytes);
 
-/* Finish a run, which the sort then owns. */
-int line_run_finish(const struct line_run_writer *writer, struct line_run *ret_run);
+/*
+ * Finish a run, and put it in the place of n runs from `first` on; n is 0: behind the last one. The
+ * run is made of what these were made of, and of what was read or dropped since the last run.
+ */
+int line_run_finish(struct line_sort *sort, const struct line_run_writer *writer, size_t first,
+		    size_t n);
 
 /* --- line_merge.c --- */
 
