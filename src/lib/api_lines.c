@@ -160,6 +160,9 @@ static void set_common(struct options *options, int option, const char *value)
 	case OPTION_FILES0_FROM:
 		options->files0_path = value;
 		break;
+	case OPTION_CHECKPOINT:
+		options->spec.checkpoint_path = value;
+		break;
 	case 'o':
 		options->spec.output_path = value;
 		break;

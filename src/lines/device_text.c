@@ -33,7 +33,7 @@ struct upload_buffer {
 	uint64_t n_lines; /* at most */
 	/* Where it begins: in this line of this input. NULL: nothing was read before. */
 	const char *path;
-	uint64_t line;
+	char line[LINE_LABEL_NBYTES];
 };
 
 /* What a thread needs to write a window. */
@@ -146,7 +146,7 @@ static int fill_buffer(struct device_text *text, struct upload_buffer *buffer,
 
 	if (buffer->nbytes > 0 || text->is_at_end)
 		return 0;
-	buffer->path = text->nbytes > 0 ? line_input_position(input, &buffer->line) : NULL;
+	buffer->path = text->nbytes > 0 ? line_input_position(input, buffer->line) : NULL;
 	r = device_event_wait(buffer->uploaded);
 	if (r == 0)
 		r = line_input_read(input, buffer->bytes, text->buffer_nbytes, &buffer->nbytes);
@@ -200,10 +200,9 @@ static int fail_memory(const struct device_text *text, const struct upload_buffe
 {
 	return text->nbytes > 0 && buffer->path ?
 		       fail(-E2BIG,
-			    "%s: line %llu has more than %llu bytes, too many for the memory of "
-			    "the GPU; use --backend=cpu",
-			    buffer->path, (unsigned long long)buffer->line,
-			    (unsigned long long)text->nbytes) :
+			    "%s: %s has more than %llu bytes, too many for the memory of the GPU; "
+			    "use --backend=cpu",
+			    buffer->path, buffer->line, (unsigned long long)text->nbytes) :
 		       fail(-ENOMEM,
 			    "GPU: too little free memory to sort lines; use --backend=cpu");
 }

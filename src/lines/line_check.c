@@ -76,7 +76,7 @@ int line_sort_check(const struct syscalls *calls, const struct line_sort_params 
 		    struct sort_summary *ret_summary, struct line_disorder *ret_disorder)
 {
 	struct line_sort sort;
-	int r = line_sort_open(calls, params, &sort);
+	int r = line_sort_open(calls, params, NULL, &sort);
 
 	*ret_disorder = (struct line_disorder){ 0 };
 	if (r == 0) {

@@ -67,7 +67,8 @@ static int plan_runs(struct line_sort *sort, struct line_plan *plan)
 static int find_temp_space(const struct syscalls *calls, const struct line_sort_params *params,
 			   struct line_plan *plan)
 {
-	const bool is_required = is_known(plan->temp_nbytes) && plan->temp_nbytes > 0;
+	const bool is_required = is_known(plan->temp_nbytes) && plan->temp_nbytes > 0 &&
+				 !params->checkpoint_path;
 	struct diagnostics *saved = is_required ? NULL : diagnostics_push(NULL);
 	struct spill *spill = NULL;
 	int r = spill_open(calls, params->temp_directories, params->n_temp_directories,
@@ -101,7 +102,7 @@ int line_plan_make(const struct syscalls *calls, const struct line_sort_params *
 {
 	struct line_plan *plan = ret_plan;
 	struct line_sort sort;
-	int r = line_sort_open(calls, params, &sort);
+	int r = line_sort_open(calls, params, NULL, &sort);
 
 	*plan = (struct line_plan){ .input_nbytes = UINT64_MAX,
 				    .memory_nbytes = params->memory_nbytes,

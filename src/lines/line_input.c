@@ -5,8 +5,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +17,7 @@
 #include "io/input/input.h"
 #include "io/input/part_inputs.h"
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/lines/line_scan.h"
 #include "src/record/record_hash.h"
 
@@ -38,6 +41,7 @@ struct line_input {
 	unsigned char *tail;             /* n_tail bytes: the beginning of a line that goes on */
 	size_t n_tail, tail_capacity;
 	struct read_file *files; /* of the paths before next_path */
+	uint64_t text_position;  /* of the next byte in the text of all inputs */
 
 	pthread_mutex_t lock; /* of changes of `input`, and of line_input_cancel() */
 	bool is_cancelled;    /* protected by the lock */
@@ -47,6 +51,7 @@ struct line_input {
 	size_t next_path;
 	uint64_t position, nbytes; /* INPUT_SIZE_UNKNOWN: a stream */
 	uint64_t n_header_left;
+	bool has_skipped;              /* some of its lines were not counted */
 	atomic_uint_least64_t n_lines; /* that were read */
 	uint64_t n_lines_before;       /* of the inputs before it, and their added delimiters */
 	bool ends_line;                /* nothing was read, or a delimiter last */
@@ -401,6 +406,7 @@ static int open_next(struct line_input *input)
 	input->keeps_header = input->n_header_left > 0 && input->n_header == 0;
 	input->n_lines_before += atomic_exchange(&input->n_lines, 0) + 1;
 	input->ends_line = true;
+	input->has_skipped = false;
 	return 0;
 }
 
@@ -578,6 +584,40 @@ int line_input_read(struct line_input *input, unsigned char *buffer, size_t nbyt
 		r = read_some(input, buffer + *ret_nbytes, nbytes - *ret_nbytes, &n);
 		*ret_nbytes += n;
 	}
+	input->text_position += *ret_nbytes;
+	return r;
+}
+
+/* Skip bytes of the current file, up to its last one, which tells whether its last line ends. */
+static uint64_t skip_in_file(struct line_input *input, uint64_t nbytes)
+{
+	uint64_t n = 0;
+
+	if (!input->input || input->n_header_left > 0 || input->position + 1 >= input->nbytes)
+		return 0;
+	n = u64_min(nbytes, input->nbytes - 1 - input->position);
+	input->position += n;
+	input->text_position += n;
+	input->has_skipped = true;
+	return n;
+}
+
+int line_input_skip_to(struct line_input *input, uint64_t position)
+{
+	unsigned char scratch[4096];
+	int r = 0;
+
+	while (r == 0 && input->text_position < position) {
+		const uint64_t nbytes = position - input->text_position;
+		size_t n;
+
+		if (skip_in_file(input, nbytes) > 0)
+			continue;
+		r = line_input_read(input, scratch, u64_min(nbytes, sizeof scratch), &n);
+		if (r == 0 && n == 0)
+			return fail(-EBUSY, "the inputs have less than %" PRIu64 " bytes of text",
+				    position);
+	}
 	return r;
 }
 
@@ -609,8 +649,21 @@ const unsigned char *line_input_header(const struct line_input *input, size_t *r
 	return input->header;
 }
 
-const char *line_input_position(const struct line_input *input, uint64_t *ret_line)
+const char *line_input_position(const struct line_input *input,
+				char ret_line[static LINE_LABEL_NBYTES])
 {
-	*ret_line = input->n_lines + 1;
+	if (input->has_skipped)
+		strcpy(ret_line, "a line");
+	else
+		snprintf(ret_line, LINE_LABEL_NBYTES, "line %" PRIuLEAST64, input->n_lines + 1);
 	return input->params.paths[input->next_path - 1];
+}
+
+const char *line_input_offset(const struct line_input *input, uint64_t *ret_offset)
+{
+	const bool is_at_end = !input->input || input->position == input->nbytes;
+
+	*ret_offset = is_at_end ? 0 : input->position;
+	return input->params
+		.paths[input->next_path - !(is_at_end && input->next_path < input->params.n_paths)];
 }

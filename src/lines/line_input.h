@@ -46,6 +46,12 @@ int line_input_read(struct line_input *input, unsigned char *buffer, size_t nbyt
 		    size_t *ret_nbytes);
 
 /*
+ * Skip text, so that line_input_read() goes on at byte `position` of it, which it has not passed.
+ * The sizes of all files must be known. Returns 0, or a negative errno after a message.
+ */
+int line_input_skip_to(struct line_input *input, uint64_t position);
+
+/*
  * Let line_input_read() return -ECANCELED (not reported), also where it waits for a pipe. Called by
  * any thread.
  */
@@ -72,7 +78,12 @@ uint64_t line_input_total_nbytes(const struct line_input *input);
 const unsigned char *line_input_header(const struct line_input *input, size_t *ret_nbytes);
 
 /*
- * For messages: the name of the input that was read last, and the number of the line, from 1, in
- * which the next byte is.
+ * For messages: the name of the input that was read last, and the line in which the next byte is:
+ * "line 17", or "a line" if text was skipped.
  */
-const char *line_input_position(const struct line_input *input, uint64_t *ret_line);
+enum { LINE_LABEL_NBYTES = 32 };
+const char *line_input_position(const struct line_input *input,
+				char ret_line[static LINE_LABEL_NBYTES]);
+
+/* For messages: the name of the input in which the next byte is, and its offset there. */
+const char *line_input_offset(const struct line_input *input, uint64_t *ret_offset);

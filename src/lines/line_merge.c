@@ -106,7 +106,8 @@ static int fill_runs(struct line_merge *merge)
 	if (n_tasks == 0)
 		return 0;
 	r = thread_pool_run(merge->sort->threads, read_blocks, merge->tasks, (uint32_t)n_tasks);
-	for (size_t i = 0; i < n_tasks && r == 0; i++)
+	/* A checkpoint frees runs when what was made of them is durable. */
+	for (size_t i = 0; i < n_tasks && r == 0 && !merge->sort->checkpoint; i++)
 		run_file_discard(merge->tasks[i].file, merge->tasks[i].first, merge->tasks[i].n);
 	return r;
 }
@@ -365,8 +366,8 @@ static struct merged_run begin_run(struct run *run, unsigned char *region)
 }
 
 /* Merge the n runs from `first` on to another run, or to the output if there is none. */
-static int merge_runs(struct line_sort *sort, size_t first, size_t n,
-		      struct line_run_writer *writer)
+static int merge_line_runs(struct line_sort *sort, size_t first, size_t n,
+			   struct line_run_writer *writer)
 {
 	struct line_merge merge = { .sort = sort, .n_runs = n };
 	unsigned char *text = line_block_text(sort->block);
@@ -414,7 +415,7 @@ static int merge_pass(struct line_sort *sort, size_t n)
 		r = line_run_open(sort, &writer);
 		if (r < 0)
 			break;
-		r = merge_runs(sort, i, n_group, &writer);
+		r = merge_line_runs(sort, i, n_group, &writer);
 		if (r == 0)
 			r = line_run_finish(sort, &writer, i, n_group);
 		else
@@ -478,6 +479,6 @@ int line_merge_all(struct line_sort *sort)
 	if (r == 0)
 		r = line_output_set_size(sort, nbytes, n_lines);
 	if (r == 0)
-		r = merge_runs(sort, 0, sort->runs.n, NULL);
+		r = merge_line_runs(sort, 0, sort->runs.n, NULL);
 	return r;
 }

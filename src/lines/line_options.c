@@ -54,6 +54,7 @@ const struct option line_option_names[] = {
 	{ "device-memory", required_argument, NULL, OPTION_DEVICE_MEMORY },
 	{ "temp-compress", required_argument, NULL, OPTION_TEMP_COMPRESS },
 	{ "temp-limit", required_argument, NULL, OPTION_TEMP_LIMIT },
+	{ "checkpoint", required_argument, NULL, OPTION_CHECKPOINT },
 	{ "zstd", required_argument, NULL, OPTION_ZSTD },
 	{ "split", required_argument, NULL, OPTION_SPLIT },
 	{ "split-by", required_argument, NULL, OPTION_SPLIT_BY },
@@ -349,6 +350,9 @@ int line_options_set(struct line_options *options, int option, const char *value
 		return take_compression(options, "zstd");
 	case OPTION_TEMP_COMPRESS:
 		return take_compression(options, value);
+	case OPTION_CHECKPOINT:
+		params->checkpoint_path = value;
+		return 0;
 	case OPTION_TEMP_LIMIT:
 		return size_parse_option("--temp-limit", value, SIZE_OF_SPACE,
 					 &params->temp_limit_nbytes);
@@ -422,11 +426,12 @@ static int read_names(struct line_options *options)
 static int check_options(const struct line_options *options)
 {
 	const struct line_sort_params *params = &options->params;
-	const char *option = params->n_part_files ? "--split" :
-			     params->n_shards     ? "--shard" :
-			     params->counts       ? "--count" :
-			     options->explain     ? "--explain" :
-						    NULL;
+	const char *option = params->n_part_files    ? "--split" :
+			     params->n_shards        ? "--shard" :
+			     params->counts          ? "--count" :
+			     params->checkpoint_path ? "--checkpoint" :
+			     options->explain        ? "--explain" :
+						       NULL;
 
 	if (option && options->check)
 		return fail(-EINVAL, "options '-%c %s' are incompatible", options->check, option);
@@ -436,6 +441,13 @@ static int check_options(const struct line_options *options)
 		return fail(-EINVAL, "--split requires -o");
 	if (params->n_shards && !options->merges)
 		return fail(-EINVAL, "--shard requires -m");
+	if (params->checkpoint_path && options->merges)
+		return fail(-EINVAL, "--checkpoint: not with -m; merge the files again instead");
+	if (params->checkpoint_path && params->n_temp_directories > 0)
+		return fail(-EINVAL,
+			    "--checkpoint: not with -T; temporary data is in the checkpoint");
+	if (params->checkpoint_path && !params->output)
+		return fail(-EINVAL, "--checkpoint requires -o");
 	if (params->n_part_files && (params->n_shards || params->counts || params->n_header_lines))
 		return fail(-EINVAL, "--split: not with --shard, --count or --header");
 	if (params->n_shards &&
@@ -465,8 +477,10 @@ static int set_defaults(struct line_options *options, const char *default_temp_d
 		params->memory_nbytes = memory_physical_nbytes();
 	if (!params->zstd_level && n > 4 && strcmp(params->output + n - 4, ".zst") == 0)
 		params->zstd_level = DEFAULT_ZSTD_LEVEL;
-	return params->n_temp_directories > 0 ? 0 :
-						add_temp_directory(options, default_temp_directory);
+	if (params->n_temp_directories > 0)
+		return 0;
+	return add_temp_directory(options, params->checkpoint_path ? params->checkpoint_path :
+								     default_temp_directory);
 }
 
 int line_options_finish(struct line_options *options, const char *default_temp_directory)

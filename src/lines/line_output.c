@@ -263,8 +263,29 @@ int line_output_open(struct line_sort *sort)
 				    &sort->output);
 }
 
+static int commit(struct line_sort *sort)
+{
+	const bool replaces_input = output_is_input(sort);
+	const enum output_durability durability = replaces_input ? OUTPUT_SYNC_DATA :
+								   OUTPUT_UNSYNCED;
+	int r = 0;
+
+	/* Another start must not take the sorted lines for its input. */
+	if (sort->checkpoint && replaces_input) {
+		r = output_complete(sort->output, durability);
+		if (r == 0)
+			r = checkpoint_record_done(sort->checkpoint->checkpoint, sort->output);
+	}
+	if (r == 0)
+		return output_commit(sort->output, durability);
+	output_abort(sort->output);
+	return r;
+}
+
 int line_output_close(struct line_sort *sort, int r)
 {
+	if (r == 0 && sort->checkpoint)
+		r = checkpoint_close_sync_thread(sort->checkpoint->checkpoint);
 	if (sort->parts) {
 		r = r < 0 ? r : line_part_files_commit(sort);
 		line_part_files_close(sort);
@@ -272,8 +293,7 @@ int line_output_close(struct line_sort *sort, int r)
 	}
 	if (r == 0) {
 		sort->summary.written = output_get_io_stats(sort->output);
-		return output_commit(sort->output,
-				     output_is_input(sort) ? OUTPUT_SYNC_DATA : OUTPUT_UNSYNCED);
+		return commit(sort);
 	}
 	output_abort(sort->output);
 	return r;

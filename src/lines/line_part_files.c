@@ -47,11 +47,11 @@ static int check_old_files(const struct line_sort *sort)
 
 int line_part_files_open(struct line_sort *sort)
 {
-	static const struct orphan_owner nobody;
 	const struct line_sort_params *params = sort->params;
 	const uint32_t n = params->n_part_files;
 	const char *extension = params->zstd_level ? ".zst" : "";
 	struct line_part_files *parts = calloc(1, sizeof *parts);
+	struct orphan_owner owner = { 0 };
 	int r;
 
 	if (!parts)
@@ -62,7 +62,9 @@ int line_part_files_open(struct line_sort *sort)
 	parts->parts = calloc(n, sizeof *parts->parts);
 	if (!parts->outputs || !parts->parts)
 		return fail(-ENOMEM, "no memory for %u part files", n);
-	r = part_files_open(sort->calls, params->output, n, extension, &nobody, &parts->files);
+	if (sort->checkpoint)
+		checkpoint_get_orphan_owner(sort->checkpoint->checkpoint, &owner);
+	r = part_files_open(sort->calls, params->output, n, extension, &owner, &parts->files);
 	if (r == 0)
 		r = check_old_files(sort);
 	for (uint32_t i = 0; i <= n && r == 0; i++)

@@ -34,15 +34,17 @@ static void get_volumes(void *spill, struct stats_volumes *ret_volumes)
 					       .temporary_read_nbytes = traffic.read_nbytes };
 }
 
-static int open_spill(struct line_sort *sort)
+int line_runs_open_spill(struct line_sort *sort)
 {
 	const struct line_sort_params *params = sort->params;
 	int r;
 
 	if (sort->spill)
 		return 0;
-	r = spill_open(sort->calls, params->temp_directories, params->n_temp_directories,
-		       params->temp_limit_nbytes, 0, &sort->spill);
+	r = sort->checkpoint ?
+		    checkpoint_open_spill(sort->checkpoint->checkpoint, &sort->spill) :
+		    spill_open(sort->calls, params->temp_directories, params->n_temp_directories,
+			       params->temp_limit_nbytes, 0, &sort->spill);
 	if (r == 0)
 		r = compression_open(&params->compression, false, &sort->compression);
 	if (r == 0) {
@@ -70,7 +72,8 @@ static struct temp_space_demand make_demand(const struct line_sort *sort)
 		.n_directories = params->n_temp_directories,
 		.limit_nbytes = params->temp_limit_nbytes,
 		.needed_nbytes = spilled_nbytes(sort),
-		.advice = " or another -T",
+		.advice = params->checkpoint_path ? ", or --checkpoint in another directory" :
+						    " or another -T",
 	};
 }
 
@@ -78,7 +81,7 @@ int line_runs_check_space(struct line_sort *sort)
 {
 	struct temp_space_demand demand;
 	uint64_t available_nbytes;
-	int r = open_spill(sort);
+	int r = line_runs_open_spill(sort);
 
 	if (r < 0 || sort->is_space_checked || spilled_nbytes(sort) == UINT64_MAX)
 		return r;
@@ -111,7 +114,7 @@ int line_runs_recheck_space(const struct line_sort *sort)
 
 int line_run_open(struct line_sort *sort, struct line_run_writer *ret_writer)
 {
-	int r = open_spill(sort);
+	int r = line_runs_open_spill(sort);
 
 	*ret_writer = (struct line_run_writer){ .stats = sort->stats };
 	if (r == 0)
@@ -165,10 +168,19 @@ int line_run_finish(struct line_sort *sort, const struct line_run_writer *writer
 	for (size_t i = first; i < first + n; i++)
 		run_origin_add(&origin, &sort->runs.runs[i]->origin);
 	run->origin = origin;
-	if (n == 0)
-		return run_list_add(&sort->runs, run);
-	run_list_replace(&sort->runs, first, n, run);
-	return 0;
+	if (sort->checkpoint) {
+		const struct checkpoint_hooks *hooks =
+			checkpoint_get_hooks(sort->checkpoint->checkpoint);
+
+		r = hooks->on_run_spilled(hooks->context, &sort->runs, first, n, run);
+	}
+	if (n > 0)
+		run_list_replace(&sort->runs, first, n, run);
+	else if (r == 0)
+		r = run_list_add(&sort->runs, run);
+	else
+		run_close(run);
+	return r;
 }
 
 int line_run_write_block(struct line_sort *sort, struct line_run_writer *writer,

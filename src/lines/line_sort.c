@@ -83,13 +83,12 @@ static int spill_block(struct line_sort *sort)
 
 static int fail_long_line(const struct line_sort *sort, size_t nbytes)
 {
-	uint64_t number;
-	const char *path = line_input_position(sort->input, &number);
+	char line[LINE_LABEL_NBYTES];
+	const char *path = line_input_position(sort->input, line);
 
 	return fail(-E2BIG,
-		    "%s: line %llu has more than %zu bytes, too many for the memory; use a larger "
-		    "-S",
-		    path, (unsigned long long)number, nbytes);
+		    "%s: %s has more than %zu bytes, too many for the memory; use a larger -S",
+		    path, line, nbytes);
 }
 
 int line_sort_read_chunk(struct line_sort *sort, size_t *n, unsigned char **ret_end,
@@ -325,6 +324,10 @@ static int sort_to_output(struct line_sort *sort)
 	const uint64_t known_nbytes = total_nbytes == UINT64_MAX ? 0 : total_nbytes;
 	int r = line_output_check_space(sort);
 
+	if (r == 0 && sort->checkpoint)
+		r = line_runs_open_spill(sort);
+	if (r == 0 && sort->checkpoint)
+		r = line_checkpoint_restore(sort);
 	if (r == 0)
 		r = open_device(sort);
 	/* A device can have more memory; the space is checked when a run is spilled. */
@@ -362,6 +365,9 @@ static void plan_memory(struct line_sort *sort)
 
 	sort->block_nbytes =
 		u64_clamp(memory / BLOCKS_PER_MEMORY, LINE_MIN_BLOCK_NBYTES, MAX_BLOCK_NBYTES);
+	if (sort->checkpoint)
+		sort->block_nbytes = u64_max(sort->block_nbytes,
+					     checkpoint_block_nbytes(sort->checkpoint->checkpoint));
 	sort->buffer_nbytes = u64_clamp(memory / BUFFERS_SHARE / 2 / params->n_threads,
 					MIN_BUFFER_NBYTES, LINE_MAX_BUFFER_NBYTES);
 	thread_nbytes = sort->buffer_nbytes +
@@ -391,7 +397,7 @@ static size_t enough_memory(const struct line_sort *sort)
 }
 
 int line_sort_open(const struct syscalls *calls, const struct line_sort_params *params,
-		   struct line_sort *ret_sort)
+		   struct line_checkpoint *checkpoint, struct line_sort *ret_sort)
 {
 	struct line_sort *sort = ret_sort;
 	struct line_input_params input = { .calls = calls,
@@ -405,6 +411,7 @@ int line_sort_open(const struct syscalls *calls, const struct line_sort_params *
 	int r;
 
 	*sort = (struct line_sort){ .params = params,
+				    .checkpoint = checkpoint,
 				    .calls = calls,
 				    .stats = params->stats,
 				    .keys = params->keys,
@@ -461,24 +468,56 @@ static void fill_summary(struct line_sort *sort)
 	}
 }
 
+/* Sort to the output, and give it its name. */
+static int run_sort(struct line_sort *sort)
+{
+	struct cancellation *cancellation = sort->params->cancellation;
+	int r = line_output_open(sort);
+
+	if (r < 0) {
+		line_part_files_close(sort);
+		return r;
+	}
+	cancellation_set_wakeup(cancellation, line_sort_stop_waiting, sort);
+	r = sort_to_output(sort);
+	if (r == -ECANCELED) /* an input does not report it */
+		r = cancellation_check(cancellation);
+	cancellation_clear_wakeup(cancellation);
+	return line_output_close(sort, r);
+}
+
+/* An earlier process may have begun or completed the same sort. */
+static int resume_and_run(const struct syscalls *calls, const struct line_sort_params *params,
+			  struct line_checkpoint *checkpoint, struct line_sort *sort)
+{
+	int r;
+
+	if (!params->checkpoint_path) {
+		r = line_sort_open(calls, params, NULL, sort);
+		return r < 0 ? r : run_sort(sort);
+	}
+	r = line_checkpoint_open(calls, params, checkpoint);
+	if (r < 0)
+		return r;
+	if (checkpoint_is_complete(checkpoint->checkpoint)) {
+		notice("resuming: %s is complete", params->output);
+		return 0;
+	}
+	r = line_sort_open(calls, params, checkpoint, sort);
+	if (r == 0)
+		r = run_sort(sort);
+	if (r < 0)
+		checkpoint_stop(checkpoint->checkpoint);
+	return r;
+}
+
 int line_sort_run(const struct syscalls *calls, const struct line_sort_params *params,
 		  struct sort_summary *ret_summary)
 {
-	struct line_sort sort;
-	int r = line_sort_open(calls, params, &sort);
+	struct line_checkpoint checkpoint = { 0 };
+	struct line_sort sort = { .params = params, .n_threads = params->n_threads };
+	const int r = resume_and_run(calls, params, &checkpoint, &sort);
 
-	if (r == 0)
-		r = line_output_open(&sort);
-	if (r < 0)
-		line_part_files_close(&sort);
-	if (r == 0) {
-		cancellation_set_wakeup(params->cancellation, line_sort_stop_waiting, &sort);
-		r = sort_to_output(&sort);
-		if (r == -ECANCELED) /* an input does not report it */
-			r = cancellation_check(params->cancellation);
-		cancellation_clear_wakeup(params->cancellation);
-		r = line_output_close(&sort, r);
-	}
 	if (r == 0) {
 		fill_summary(&sort);
 		*ret_summary = sort.summary;
@@ -487,5 +526,6 @@ int line_sort_run(const struct syscalls *calls, const struct line_sort_params *p
 	stats_set_temp_space_source(params->stats, NULL, NULL);
 	stats_set_volume_source(params->stats, NULL, NULL);
 	line_sort_close(&sort);
+	line_checkpoint_close(&checkpoint, r == 0);
 	return r;
 }

@@ -42,6 +42,7 @@ struct line_sort_params {
 	uint64_t memory_nbytes;                /* limit for text, elements and buffers */
 	uint32_t n_threads;                    /* at least 1 */
 	uint32_t max_runs;                     /* merged at once; 0: as many as memory permits */
+	const char *checkpoint_path;           /* where runs are kept; NULL: nowhere */
 	bool reads_part_files;    /* directories among the inputs stand for their part files */
 	uint32_t n_part_files;    /* in the directory `output`; 0: the output is a file */
 	uint32_t shard, n_shards; /* write only part `shard` of n_shards, from 1; 0: all */

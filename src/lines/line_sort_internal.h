@@ -3,6 +3,7 @@
  *
  *	line_sort.c	memory, chunks, the whole sort
  *	line_runs.c	spilled runs
+ *	line_checkpoint.c	runs of an earlier process
  *	line_merge.c	merging them
  *	line_output.c	the output
  *	line_part_files.c	the output as part files
@@ -13,6 +14,7 @@
 #include "io/output/output.h"
 #include "io/spill/run_file.h"
 #include "src/base/thread_pool.h"
+#include "src/checkpoint/checkpoint.h"
 #include "src/lines/device_text.h"
 #include "src/lines/line_block.h"
 #include "src/lines/line_input.h"
@@ -42,9 +44,18 @@ struct pending_line {
 	uint64_t count; /* 0: there is no such line */
 };
 
+/* The checkpoint of a sort, and what describes the sort to it. */
+struct line_checkpoint {
+	struct checkpoint *checkpoint;
+	struct sort_spec spec;
+	char *order;         /* in words */
+	struct input *input; /* the bytes of all inputs */
+};
+
 struct line_sort {
 	const struct line_sort_params *params;
-	const struct line_keys *keys; /* of params */
+	struct line_checkpoint *checkpoint; /* NULL: none */
+	const struct line_keys *keys;       /* of params */
 	const struct syscalls *calls;
 	struct stats *stats; /* of params */
 	struct thread_pool *threads;
@@ -91,9 +102,12 @@ static inline struct line_view line_sort_view(const struct line_sort *sort,
 
 /* --- line_sort.c --- */
 
-/* Open a sort, and close it, also after an error of line_sort_open(). */
+/*
+ * Open a sort, and close it, also after an error of line_sort_open(). checkpoint: NULL: none; must
+ * outlive the sort.
+ */
 int line_sort_open(const struct syscalls *calls, const struct line_sort_params *params,
-		   struct line_sort *ret_sort);
+		   struct line_checkpoint *checkpoint, struct line_sort *ret_sort);
 void line_sort_close(struct line_sort *sort);
 
 /*
@@ -150,6 +164,22 @@ int line_run_write_block(struct line_sort *sort, struct line_run_writer *writer,
  */
 int line_run_finish(struct line_sort *sort, const struct line_run_writer *writer, size_t first,
 		    size_t n);
+
+/* Open the space for runs, unless it is open. */
+int line_runs_open_spill(struct line_sort *sort);
+
+/* --- line_checkpoint.c --- */
+
+/*
+ * Open the checkpoint of params->checkpoint_path, and close a zeroed or opened one. is_committed:
+ * the output is published, so remove it.
+ */
+int line_checkpoint_open(const struct syscalls *calls, const struct line_sort_params *params,
+			 struct line_checkpoint *ret_checkpoint);
+void line_checkpoint_close(struct line_checkpoint *checkpoint, bool is_committed);
+
+/* Restore the runs of an earlier process, and skip their text in the input. */
+int line_checkpoint_restore(struct line_sort *sort);
 
 /* --- line_merge.c --- */
 

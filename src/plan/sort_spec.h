@@ -30,7 +30,8 @@ struct sort_spec {
 	enum partial partial;    /* what to do with an incomplete last record */
 	enum format_mode format; /* which other formats an input may have */
 
-	/* Records */
+	/* Records; or lines in an order that this text describes. NULL: records */
+	const char *lines;
 	uint64_t record_nbytes;            /* 1 to LAYOUT_MAX_RECORD_NBYTES */
 	const struct key *keys;            /* n_keys, most significant first; within the record */
 	uint32_t n_keys;                   /* at least 1 */

@@ -9,6 +9,7 @@
 
 #include "src/base/diagnostics.h"
 #include "src/lines/line_sort.h"
+#include "src/options/command_files.h"
 #include "src/options/file_roles.h"
 #include "src/report/html_report.h"
 
@@ -28,12 +29,29 @@ static void query_progress(void *stats, struct gsort_progress *ret_progress)
 	};
 }
 
+/* Refuse what records refuse if there is a checkpoint, whose files have roles, too. */
+static int check_files(const struct report_paths *paths, const struct line_sort_params *params)
+{
+	const struct options options = { .spec = { .inputs = params->inputs,
+						   .n_inputs = params->n_inputs,
+						   .output_path = params->output,
+						   .n_part_files = params->n_part_files,
+						   .checkpoint_path = params->checkpoint_path },
+					 .stats_json_path = paths->stats_json,
+					 .trace_path = paths->trace,
+					 .report_path = paths->html };
+
+	return command_files_check(&options, false);
+}
+
 /* Refuse reports that are inputs, the output, or each other. */
 static int check_roles(const struct report_paths *paths, const struct line_sort_params *params)
 {
 	struct file_roles roles = { 0 };
 	int r = 0;
 
+	if (params->checkpoint_path)
+		return check_files(paths, params);
 	if (!paths->stats_json && !paths->trace && !paths->html)
 		return 0;
 	r = file_roles_add_path(&roles, ROLE_OUTPUT, "-o", params->output);

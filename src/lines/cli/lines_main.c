@@ -62,6 +62,7 @@ static const char help_text[] =
 	"  -T, --temporary-directory=DIR  store temporary files in DIR\n"
 	"      --temp-limit=SIZE          limit temporary space of spilled runs\n"
 	"      --temp-compress=MODE       compress spilled runs: auto, none, zstd, zstd:LEVEL\n"
+	"      --checkpoint=DIR           store runs in DIR; rerun the same command to resume\n"
 	"      --compress-program=PROG    compress spilled runs with Zstandard, whatever PROG is\n"
 	"      --parallel=N               use N CPU threads\n"
 	"      --batch-size=N             merge at most N runs at once\n"

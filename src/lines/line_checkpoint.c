@@ -1,0 +1,217 @@
+/*
+ * line_checkpoint.c - resume a sort of lines from its stored runs (see line_sort_internal.h)
+ *
+ * A checkpoint counts the input in bytes. The bytes of lines are those that line_input_read()
+ * returns: without headers, and with a delimiter at the end of each input. A run was made of whole
+ * lines, which follow those of the run before it. So a resumed sort skips the bytes of all runs.
+ */
+#include "src/lines/line_sort.h"
+#include "src/lines/line_sort_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
+#include "src/base/size.h"
+#include "src/checkpoint/checkpoint_state.h"
+#include "src/record/record_hash.h"
+
+/* A run is one sequence of bytes to its file. */
+static const struct layout text_layout = { .record_nbytes = 1,
+					   .item_nbytes = 1,
+					   .resident_nbytes = 1 };
+
+/* Describe the sort as one of records whose keys are the text `lines`. */
+static struct sort_spec make_spec(const struct line_sort_params *params, const char *lines)
+{
+	return (struct sort_spec){ .inputs = params->inputs,
+				   .n_inputs = params->n_inputs,
+				   .input_endpoints = params->input_endpoints,
+				   .skip_nbytes = params->n_header_lines,
+				   .lines = lines,
+				   .record_nbytes = 1,
+				   .output_path = params->output,
+				   .output_endpoint = params->output_endpoint,
+				   .unique = params->keys->unique,
+				   .limit = params->limit,
+				   .count = params->counts,
+				   .zstd_level = params->zstd_level,
+				   .n_part_files = params->n_part_files,
+				   .temp_limit_nbytes = params->temp_limit_nbytes,
+				   .checkpoint_path = params->checkpoint_path };
+}
+
+int line_checkpoint_open(const struct syscalls *calls, const struct line_sort_params *params,
+			 struct line_checkpoint *ret_checkpoint)
+{
+	const struct framing framing = { .record_nbytes = 1, .format = FORMAT_COMPRESSED };
+	struct line_checkpoint *checkpoint = ret_checkpoint;
+	uint64_t nbytes;
+	int r;
+
+	checkpoint->order = line_keys_format(params->keys);
+	if (!checkpoint->order)
+		return fail(-ENOMEM, "--checkpoint: no memory for its state");
+	checkpoint->spec = make_spec(params, checkpoint->order);
+	r = input_open_endpoints(calls, params->inputs, params->input_endpoints, params->n_inputs,
+				 &framing, &checkpoint->input);
+	if (r < 0)
+		return r;
+	nbytes = input_total_nbytes(checkpoint->input);
+	if (nbytes != INPUT_SIZE_UNKNOWN) /* the last line of each input may get a delimiter */
+		nbytes += params->n_inputs;
+	return checkpoint_open(calls, &checkpoint->spec, &text_layout, checkpoint->input, nbytes,
+			       &checkpoint->checkpoint);
+}
+
+void line_checkpoint_close(struct line_checkpoint *checkpoint, bool is_committed)
+{
+	if (is_committed && checkpoint->checkpoint)
+		checkpoint_remove(checkpoint->checkpoint);
+	checkpoint_close(checkpoint->checkpoint);
+	input_close(checkpoint->input);
+	free(checkpoint->order);
+}
+
+/* --- The input of stored runs --- */
+
+enum {
+	CHECK_TASKS = 16,
+	CHECK_NBYTES = 8 << 20, /* of text, read at a time */
+};
+
+/* Lines that a task hashes. */
+struct hash_task {
+	const unsigned char *begin, *end;
+	unsigned char delimiter;
+	struct digest digest;
+};
+
+static int hash_lines(void *context, uint32_t task)
+{
+	struct hash_task *hash = (struct hash_task *)context + task;
+
+	for (const unsigned char *line = hash->begin; line < hash->end;) {
+		const unsigned char *end = line_end(line, hash->delimiter);
+
+		hash->digest.sum += hash_bytes(line, (size_t)(end - line));
+		hash->digest.n_records++;
+		line = end + 1;
+	}
+	return 0;
+}
+
+/* Add the lines of a text to the digest. */
+static int add_lines(struct line_sort *sort, unsigned char *text, const unsigned char *end,
+		     struct digest *digest)
+{
+	struct hash_task tasks[CHECK_TASKS] = { { 0 } };
+	const size_t task_nbytes = (size_t)(end - text) / CHECK_TASKS;
+	const unsigned char *begin = text;
+	int r;
+
+	for (size_t i = 0; i < CHECK_TASKS; i++) {
+		const unsigned char *task_end =
+			i + 1 < CHECK_TASKS ?
+				line_sort_last_end(sort, text, text + (i + 1) * task_nbytes) :
+				end;
+
+		tasks[i] = (struct hash_task){ .begin = begin,
+					       .end = task_end,
+					       .delimiter = sort->keys->delimiter };
+		begin = task_end;
+	}
+	r = thread_pool_run(sort->threads, hash_lines, tasks, CHECK_TASKS);
+	for (size_t i = 0; i < CHECK_TASKS; i++)
+		digest_add(digest, tasks[i].digest);
+	return r;
+}
+
+/* Hash the next nbytes of text. Returns 1 if they are whole lines, or 0 if they are not. */
+static int hash_text(struct line_sort *sort, uint64_t nbytes, struct digest *ret_digest)
+{
+	unsigned char *text = line_block_text(sort->block);
+	const size_t max_nbytes = sort->memory_nbytes / 2;
+	size_t n = 0, n_read = 0;
+	int r = 0;
+
+	*ret_digest = (struct digest){ 0 };
+	for (; nbytes > 0 && r == 0; nbytes -= n_read) {
+		const size_t wanted = u64_min(u64_min(nbytes, CHECK_NBYTES), max_nbytes - n);
+		const struct span span = stats_begin(STAGE_VERIFY, 0);
+		unsigned char *end;
+
+		r = line_input_read(sort->input, text + n, wanted, &n_read);
+		if (r < 0 || n_read == 0)
+			return r;
+		n += n_read;
+		end = line_sort_last_end(sort, text, text + n);
+		r = add_lines(sort, text, end, ret_digest);
+		stats_end(sort->stats, span, n_read);
+		n -= (size_t)(end - text);
+		memmove(text, end, n);
+	}
+	return r < 0 ? r : n == 0;
+}
+
+/* Compare the text with the digest of a run (struct input_check). */
+static int check_run(void *context, uint64_t position, const struct run_origin *origin,
+		     struct input_change *ret_change)
+{
+	struct line_sort *sort = context;
+	struct digest digest;
+	int r;
+
+	/* A line that does not fit in memory could not be sorted, either. */
+	sort->longest_nbytes = origin->max_record_nbytes;
+	r = line_runs_check_longest(sort);
+	if (r == 0)
+		r = line_input_skip_to(sort->input, position);
+	if (r < 0)
+		return r;
+	ret_change->unit = "byte";
+	ret_change->path = line_input_offset(sort->input, &ret_change->position);
+	r = hash_text(sort, origin->nbytes, &digest);
+	if (r < 0)
+		return r;
+	return r == 1 && digest_equal(digest, origin->totals.read) ? 0 : -EBADMSG;
+}
+
+/* Check that the blocks of stored runs fit in memory. More memory stores longer blocks. */
+static int check_blocks(const struct line_sort *sort)
+{
+	enum { BLOCKS_PER_MEMORY = 32, BLOCKS_PER_LIMIT = 64 };
+
+	if (sort->block_nbytes <= sort->memory_nbytes / BLOCKS_PER_MEMORY)
+		return 0;
+	return fail(-E2BIG,
+		    "%s of memory is too little to resume this checkpoint with blocks of %s; use "
+		    "-S of at least %zuM",
+		    size_format_down(sort->params->memory_nbytes).text,
+		    size_format(sort->block_nbytes).text,
+		    (sort->block_nbytes * BLOCKS_PER_LIMIT >> 20) + 1);
+}
+
+int line_checkpoint_restore(struct line_sort *sort)
+{
+	const struct job job = { .layout = &text_layout,
+				 .input = sort->checkpoint->input,
+				 .spill = sort->spill,
+				 .compression = sort->compression,
+				 .stats = sort->stats };
+	const struct input_check check = { check_run, sort };
+	int r = check_blocks(sort);
+
+	if (r == 0)
+		r = checkpoint_restore(sort->checkpoint->checkpoint, &job, &check, &sort->runs,
+				       &sort->origin);
+	if (r < 0)
+		return r;
+	sort->totals = sort->origin.totals;
+	sort->text_nbytes = sort->origin.nbytes;
+	sort->longest_nbytes = sort->origin.max_record_nbytes;
+	r = line_runs_check_longest(sort);
+	return r < 0 ? r : line_input_skip_to(sort->input, sort->text_nbytes);
+}
