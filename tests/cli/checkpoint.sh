@@ -398,4 +398,118 @@ ln -s nothing dangling
 refuses '^gsort: dangling: is a dangling symbolic link.* --checkpoint$' --checkpoint=dangling input
 rm -rf ck dangling target
 
+# Lines.
+rm -f input other output expected
+awk 'BEGIN { srand(7); for (i = 0; i < 400000; i++)
+	print int(rand() * 1000000), int(rand() * 1000000) }' > input
+head -n 100 input > other
+sort -k2,2n input > expected
+
+claim 'another sort of lines is refused, with what is different'
+leave_checkpoint 2 3 --lines -k2,2n -S 4M --batch-size=2 input
+for words in '-k2,2nr' '-k2,2n -s' '-k2,2n -u' '-k2,2n -z' '-t: -k2,2n' '-k2,2'; do
+	# They are lists of words.
+	# shellcheck disable=SC2086
+	refuses_to_go_on "lines was '--lines -k2.1n,2.0' and is '--lines .*' now" \
+		--lines $words input -o output
+done
+refuses_to_go_on "lines was '--lines -k2.1n,2.0' and is 'no' now" -t u8 input -o output
+refuses_to_go_on "header was '0' and is '1' now" --lines -k2,2n --header input -o output
+refuses_to_go_on "limit was 'none' and is '5' now" --lines -k2,2n --limit=5 input -o output
+refuses_to_go_on "number of inputs was '1' and is '2' now" --lines -k2,2n input other -o output
+refuses_to_go_on "output was 'output' and is 'elsewhere' now" --lines -k2,2n input -o elsewhere
+diff -r kept/ck ck || broken 'the checkpoint was changed'
+flock ck/gsort-manifest "$GSORT" --lines -k2,2n --checkpoint=ck input -o output > stdout 2> stderr
+[ $? -eq 2 ] || broken 'it was used'
+one_line '^gsort: ck: another gsort is using this checkpoint' 'locked'
+touch input
+refuses_to_go_on "state of input input was" --lines -k2,2n input -o output
+
+claim 'damaged runs of lines are refused, and missing ones sorted again'
+leave_checkpoint 2 3 --lines -k2,2n -S 4M --batch-size=2 input
+{
+	head -c 4096 kept/ck/gsort-runs
+	tail -c +4097 kept/ck/gsort-runs | tr '\000-\377' '\001-\377\000'
+} > ck/gsort-runs
+refuses_to_go_on "temporary file in ck: block .* is damaged: .*; $named" \
+	--lines -k2,2n -S 4M --batch-size=2 input -o output
+refuses_to_go_on "ck: the checkpoint is damaged: a block of its runs has a wrong checksum; $named" \
+	--lines -k2,2n -S 4M input -o output
+again
+rm ck/gsort-runs
+run --lines -k2,2n -S 4M --checkpoint=ck input -o output
+[ $status -eq 0 ] || broken "status $status"
+says 'ck: the runs of the checkpoint are missing; starting again' stderr
+same expected output 'missing runs'
+
+claim 'lines are sorted on with less memory, but not with too little for their blocks'
+yes 1 | head -c 26000000 > short
+leave_checkpoint 2 1 --lines -S 150M short
+refuses_to_go_on '4 MiB of memory is too little to resume this checkpoint with blocks .* -S of' \
+	--lines -S 4M short -o output
+run --lines -S 10M --checkpoint=ck short -o output
+[ $status -eq 0 ] || broken "status $status"
+says '^gsort: resuming: [1-9]' stderr
+same short output 'less memory'
+rm -r short kept
+
+claim 'what cannot be resumed is refused, of lines, too'
+cat input | refuses 'an input cannot be read again: it is a pipe' --lines --checkpoint=ck -
+refuses 'not with -T; temporary data is in the checkpoint' --lines --checkpoint=ck -T tmp input
+refuses 'not with -m; merge the files again instead' --lines --checkpoint=ck -m input
+run --lines --checkpoint=ck input
+one_line '--checkpoint requires -o' 'without -o'
+run --lines -c --checkpoint=ck input
+one_line "options '-c --checkpoint' are incompatible" 'a check'
+run --lines --checkpoint=ck input -o /dev/null
+one_line '/dev/null: must be a regular file' 'to a device'
+refuses "^gsort: --checkpoint 'other': not a directory" --lines --checkpoint=other input
+mkdir -m 1700 ck
+refuses "^gsort: --report 'ck/report' is in the checkpoint directory 'ck'" \
+	--lines --checkpoint=ck --report=ck/report input
+rmdir ck
+mkdir foreign
+echo hello > foreign/gsort-runs
+refuses 'foreign/gsort-runs: is not a file of gsort and' --lines --checkpoint=foreign input
+[ "$(cat foreign/gsort-runs)" = hello ] || broken 'a file of somebody else was changed'
+rm -r foreign
+run --lines --explain --checkpoint=ck -S 4M input -o output
+[ $status -eq 0 ] || broken "--explain: status $status"
+[ ! -e ck ] || broken '--explain has made a checkpoint'
+
+claim 'standard input that is a file can be resumed'
+sort input > expected
+leave_checkpoint 2 2 --lines -S 4M
+run --lines -S 4M --checkpoint=ck -o output < input
+[ $status -eq 0 ] || broken "status $status"
+says '^gsort: resuming: [1-9]' stderr
+same expected output 'standard input'
+[ ! -e ck ] || broken 'it is left'
+
+claim 'lines in place: killed behind the rename, the sort is complete'
+memory=4M
+cp input in
+completes --lines in -o in
+run --lines --checkpoint=ck -S 4M in -o in
+[ $status -eq 0 ] || broken "status $status"
+says '^gsort: resuming: in is complete' stderr
+same expected in 'in place'
+[ ! -e ck ] || broken 'it is left'
+
+if shm=$(mktemp -d /dev/shm/gsort-test.XXXXXX 2> /dev/null); then
+	claim 'lines that were changed, which the times of the input do not tell, are refused'
+	trap 'cd /; rm -rf "$work" "$shm"' EXIT
+	cp input "$shm/input"
+	leave_checkpoint 2 2 --lines -S 4M other "$shm/input"
+	before=$(stat -c '%y %z' "$shm/input")
+	python3 -c "
+import mmap
+with open('$shm/input', 'r+b') as f, mmap.mmap(f.fileno(), 0) as m:
+	m[1000] ^= 1"
+	[ "$(stat -c '%y %z' "$shm/input")" != "$before" ] || refuses_to_go_on \
+		"other: has changed after byte 0 since the checkpoint in ck" \
+		--lines -S 4M other "$shm/input" -o output
+	rm -rf "$shm"
+fi
+
 finish

@@ -1,6 +1,8 @@
 #!/bin/sh
 # resume - a sort with --checkpoint that is killed at any moment goes on, and gives the same bytes
 #
+# usage: resume.sh [lines]
+#
 # GSORT_SEED repeats a run, GSORT_KILLS says how often each kind of sort is begun, and then killed
 # until it is done.
 . "$(dirname "$0")/testlib.sh"
@@ -91,6 +93,91 @@ survives() {
 	done
 }
 
+# survives_in_place INPUT ARGUMENT...: killed again and again, the output that replaces an input.
+survives_in_place() {
+	in_place=$1
+	shift
+	rm -rf expected
+	"$GSORT" "$@" "$in_place" -o expected
+	for i in $(seq "$kills"); do
+		cp "$in_place" both
+		for j in 1 2 3 4 5 6; do
+			run_and_kill 600 "$@" --checkpoint=ck both -o both
+			cmp -s "$in_place" both || cmp -s expected both ||
+				broken "neither after $moment s"
+			[ $status -ne 0 ] || break
+		done
+		[ $status -eq 0 ] || resumes "$@" --checkpoint=ck both -o both
+		same expected both 'in place'
+		nothing_kept 'in place'
+	done
+}
+
+# How long it takes, by which the moments are chosen, may have been seen when the machine was busy.
+enough_are_killed() {
+	claim 'enough of them are killed in time'
+	for attempt in $(seq 50); do
+		[ $n_killed -lt $((8 * kills)) ] || [ $n_from_runs -lt $((2 * kills)) ] || break
+		survives "$@"
+	done
+	[ $n_killed -ge $((8 * kills)) ] || broken "only $n_killed"
+	[ $n_from_runs -ge $((2 * kills)) ] || broken "only $n_from_runs had runs to go on from"
+	echo "$n_killed killed; resumed from runs $n_from_runs times"
+}
+
+# lines_survive ARGUMENT...: the same, and the bytes are those of GNU sort.
+lines_survive() {
+	survives --lines "$@"
+	sort -o sorted "$@"
+	same sorted output "sort $*"
+}
+
+if [ "${1:-}" = lines ]; then
+	awk 'BEGIN { srand('"$seed"'); s = "abcdefghijklmnopqrstuvwxyz"
+		for (i = 0; i < 600000; i++)
+		print int(rand() * 300000), int(rand() * 3), substr(s, 1 + rand() * 26) }' > text
+	head -c 3000001 text > unfinished
+	: > empty
+	awk '{ print $1 % 3000 }' text > few
+	"$GSORT" --lines few -o few.zst
+
+	claim 'lines, killed at any moment'
+	lines_survive -S 5M text
+	lines_survive -S 4M --batch-size=3 text
+	claim 'lines, with keys'
+	lines_survive -S 6M --batch-size=2 -k2,2n -k1,1nr text
+	lines_survive -S 5M -s -k3,3 text
+	claim 'lines, with -u'
+	lines_survive -S 4M -u few
+	lines_survive -S 5M -u -k2,3 text
+	claim 'lines of several inputs, whose last ones do not end'
+	lines_survive -S 4M unfinished empty few unfinished text
+	tr '\n' '\000' < unfinished > nul
+	lines_survive -S 4M -z -r nul empty nul
+	claim 'lines, with other shapes of input and output'
+	survives --lines -S 4M -u --count few
+	survives --lines -S 4M --limit=400000 text
+	survives --lines -S 4M --header=3 unfinished few text
+	survives --lines -S 4M few.zst text
+	survives --lines -S 4M --split=3 text
+	survives --lines -S 4M --split=3 -u --batch-size=3 text
+	to=output.zst
+	survives --lines -S 4M text
+	to=output
+	claim 'lines, with compressed runs, and other options later'
+	first='-S 4M --temp-compress=zstd --parallel=2'
+	later='-S 8M --temp-compress=none --parallel=1 --batch-size=2'
+	survives --lines text
+	first=
+	later=
+	claim 'lines, with everything in memory'
+	survives --lines -S 400M text
+	claim 'lines, killed while they replace their input, which is as it was or sorted'
+	survives_in_place text --lines -S 5M
+	enough_are_killed --lines -S 4M --batch-size=3 text
+	finish
+fi
+
 generate -n 1500000 -o input
 generate -n 600000 -d hundred-keys -o few
 generate -n 100000 --gensort=ascii -o hundred
@@ -136,27 +223,6 @@ claim 'killed, with everything in memory'
 survives -S 64M input
 
 claim 'killed while it replaces its input, which is as it was or sorted'
-rm -r expected
-"$GSORT" input -o expected
-for i in $(seq "$kills"); do
-	cp input both
-	for j in 1 2 3 4 5 6; do
-		run_and_kill 600 -S 3M --checkpoint=ck both -t u64 -o both
-		cmp -s input both || cmp -s expected both || broken "neither after $moment s"
-		[ $status -ne 0 ] || break
-	done
-	[ $status -eq 0 ] || resumes -S 3M --checkpoint=ck both -t u64 -o both
-	same expected both 'in place'
-	nothing_kept 'in place'
-done
-
-# How long it takes, by which the moments are chosen, may have been seen when the machine was busy.
-claim 'enough of them are killed in time'
-for i in $(seq 50); do
-	[ $n_killed -lt $((8 * kills)) ] || [ $n_from_runs -lt $((2 * kills)) ] || break
-	survives -S 1M --batch-size=3 input
-done
-[ $n_killed -ge $((8 * kills)) ] || broken "only $n_killed"
-[ $n_from_runs -ge $((2 * kills)) ] || broken "only $n_from_runs had runs to go on from"
-echo "$n_killed killed; resumed from runs $n_from_runs times"
+survives_in_place input -S 3M -t u64
+enough_are_killed -S 1M --batch-size=3 input
 finish
