@@ -53,7 +53,7 @@ int line_checkpoint_open(const struct syscalls *calls, const struct line_sort_pa
 
 	checkpoint->order = line_keys_format(params->keys);
 	if (!checkpoint->order)
-		return fail(-ENOMEM, "--checkpoint: no memory for its state");
+		return fail(-errno, "--checkpoint: no memory to describe the sort: %m");
 	checkpoint->spec = make_spec(params, checkpoint->order);
 	r = input_open_endpoints(calls, params->inputs, params->input_endpoints, params->n_inputs,
 				 &framing, &checkpoint->input);

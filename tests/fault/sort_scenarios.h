@@ -17,6 +17,7 @@ enum resume_state {
 	RESUME_NOTHING,
 	RESUME_RUNS,
 	RESUME_PART_FILE_RUNS, /* of a sort into part files */
+	RESUME_LINE_RUNS,      /* of a sort of lines */
 	RESUME_MERGE,          /* all runs: the final merge was interrupted */
 	N_RESUME_STATES,
 };

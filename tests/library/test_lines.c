@@ -22,7 +22,7 @@
 enum { N = 200000, LINE_NBYTES = 40 };
 
 static char directory[] = "/tmp/test_lines.XXXXXX";
-static char in_path[64], out_path[64], temp_path[64];
+static char in_path[64], out_path[64], temp_path[64], checkpoint_path[64];
 static char *text, *sorted_text; /* N lines of LINE_NBYTES */
 
 static int compare(const void *a, const void *b)
@@ -60,6 +60,7 @@ static int start(void **state)
 	snprintf(in_path, sizeof in_path, "%s/in", directory);
 	snprintf(out_path, sizeof out_path, "%s/out", directory);
 	snprintf(temp_path, sizeof temp_path, "%s/temp", directory);
+	snprintf(checkpoint_path, sizeof checkpoint_path, "%s/checkpoint", directory);
 	if (mkdir(temp_path, 0700) < 0)
 		return -1;
 	text = malloc(N * LINE_NBYTES + 1);
@@ -365,8 +366,8 @@ static void test_explain(void **state)
 		if (!puts)
 			good(sort, gsort_add_input_path(sort, in_path));
 		good(sort, gsort_explain(sort, 0, &plan));
-		assert_non_null(strstr(plan, puts ? "\"bytes\": null" :
-						    "\"fits_in_memory\": false"));
+		assert_non_null(
+			strstr(plan, puts ? "\"bytes\": null" : "\"fits_in_memory\": false"));
 		gsort_close(sort);
 		sort = open_lines();
 		good(sort, gsort_add_input_path(sort, in_path));
@@ -437,6 +438,54 @@ static void test_missing_input(void **state)
 	gsort_close(sort);
 }
 
+static struct gsort *open_with_checkpoint(const char *temp_limit)
+{
+	struct gsort *sort = open_lines();
+
+	good(sort, gsort_set(sort, "checkpoint", checkpoint_path));
+	good(sort, gsort_set(sort, "buffer-size", "4M"));
+	good(sort, gsort_set(sort, "temp-limit", temp_limit));
+	good(sort, gsort_add_input_path(sort, in_path));
+	good(sort, gsort_set_output_path(sort, out_path));
+	return sort;
+}
+
+static void test_sort_without_temporary_space_is_resumed_with_more(void **state)
+{
+	struct gsort *sort = open_with_checkpoint("1M");
+	char *sorted = malloc(N * LINE_NBYTES);
+	FILE *file;
+
+	(void)state;
+	write_file(in_path, text, N * LINE_NBYTES);
+	assert_int_equal(gsort_run(sort), -ENOSPC);
+	gsort_close(sort);
+	assert_int_equal(access(checkpoint_path, F_OK), 0);
+	sort = open_with_checkpoint("1G");
+	good(sort, gsort_run(sort));
+	gsort_close(sort);
+	assert_int_equal(access(checkpoint_path, F_OK), -1);
+	file = fopen(out_path, "r");
+	assert_non_null(file);
+	assert_int_equal(fread(sorted, 1, N * LINE_NBYTES, file), N * LINE_NBYTES);
+	assert_int_equal(fgetc(file), EOF);
+	fclose(file);
+	assert_memory_equal(sorted, sorted_text, N * LINE_NBYTES);
+	free(sorted);
+}
+
+static void test_streams_cannot_be_resumed(void **state)
+{
+	struct gsort *sort = open_lines();
+
+	(void)state;
+	good(sort, gsort_set(sort, "checkpoint", checkpoint_path));
+	good(sort, gsort_set_output_path(sort, out_path));
+	refused(sort, gsort_put(sort, "b\na\n", 4), -EINVAL,
+		"--checkpoint requires paths as inputs, not gsort_put()");
+	gsort_close(sort);
+}
+
 static void test_option_rows(void **state)
 {
 	struct gsort_option option;
@@ -474,6 +523,8 @@ int main(void)
 		cmocka_unit_test(test_refused_options),
 		cmocka_unit_test(test_refused_sort_can_be_corrected),
 		cmocka_unit_test(test_missing_input),
+		cmocka_unit_test(test_sort_without_temporary_space_is_resumed_with_more),
+		cmocka_unit_test(test_streams_cannot_be_resumed),
 		cmocka_unit_test(test_option_rows),
 	};
 
