@@ -138,7 +138,8 @@ static uint64_t measure_memory_v1(const char *root, const char *dir)
 {
 	const uint64_t limit = read_number(root, dir, "memory.limit_in_bytes", NO_LIMIT);
 
-	if (limit == NO_LIMIT)
+	/* A group without a limit has the greatest int64_t, rounded down to a page. */
+	if (limit > INT64_MAX / 2)
 		return NO_LIMIT;
 	return subtract_clamped(limit, group_used_nbytes(root, dir, "memory.usage_in_bytes",
 							 "total_inactive_file "));

@@ -174,6 +174,15 @@ static void cgroup_v1_limit_less_usage_decides(void **state)
 	assert_available(100 * MIB);
 }
 
+static void cgroup_v1_without_limit_limits_nothing(void **state)
+{
+	(void)state;
+	write_root_file("/proc/self/cgroup", "11:memory:/\n");
+	write_root_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+	write_root_file("/sys/fs/cgroup/memory/memory.usage_in_bytes", "104857600\n");
+	assert_true(memory_allowed_nbytes(root) == UINT64_MAX);
+}
+
 static void groups_that_are_not_ours_limit_nothing(void **state)
 {
 	(void)state;
@@ -278,6 +287,7 @@ static const struct CMUnitTest tests[] = {
 	LIMIT_TEST(nothing_known_is_little_memory),
 	LIMIT_TEST(cgroup_v2_limit_less_usage_decides),
 	LIMIT_TEST(group_above_limits_too),
+	LIMIT_TEST(cgroup_v1_without_limit_limits_nothing),
 	LIMIT_TEST(groups_that_are_not_ours_limit_nothing),
 	LIMIT_TEST(long_text_is_truncated),
 	LIMIT_TEST(container_root_limits_apply),
