@@ -54,7 +54,5 @@ void cancellation_clear_wakeup(struct cancellation *cancellation)
 
 int cancellation_check(const struct cancellation *cancellation)
 {
-	if (!cancellation || !atomic_load(&cancellation->is_requested))
-		return 0;
-	return fail(-ECANCELED, "cancelled");
+	return cancellation_is_requested(cancellation) ? fail(-ECANCELED, "cancelled") : 0;
 }

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 struct cancellation {
 	atomic_bool is_requested;
@@ -31,6 +32,12 @@ void cancellation_request(struct cancellation *cancellation);
 void cancellation_set_wakeup(struct cancellation *cancellation, void (*wake)(void *context),
 			     void *context);
 void cancellation_clear_wakeup(struct cancellation *cancellation);
+
+/* Return whether cancellation was requested, without a message. */
+static inline bool cancellation_is_requested(const struct cancellation *cancellation)
+{
+	return cancellation && atomic_load(&cancellation->is_requested);
+}
 
 /* Returns -ECANCELED after a message if cancellation was requested, else 0. */
 int cancellation_check(const struct cancellation *cancellation);

@@ -63,6 +63,11 @@ struct backend_config {
 	unsigned n_other_sharers;      /* how many times other processes open it */
 	unsigned stats_device;         /* number in statistics, from 1; 0: the only device */
 	struct stats *stats;           /* receives the times of operations; may be NULL */
+	/*
+	 * Once requested, the CPU skips operations, and event_wait() returns -ECANCELED (reported).
+	 * NULL: never.
+	 */
+	const struct cancellation *cancellation;
 };
 
 struct device_info {

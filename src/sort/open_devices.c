@@ -423,6 +423,7 @@ int open_devices(struct job *job, const struct backend *backend, const struct so
 		.n_threads = params->n_threads,
 		.device_memory_nbytes = spec->device_memory_nbytes,
 		.stats = job->stats,
+		.cancellation = job->cancellation,
 	};
 	int r = spec->n_gpus || spec->all_gpus ?
 			open_selection(job, backend, &selection, &config) :

@@ -192,6 +192,11 @@ static void fast_sample(const struct sample_op *op)
 	(op->layout->kind == LAYOUT_RECORDS ? cpu_sample_items : cpu_sample_elements)(op);
 }
 
+static void fast_sort_records(const struct sort_op *op)
+{
+	cpu_sort_records(op, NULL);
+}
+
 const struct reference reference_cpu = {
 	.name = "the CPU back end",
 	.encode = fast_encode,
@@ -204,7 +209,7 @@ const struct reference reference_cpu = {
 	.pack = cpu_pack,
 	.sort_scratch_nbytes = cpu_sort_scratch_nbytes,
 	.merge_scratch_nbytes = cpu_merge_scratch_nbytes,
-	.sort_records = cpu_sort_records,
+	.sort_records = fast_sort_records,
 	.merge_records = cpu_merge_records,
 	.records_scratch_nbytes = cpu_records_scratch_nbytes,
 };

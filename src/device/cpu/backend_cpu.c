@@ -42,6 +42,7 @@ struct cpu_device {
 	struct queue_pool *pool;
 	struct stats *stats; /* may be NULL */
 	unsigned n_threads;
+	const struct cancellation *cancellation;
 	struct page_alloc page_alloc;
 };
 
@@ -65,8 +66,9 @@ static int cpu_open(const struct backend_config *config, struct device **ret_dev
 		return -ENOMEM;
 	device->n_threads = config->n_threads;
 	device->stats = config->stats;
+	device->cancellation = config->cancellation;
 	page_alloc_init(&device->page_alloc);
-	r = queue_pool_open(config->n_threads, device, &device->pool);
+	r = queue_pool_open(config->n_threads, config->cancellation, device, &device->pool);
 	if (r < 0) {
 		page_alloc_destroy(&device->page_alloc);
 		free(device);
@@ -138,12 +140,6 @@ static int cpu_event_open(struct device *device, struct device_event **ret_event
 	return pool_event_open(cpu_device(device)->pool, ret_event);
 }
 
-static int cpu_event_wait(struct device_event *event)
-{
-	pool_event_wait(event);
-	return 0;
-}
-
 struct copy_op {
 	void *to;
 	const void *from;
@@ -165,18 +161,26 @@ static void cpu_decode_keys(const struct decode_op *op)
 	key_batch_decode(op->layout, op->elements, op->n, op->strict, op->records, op->ret);
 }
 
+static void sort_until_cancelled(struct sort_elements_op op, const struct cpu_device *device)
+{
+	op.cancellation = device->cancellation;
+	cpu_sort(&op);
+}
+
 /*
- * For each operation: the task that runs it and reports its time and bytes, and the function that
- * queues the task.
+ * For each operation: the task that calls it and reports its time and bytes, and the function that
+ * queues the task. The call may use `op` and `device`.
  */
 #define OPERATION(verb, type, the_stage, the_nbytes)                                               \
+	OPERATION_BY(cpu_##verb(op), verb, type, the_stage, the_nbytes)
+#define OPERATION_BY(call, verb, type, the_stage, the_nbytes)                                      \
 	static void run_##verb(void *context, const void *arguments)                               \
 	{                                                                                          \
 		struct cpu_device *device = context;                                               \
 		const struct type *op = arguments;                                                 \
 		struct span span = stats_begin(the_stage, 0);                                      \
                                                                                                    \
-		cpu_##verb(op);                                                                    \
+		call;                                                                              \
 		stats_end(device->stats, span, the_nbytes);                                        \
 	}                                                                                          \
 	static int enqueue_##verb(struct device_queue *lane, const struct type *op)                \
@@ -189,7 +193,8 @@ OPERATION(encode_keys, encode_op, STAGE_ENCODE, op->n * op->layout->record_nbyte
 OPERATION(decode_keys, decode_op, STAGE_DECODE, op->n * op->layout->record_nbytes)
 OPERATION(encode_indirect, encode_op, STAGE_ENCODE, op->n * op->layout->record_nbytes)
 OPERATION(decode_indirect, decode_op, STAGE_DECODE, op->n * op->layout->record_nbytes)
-OPERATION(sort, sort_elements_op, STAGE_SORT, op->n * op->element_nbytes)
+OPERATION_BY(sort_until_cancelled(*op, device), sort, sort_elements_op, STAGE_SORT,
+	     op->n * op->element_nbytes)
 OPERATION(cut_elements, cut_op, STAGE_CUT, 0)
 OPERATION(cut_items, cut_op, STAGE_CUT, 0)
 OPERATION(merge, merge_elements_op, STAGE_MERGE, slices_n(op->slices, op->k) * op->element_nbytes)
@@ -199,7 +204,8 @@ OPERATION(sample_items, sample_op, STAGE_CUT, 0)
 OPERATION(pack, pack_op, STAGE_PACK, op->n * op->element_nbytes)
 OPERATION(unpack, unpack_op, STAGE_UNPACK,
 	  packed_blocks_n(op->blocks, op->n_blocks) * op->element_nbytes)
-OPERATION(sort_records, sort_op, STAGE_SORT, op->n * op->layout->record_nbytes)
+OPERATION_BY(cpu_sort_records(op, device->cancellation), sort_records, sort_op, STAGE_SORT,
+	     op->n * op->layout->record_nbytes)
 OPERATION(merge_records, merge_op, STAGE_MERGE,
 	  slices_n(op->slices, op->k) * op->layout->item_nbytes)
 
@@ -345,7 +351,7 @@ const struct backend backend_cpu = {
 	.event_open = cpu_event_open,
 	.event_close = pool_event_close,
 	.queue_record = pool_queue_record,
-	.event_wait = cpu_event_wait,
+	.event_wait = pool_event_wait,
 	.queue_wait_event = pool_queue_wait_event,
 	.copy = copy,
 	.pack = enqueue_pack,

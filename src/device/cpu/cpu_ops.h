@@ -51,7 +51,8 @@ void cpu_decode_indirect(const struct decode_op *op);
  */
 size_t cpu_records_scratch_nbytes(const struct layout *layout, uint32_t k, uint64_t n);
 
-void cpu_sort_records(const struct sort_op *op);
+/* After a cancellation (NULL: none) it returns early, and the items are undefined. */
+void cpu_sort_records(const struct sort_op *op, const struct cancellation *cancellation);
 void cpu_merge_records(const struct merge_op *op);
 
 /* --- steps of a sort --- */
@@ -79,8 +80,9 @@ struct tie_break_op {
 	/* For narrow elements: space for wide_buffer_n wide ones, aligned to 16 bytes. */
 	uint128_t *wide_buffer;
 	uint64_t wide_buffer_n;
-	void *sort_scratch; /* cpu_sort_scratch_nbytes(n, 16) */
-	void *scratch;      /* tie_break_scratch_nbytes(n) */
+	void *sort_scratch;                      /* cpu_sort_scratch_nbytes(n, 16) */
+	const struct cancellation *cancellation; /* as for cpu_sort() */
+	void *scratch;                           /* tie_break_scratch_nbytes(n) */
 };
 
 /* Return the scratch for n elements, aligned to 16 bytes. */

@@ -4,7 +4,7 @@
  * The fastest sort depends on the element:
  *
  *	8 bytes       sort_avx512; without AVX-512 Highway's vqsort
- *	16 bytes      Highway's vqsort
+ *	16 bytes      Highway's vqsort, with AVX-512 after some partitions
  *	4 bytes       radix sort: vqsort is slow here (see vqsort.h), and there are few bytes
  *
  * Without a suitable processor or library, the radix sort sorts all of them. Equal elements are
@@ -24,11 +24,13 @@
 #ifdef __x86_64__
 #include "src/device/cpu/x86/network_avx512.h"
 #endif
-#include "src/record/key_encoding.h"
+#include "src/base/cancellation.h"
 
 enum {
 	N_DIGITS = 256,
 	INSERTION_N = 24, /* below that, insertion sort is faster than clearing 256 counters */
+	PIVOT_SAMPLE_N = 31,
+	PART_N = 1 << 14,       /* 16-byte elements that are partitioned further */
 	PIECE_NBYTES = 1 << 19, /* a piece and its scratch fit a second-level cache of 1 MiB */
 };
 
@@ -142,21 +144,51 @@ static void sort_8(const struct sort_elements_op *op)
 {
 #ifdef __x86_64__
 	if (avx512_is_supported()) {
-		sort_8_avx512(op->elements, op->n, op->scratch);
+		sort_8_avx512(op);
 		return;
 	}
 #endif
 	if (!sort_by_vqsort(op))
-		radix_sort_8(op->elements, op->n, op->scratch);
+		radix_sort_8(op);
 }
 
-static void sort_16(const struct sort_elements_op *op)
+#ifdef __x86_64__
+/* Partition by the median of a sample; return how many elements are not above it. */
+static uint64_t partition_16(const struct sort_elements_op *op)
 {
+	const uint128_t *const elements = op->elements;
+	uint128_t sample[PIVOT_SAMPLE_N];
+
+	for (unsigned i = 0; i < PIVOT_SAMPLE_N; i++)
+		sample[i] = elements[op->n / PIVOT_SAMPLE_N * i];
+	insertion_sort_16(sample, PIVOT_SAMPLE_N);
+	return partition_16_avx512(op->elements, op->n, sample[PIVOT_SAMPLE_N / 2]);
+}
+#endif
+
+/* Partitions with AVX-512 are faster than vqsort's. A bad pivot, as of equal elements, ends them. */
+static void sort_16(struct sort_elements_op op)
+{
+#ifdef __x86_64__
+	while (op.n > PART_N && avx512_is_supported()) {
+		const uint64_t n_left = partition_16(&op);
+		struct sort_elements_op right = op;
+
+		if (cancellation_is_requested(op.cancellation))
+			return;
+		if (n_left < op.n / 8 || n_left > op.n - op.n / 8)
+			break;
+		right.elements = (uint128_t *)op.elements + n_left;
+		right.n -= n_left;
+		sort_16(right);
+		op.n = n_left;
+	}
+#endif
 	/* vqsort asks the system for random numbers first. */
-	if (op->n <= INSERTION_N)
-		insertion_sort_16(op->elements, op->n);
-	else if (!sort_by_vqsort(op))
-		radix_sort_16(op->elements, op->n, op->scratch);
+	if (op.n <= INSERTION_N)
+		insertion_sort_16(op.elements, op.n);
+	else if (!sort_by_vqsort(&op))
+		radix_sort_16(&op);
 }
 
 void cpu_sort(const struct sort_elements_op *op)
@@ -164,7 +196,7 @@ void cpu_sort(const struct sort_elements_op *op)
 	switch (op->element_nbytes) {
 	case 4:
 		if (!sort_presorted_4(op->elements, op->n))
-			radix_sort_4(op->elements, op->n, op->scratch);
+			radix_sort_4(op);
 		break;
 	case 8:
 		if (!sort_presorted_8(op->elements, op->n))
@@ -172,6 +204,6 @@ void cpu_sort(const struct sort_elements_op *op)
 		break;
 	default:
 		if (!sort_presorted_16(op->elements, op->n))
-			sort_16(op);
+			sort_16(*op);
 	}
 }

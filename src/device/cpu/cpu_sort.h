@@ -4,12 +4,14 @@
 #pragma once
 
 #include "src/device/backend.h"
+#include "src/record/key_encoding.h"
 
 struct sort_elements_op {
 	void *elements; /* sorted in place, stably where equal elements can be distinguished */
 	uint64_t n;
 	void *scratch; /* cpu_sort_scratch_nbytes(n) */
 	uint32_t element_nbytes;
+	const struct cancellation *cancellation; /* NULL: never */
 };
 
 /* Return the scratch for n elements; 0 if the sort works in place. */
@@ -17,29 +19,33 @@ size_t cpu_sort_scratch_nbytes(uint64_t n, uint32_t element_nbytes);
 
 /*
  * Sort op->n elements in place, ascending. Elements and scratch are aligned to the size of an
- * element. Elements in order, or in strictly descending order, take one pass. Allocates nothing.
- * Reentrant.
+ * element. Elements in order, or in strictly descending order, take one pass. Once cancellation is
+ * requested, the elements are undefined, and the sort returns after some milliseconds. (It may take
+ * longer without AVX-512: vqsort cannot be interrupted.) Allocates nothing. Reentrant.
  */
 void cpu_sort(const struct sort_elements_op *op);
 
-/*
- * Sort n elements in place by radix sort, ascending. Elements and scratch: n elements each, aligned
- * to their size.
- */
-void radix_sort_4(void *elements, uint64_t n, void *scratch);
-void radix_sort_8(void *elements, uint64_t n, void *scratch);
-void radix_sort_16(void *elements, uint64_t n, void *scratch);
+/* Sort by radix sort. The scratch has room for all elements. */
+void radix_sort_4(const struct sort_elements_op *op);
+void radix_sort_8(const struct sort_elements_op *op);
+void radix_sort_16(const struct sort_elements_op *op);
 
-/* --- quicksort of u64 with AVX-512 (x86/sort_avx512.c): only if avx512_is_supported() --- */
+/* --- quicksort with AVX-512 (x86/sort_avx512.c): only if avx512_is_supported() --- */
 
 /* Return the elements of scratch that sort_8_avx512() needs for n: at most 1 MiB of them. */
 uint64_t sort_8_avx512_scratch_n(uint64_t n);
 
-/* Sort n elements in place, ascending. Arrays are aligned to 8 bytes. */
-void sort_8_avx512(uint64_t *elements, uint64_t n, uint64_t *scratch);
+/* Sort elements of 8 bytes. */
+void sort_8_avx512(const struct sort_elements_op *op);
 
 /*
  * Sort with `depth` levels of quicksort before heapsort. sort_8_avx512() allows so many that hardly
  * any data uses heapsort.
  */
-void sort_8_avx512_to_depth(uint64_t *elements, uint64_t n, uint64_t *scratch, unsigned depth);
+void sort_8_avx512_to_depth(const struct sort_elements_op *op, unsigned depth);
+
+/*
+ * Move those of n elements of 16 bytes that are not above the pivot to the front. Returns their
+ * number.
+ */
+uint64_t partition_16_avx512(void *elements, uint64_t n, uint128_t pivot);

@@ -19,6 +19,7 @@
 #include <assert.h>
 #include <stdatomic.h>
 
+#include "src/base/cancellation.h"
 #include "src/record/record_hash.h"
 #include "src/record/key_prefix.h"
 
@@ -293,6 +294,8 @@ INLINED void gather_scattered(struct gather_state *state, uint32_t n_steps)
 	local_state.prefix.n_steps = n_steps;
 	local_state.result = (struct sort_op_result){ .n = n, .n_counted = n };
 	for (uint64_t begin = 0, end; begin < n; begin = end) {
+		if (cancellation_is_requested(local_state.op->cancellation))
+			return;
 		end = n - begin < max_batch_n ? n : begin + max_batch_n;
 		copy_items(&local_state, begin, end);
 		/*

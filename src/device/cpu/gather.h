@@ -78,6 +78,8 @@ struct gather_op {
 	 */
 	bool may_change;
 	uint64_t limit;
+	/* Once requested, items that are `scattered` need not be gathered, nor ret be set. */
+	const struct cancellation *cancellation;
 	void *ret_first, *ret_last; /* item_nbytes; may be NULL */
 	struct sort_op_result *ret;
 };

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/cancellation.h"
 #include "src/base/diagnostics.h"
 #include "src/base/thread.h"
 #include "src/base/thread_pool.h"
@@ -77,6 +78,7 @@ struct queue_pool {
 	struct ready_list ready_lists[N_QUEUE_PRIORITIES];
 	bool closing;
 	void *context;
+	const struct cancellation *cancellation;
 	struct thread_group threads;
 };
 
@@ -157,7 +159,8 @@ static void run_task(struct pool_queue *queue)
 		struct diagnostics *previous = diagnostics_push(task->messages);
 
 		pthread_mutex_unlock(&queue->pool->lock);
-		task->run(queue->pool->context, task->arguments);
+		if (!cancellation_is_requested(queue->pool->cancellation))
+			task->run(queue->pool->context, task->arguments);
 		pthread_mutex_lock(&queue->pool->lock);
 		diagnostics_push(previous);
 	} else if (task->kind == TASK_RECORD_EVENT) {
@@ -221,7 +224,8 @@ static int start_pool_threads(struct queue_pool *pool, unsigned n_threads)
 	return r;
 }
 
-int queue_pool_open(unsigned n_threads, void *context, struct queue_pool **ret_pool)
+int queue_pool_open(unsigned n_threads, const struct cancellation *cancellation, void *context,
+		    struct queue_pool **ret_pool)
 {
 	struct queue_pool *pool = calloc(1, sizeof *pool);
 	int r;
@@ -234,6 +238,7 @@ int queue_pool_open(unsigned n_threads, void *context, struct queue_pool **ret_p
 	for (int i = 0; i < N_QUEUE_PRIORITIES; i++)
 		pool->ready_lists[i].end = &pool->ready_lists[i].first;
 	pool->context = context;
+	pool->cancellation = cancellation;
 	r = start_pool_threads(pool, n_threads);
 	if (r < 0) {
 		queue_pool_close(pool);
@@ -363,7 +368,7 @@ int pool_queue_record(struct device_queue *queue_handle, struct device_event *ev
 }
 
 /* All threads may be running long tasks, so the waiting thread runs an urgent queue itself. */
-void pool_event_wait(struct device_event *handle)
+int pool_event_wait(struct device_event *handle)
 {
 	struct pool_event *event = pool_event(handle);
 	struct queue_pool *pool = event->pool;
@@ -379,6 +384,7 @@ void pool_event_wait(struct device_event *handle)
 			pthread_cond_wait(&event->signaled_cond, &pool->lock);
 	}
 	pthread_mutex_unlock(&pool->lock);
+	return cancellation_check(pool->cancellation);
 }
 
 int pool_queue_wait_event(struct device_queue *queue_handle, struct device_event *event_handle)

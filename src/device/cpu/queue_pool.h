@@ -31,17 +31,18 @@ typedef void queue_task_fn(void *context, const void *arguments);
 enum { QUEUE_TASK_ARGS_NBYTES = 128 };
 
 /*
- * Start n_threads (at least 1) threads. Returns 0, -ENOMEM without a message, or another negative
- * errno after a message.
+ * Start n_threads (at least 1) threads. Once cancellation is requested (NULL: never), tasks are
+ * skipped. Returns 0, -ENOMEM without a message, or another negative errno after a message.
  */
-int queue_pool_open(unsigned n_threads, void *context, struct queue_pool **ret_pool);
+int queue_pool_open(unsigned n_threads, const struct cancellation *cancellation, void *context,
+		    struct queue_pool **ret_pool);
 /* Wait for the threads to end. All queues must be closed. NULL is ignored. */
 void queue_pool_close(struct queue_pool *pool);
 
 /* -ENOMEM without a message. */
 int pool_queue_open(struct queue_pool *pool, enum queue_priority priority,
 		    struct device_queue **ret_queue);
-/* Wait until all tasks have run, and free the queue. NULL is ignored. */
+/* Wait until all tasks have ended, and free the queue. NULL is ignored. */
 void pool_queue_close(struct device_queue *queue);
 
 /*
@@ -57,9 +58,10 @@ void pool_event_close(struct device_event *event);
 /* Move `event` to the current end of `queue`. Returns -ENOMEM after a message. */
 int pool_queue_record(struct device_queue *queue, struct device_event *event);
 /*
- * Wait until the last recorded position of the event is reached. Returns at once if there is none.
+ * Wait until the last recorded position of the event is reached, or not at all if there is none.
+ * Returns 0, or -ECANCELED (reported): then tasks may have been skipped.
  */
-void pool_event_wait(struct device_event *event);
+int pool_event_wait(struct device_event *event);
 /*
  * Make later tasks of `queue` wait for the event's current position. Returns -ENOMEM after a
  * message.

@@ -26,6 +26,7 @@
 
 #include <stdlib.h>
 
+#include "src/base/cancellation.h"
 #include "src/base/scratch.h"
 #include "src/device/cpu/cpu_merge.h"
 #include "src/device/cpu/cpu_sort.h"
@@ -270,7 +271,8 @@ static void sort_group(const struct tie_break_state *state, const struct tie_gro
 	cpu_sort(&(struct sort_elements_op){ .elements = buffer,
 					     .n = group->n,
 					     .scratch = op->sort_scratch,
-					     .element_nbytes = wide_format.element_nbytes });
+					     .element_nbytes = wide_format.element_nbytes,
+					     .cancellation = op->cancellation });
 }
 
 /* Return whether an element ties with the previous one. */
@@ -322,6 +324,8 @@ static void break_group_ties(struct tie_break_state *state, struct tie_group gro
 	if (group.n_equal_nbytes >= op->keys->key_nbytes)
 		return;
 	sort_group(state, &group, buffer);
+	if (cancellation_is_requested(op->cancellation))
+		return; /* numbers may be undefined */
 	for (uint64_t i = 0; i < group.n && !is_wide; i++)
 		element_set_number(op->format, op->elements, group.start + i,
 				   element_number(&wide_format, buffer, i));
@@ -338,7 +342,7 @@ bool cpu_break_ties(const struct tie_break_op *op)
 					 element_format_tied_nbytes(op->format) };
 
 	find_groups(&state, &whole, op->format, op->elements);
-	while (state.n_pending > 0) {
+	while (state.n_pending > 0 && !cancellation_is_requested(op->cancellation)) {
 		const struct tie_group group = state.pending[--state.n_pending];
 
 		if (!is_wide && group.n > op->wide_buffer_n)
@@ -350,7 +354,7 @@ bool cpu_break_ties(const struct tie_break_op *op)
 
 /* --- sort and merge --- */
 
-/* The parts of the scratch. */
+/* The parts of the scratch, and when to return early. */
 struct record_sort_scratch {
 	void *items, *elements, *merged;
 	void *sort, *merge, *tie_break; /* scratch of these steps */
@@ -358,6 +362,7 @@ struct record_sort_scratch {
 	struct item_lookup_entry *lookup_entries;
 	uint32_t *buckets;
 	size_t elements_nbytes;
+	const struct cancellation *cancellation;
 };
 
 static size_t max_sort_scratch_nbytes(uint64_t n)
@@ -434,6 +439,7 @@ static bool break_ties(const struct layout *layout, const struct item_lookup *it
 				0,
 		.sort_scratch = areas->sort,
 		.scratch = areas->tie_break,
+		.cancellation = areas->cancellation,
 	});
 }
 
@@ -479,7 +485,10 @@ static uint64_t select_top_k(const struct sort_op *op, const struct element_form
 		.format = format, .elements = areas->elements, .n = op->n, .limit = op->limit });
 }
 
-/* Sort the first n elements and break ties; false if there are too many ties for this format. */
+/*
+ * Sort the first n elements and break ties; false if there are too many ties for this format. After
+ * a cancellation the elements are undefined.
+ */
 static bool sort_elements(const struct layout *layout, const struct item_lookup *items,
 			  const struct element_format *format, uint64_t n,
 			  const struct record_sort_scratch *areas)
@@ -487,11 +496,13 @@ static bool sort_elements(const struct layout *layout, const struct item_lookup 
 	cpu_sort(&(struct sort_elements_op){ .elements = areas->elements,
 					     .n = n,
 					     .scratch = areas->sort,
-					     .element_nbytes = format->element_nbytes });
-	return break_ties(layout, items, format, areas->elements, n, areas);
+					     .element_nbytes = format->element_nbytes,
+					     .cancellation = areas->cancellation });
+	return cancellation_is_requested(areas->cancellation) ||
+	       break_ties(layout, items, format, areas->elements, n, areas);
 }
 
-void cpu_sort_records(const struct sort_op *op)
+void cpu_sort_records(const struct sort_op *op, const struct cancellation *cancellation)
 {
 	const struct layout *layout = op->layout;
 	struct slice slice = { .elements = op->records, .n = op->n };
@@ -501,6 +512,7 @@ void cpu_sort_records(const struct sort_op *op)
 	uint64_t n_ordered;
 
 	divide_sort_scratch(layout, 0, op->n, op->scratch, &areas);
+	areas.cancellation = cancellation;
 	if (areas.items) {
 		make_items(op, areas.items);
 		slice.elements = areas.items;
@@ -519,6 +531,8 @@ void cpu_sort_records(const struct sort_op *op)
 		n_ordered = select_top_k(op, &format, &areas);
 		sort_elements(layout, &items, &format, n_ordered, &areas);
 	}
+	if (cancellation_is_requested(cancellation))
+		return;
 	cpu_gather(&(struct gather_op){ .layout = layout,
 					.items = &items,
 					.elements = areas.elements,
@@ -529,6 +543,7 @@ void cpu_sort_records(const struct sort_op *op)
 					.unique = op->unique,
 					.scattered = true,
 					.limit = op->limit,
+					.cancellation = cancellation,
 					.ret = op->ret });
 }
 

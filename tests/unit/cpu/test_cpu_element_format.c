@@ -2,6 +2,7 @@
  * test_cpu_element_format - which elements are chosen for which keys
  */
 #include "src/device/cpu/element_format.h"
+#include "src/base/cancellation.h"
 #include "src/device/cpu/cpu_ops.h"
 #include "tests/support/record_fixture.h"
 #include "tests/support/unit_test.h"
@@ -91,7 +92,8 @@ static unsigned char *sort_first(const unsigned char *records, uint64_t limit)
 					    .limit = limit,
 					    .scratch = scratch,
 					    .ret_input_digest = &read,
-					    .ret = &result });
+					    .ret = &result },
+			 NULL);
 	assert_int_equal(result.n, limit < N ? limit : N);
 	digest_add(&result.digest, result.dropped);
 	assert_true(digest_equal(read, result.digest));
@@ -112,6 +114,39 @@ static void assert_sorted(const unsigned char *records)
 	assert_memory_equal(first, all, LIMIT * RECORD_NBYTES);
 	guarded_free(all, N * RECORD_NBYTES);
 	guarded_free(first, N * RECORD_NBYTES);
+}
+
+/* Ties and numbers are undefined after a cancelled sort: nothing may follow them. */
+static void cancelled_sort_gathers_nothing(void **state)
+{
+	struct layout layout = make_layout_of_keys(
+		(struct layout_params){ .record_nbytes = RECORD_NBYTES }, KEYS("0:b20"));
+	const size_t scratch_nbytes = cpu_records_scratch_nbytes(&layout, 0, N);
+	unsigned char *records = make_random_bytes(N * RECORD_NBYTES, 1);
+	void *scratch = guarded_alloc(scratch_nbytes);
+	unsigned char *items = guarded_alloc(N * RECORD_NBYTES);
+	struct cancellation cancellation;
+	struct digest read;
+
+	(void)state;
+	cancellation_init(&cancellation);
+	cancellation_request(&cancellation);
+	memset(items, 0x5a, N * RECORD_NBYTES);
+	cpu_sort_records(&(struct sort_op){ .layout = &layout,
+					    .records = records,
+					    .items = items,
+					    .n = N,
+					    .limit = UINT64_MAX,
+					    .scratch = scratch,
+					    .ret_input_digest = &read },
+			 &cancellation);
+	for (unsigned i = 0; i < N * RECORD_NBYTES; i++)
+		assert_int_equal(items[i], 0x5a);
+	cancellation_destroy(&cancellation);
+	guarded_free(items, N * RECORD_NBYTES);
+	guarded_free(scratch, scratch_nbytes);
+	guarded_free(records, N * RECORD_NBYTES);
+	layout_free(&layout);
 }
 
 /* Is the i-th of N records one that element_sample_collect() looks at? */
@@ -156,6 +191,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(short_keys_with_equals_get_narrow_elements),
 	cmocka_unit_test(a_sample_may_promise_too_much_in_common),
 	cmocka_unit_test(a_sample_may_promise_too_few_ties),
+	cmocka_unit_test(cancelled_sort_gathers_nothing),
 };
 
 UNIT_TESTS(cpu_element_format, tests, NULL, NULL)

@@ -2,6 +2,7 @@
  * test_cpu_sort - chunk sorts against qsort, over sizes, lengths and distributions
  */
 #include "config.h"
+#include "src/base/cancellation.h"
 #include "src/device/cpu/cpu_sort.h"
 #if HAVE_HIGHWAY
 #include "src/device/cpu/vqsort.h"
@@ -38,13 +39,14 @@ static void sort_chunk(void *elements, uint64_t n, uint32_t element_nbytes)
 static void sort_radix(void *elements, uint64_t n, uint32_t element_nbytes)
 {
 	void *scratch = guarded_alloc(n * element_nbytes);
+	const struct sort_elements_op op = { .elements = elements, .n = n, .scratch = scratch };
 
 	if (element_nbytes == 4)
-		radix_sort_4(elements, n, scratch);
+		radix_sort_4(&op);
 	else if (element_nbytes == 8)
-		radix_sort_8(elements, n, scratch);
+		radix_sort_8(&op);
 	else
-		radix_sort_16(elements, n, scratch);
+		radix_sort_16(&op);
 	guarded_free(scratch, n * element_nbytes);
 }
 
@@ -68,7 +70,9 @@ static void sort_to_depth(void *elements, uint64_t n, unsigned depth)
 	const size_t scratch_nbytes = sort_8_avx512_scratch_n(n) * sizeof(uint64_t);
 	void *scratch = guarded_alloc(scratch_nbytes);
 
-	sort_8_avx512_to_depth(elements, n, scratch, depth);
+	sort_8_avx512_to_depth(
+		&(struct sort_elements_op){ .elements = elements, .n = n, .scratch = scratch },
+		depth);
 	guarded_free(scratch, scratch_nbytes);
 }
 
@@ -210,6 +214,52 @@ static void one_element_out_of_order_is_noticed(void **state)
 	}
 }
 
+/* vqsort cannot be cancelled; it sorts 8 and 16 bytes without AVX-512. */
+static bool can_be_cancelled(uint32_t element_nbytes)
+{
+#if HAVE_HIGHWAY
+	if (element_nbytes > 4 && vqsort_is_supported()) {
+#ifdef __x86_64__
+		return avx512_is_supported();
+#else
+		return false;
+#endif
+	}
+#endif
+	return element_nbytes > 0;
+}
+
+static void cancelled_sort_ends_early(void **state)
+{
+	enum { N = 300000 }; /* several parts and pieces of all sorts */
+	struct cancellation cancellation;
+
+	(void)state;
+	cancellation_init(&cancellation);
+	cancellation_request(&cancellation);
+	for (unsigned i = 0; i < N_ELEMENT_SIZES; i++) {
+		const uint32_t element_nbytes = element_sizes[i];
+		const size_t scratch_nbytes = cpu_sort_scratch_nbytes(N, element_nbytes);
+		void *elements = guarded_elements_make(element_nbytes, GEN_RANDOM, N, 1);
+		void *scratch = guarded_alloc(scratch_nbytes);
+		const struct sort_elements_op op = { .elements = elements,
+						     .n = N,
+						     .scratch = scratch,
+						     .element_nbytes = element_nbytes,
+						     .cancellation = &cancellation };
+		bool is_sorted = true;
+
+		cpu_sort(&op);
+		for (uint64_t j = 1; j < N; j++)
+			is_sorted &= element_get(elements, element_nbytes, j - 1) <=
+				     element_get(elements, element_nbytes, j);
+		assert_true(is_sorted != can_be_cancelled(element_nbytes));
+		guarded_free(scratch, scratch_nbytes);
+		guarded_elements_free(elements, element_nbytes, N);
+	}
+	cancellation_destroy(&cancellation);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(chunks_of_any_data_are_sorted),
 	cmocka_unit_test(radix_sort_sorts_any_data),
@@ -219,6 +269,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(bad_pivots_end_in_heapsort),
 	cmocka_unit_test(unevenly_spread_elements_are_sorted),
 	cmocka_unit_test(one_element_out_of_order_is_noticed),
+	cmocka_unit_test(cancelled_sort_ends_early),
 };
 
 UNIT_TESTS(cpu_sort, tests, NULL, NULL)

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "src/base/cancellation.h"
 #include "src/base/diagnostics.h"
 #include "src/base/thread.h"
 #include "tests/support/thread_gate.h"
@@ -56,7 +57,7 @@ static struct queue_pool *open_pool(unsigned n_threads)
 
 	journal.n = 0;
 	journal.n_stuck = 0;
-	assert_int_equal(queue_pool_open(n_threads, &journal, &pool), 0);
+	assert_int_equal(queue_pool_open(n_threads, NULL, &journal, &pool), 0);
 	return pool;
 }
 
@@ -426,7 +427,7 @@ static void failed_thread_reports_its_limit(void **state)
 		assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
 		skip();
 	}
-	r = queue_pool_open(1, NULL, &pool);
+	r = queue_pool_open(1, NULL, NULL, &pool);
 	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
 	assert_int_equal(r, -EAGAIN);
 	assert_non_null(strstr(captured_messages_error(), "cannot start thread 1 of 1: "));
@@ -451,6 +452,35 @@ static void data_limit_limits_threads(void **state)
 	assert_non_null(strstr(thread_format_limits(-EAGAIN, text), " ulimit -d (1073741824)"));
 	assert_int_equal(setrlimit(RLIMIT_DATA, &before), 0);
 	assert_string_equal(thread_format_limits(-ENOMEM, text), "");
+}
+
+static void cancelled_pool_skips_tasks(void **state)
+{
+	struct cancellation cancellation;
+	struct queue_pool *pool;
+	struct device_queue *queue;
+	struct device_event *event;
+
+	(void)state;
+	captured_messages_reset(true);
+	journal.n = 0;
+	cancellation_init(&cancellation);
+	assert_int_equal(queue_pool_open(1, &cancellation, &journal, &pool), 0);
+	queue = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
+	event = open_pool_event(pool);
+	submit_note(queue, 1);
+	assert_int_equal(pool_queue_record(queue, event), 0);
+	assert_int_equal(pool_event_wait(event), 0);
+	cancellation_request(&cancellation);
+	submit_note(queue, 2);
+	assert_int_equal(pool_queue_record(queue, event), 0);
+	assert_int_equal(pool_event_wait(event), -ECANCELED);
+	assert_string_equal(captured_messages_error(), "cancelled");
+	pool_queue_close(queue);
+	pool_event_close(event);
+	close_pool(pool);
+	cancellation_destroy(&cancellation);
+	ASSERT_NOTES(1);
 }
 
 static void closing_null_does_nothing(void **state)
@@ -478,6 +508,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(queue_close_waits_for_tasks),
 	cmocka_unit_test(task_messages_reach_submitter),
 	cmocka_unit_test(data_limit_limits_threads),
+	cmocka_unit_test(cancelled_pool_skips_tasks),
 	cmocka_unit_test(closing_null_does_nothing),
 };
 

@@ -20,12 +20,14 @@ static int missing = NONE, small = NONE;
 static unsigned opened[8], sharing[8], n_other_users[8], n_opened;
 static struct device_assignment assignment;
 static struct job job;
+static struct cancellation cancellation;
 static const struct layout layout = { .record_nbytes = 8, .resident_nbytes = 8 };
 
 static int open_some(const struct backend_config *config, struct device **ret_device)
 {
 	if ((int)config->number == missing)
 		return (fail)(-EIO, "it is busy");
+	assert_ptr_equal(config->cancellation, &cancellation);
 	opened[n_opened] = config->number;
 	sharing[n_opened] = config->n_sharers;
 	n_other_users[n_opened++] = config->n_other_sharers;
@@ -65,6 +67,7 @@ static int open_on(uint64_t nbytes, const struct sort_spec *spec)
 	assert_int_equal(truncate(path, (off_t)nbytes), 0);
 	assert_int_equal(input_open(&faulty_calls, &path, 1, 8, &job.input), 0);
 	job.layout = &layout;
+	job.cancellation = &cancellation;
 	job.limit = UINT64_MAX;
 	return open_devices(&job, &backend, spec,
 			    &(struct open_devices_params){ .n_threads = 1,

@@ -20,8 +20,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "src/base/cancellation.h"
 #include "src/device/cpu/x86/network_avx512.h"
-#include "src/record/key_encoding.h"
 
 /*
  * --- partition ---
@@ -70,14 +70,27 @@ static const uint64_t partitions[256] = {
 	PARTITIONS_64(192u),
 };
 
-/* Return the lanes that go left: elements not above the pivot, or (strict) below it. */
-AVX512_INLINE __mmask8 left_lanes(__m512i v, __m512i pivot, bool strict)
+/* Which elements go left: those not above the pivot or below it, of 8 bytes, or of 16. */
+enum left_part { LEFT_NOT_ABOVE, LEFT_BELOW, LEFT_NOT_ABOVE_16 };
+
+/*
+ * Return the lanes that go left. An element of 16 bytes has two lanes, the low half first. Its high
+ * half decides, unless that equals the pivot's.
+ */
+AVX512_INLINE __mmask8 left_lanes(__m512i v, __m512i pivot, enum left_part part)
 {
-	return strict ? _mm512_cmplt_epu64_mask(v, pivot) : _mm512_cmple_epu64_mask(v, pivot);
+	const unsigned below = _mm512_cmplt_epu64_mask(v, pivot);
+	const unsigned not_above = _mm512_cmple_epu64_mask(v, pivot);
+	const unsigned high = (below | (not_above & not_above << 1)) & 0xaa;
+
+	return (__mmask8)(part == LEFT_BELOW     ? below :
+			  part == LEFT_NOT_ABOVE ? not_above :
+						   high | high >> 1);
 }
 
 /* Partition n <= SMALL_N elements; return how many went left. */
-AVX512_INLINE uint64_t partition_small(uint64_t *elements, uint64_t n, __m512i pivot, bool strict)
+AVX512_INLINE uint64_t partition_small(uint64_t *elements, uint64_t n, __m512i pivot,
+				       enum left_part part)
 {
 	uint64_t rights[SMALL_N + N_LANES];
 	uint64_t n_left = 0, n_right = 0;
@@ -85,7 +98,7 @@ AVX512_INLINE uint64_t partition_small(uint64_t *elements, uint64_t n, __m512i p
 	for (uint64_t i = 0; i < n; i += N_LANES) {
 		const __mmask8 valid = lanes_of(n - i, 0);
 		const __m512i v = _mm512_maskz_loadu_epi64(valid, elements + i);
-		const __mmask8 left = left_lanes(v, pivot, strict) & valid;
+		const __mmask8 left = left_lanes(v, pivot, part) & valid;
 		const __mmask8 right = (__mmask8)~left & valid;
 
 		/* This never writes past the loaded elements, because n_left <= i. */
@@ -106,10 +119,10 @@ struct partition_state {
 
 /* Write a vector to both ends. Each end keeps its part; the rest falls into free space. */
 AVX512_INLINE void write_partitioned(struct partition_state *state, __m512i v, __m512i pivot,
-				     bool strict)
+				     enum left_part part)
 {
 	const __m512i shifts = _mm512_setr_epi64(0, 4, 8, 12, 16, 20, 24, 28);
-	const __mmask8 left = left_lanes(v, pivot, strict);
+	const __mmask8 left = left_lanes(v, pivot, part);
 	const __m512i nibbles = _mm512_set1_epi64((long long)partitions[left]);
 	const __m512i parted = _mm512_permutexvar_epi64(_mm512_srlv_epi64(nibbles, shifts), v);
 	const unsigned n_left = (unsigned)__builtin_popcount(left);
@@ -132,7 +145,8 @@ AVX512_INLINE void write_partitioned(struct partition_state *state, __m512i v, _
  * side: vectors are written one after the other, and their excess is overwritten. The remaining
  * elements and the saved batches go into the gap, where they are partitioned separately.
  */
-AVX512_INLINE uint64_t partition_large(uint64_t *elements, uint64_t n, __m512i pivot, bool strict)
+AVX512_INLINE uint64_t partition_large(uint64_t *elements, uint64_t n, __m512i pivot,
+				       enum left_part part)
 {
 	uint64_t saved[3 * BATCH_N];
 	struct partition_state state = { elements, elements + BATCH_N, elements + n - BATCH_N,
@@ -161,28 +175,36 @@ AVX512_INLINE uint64_t partition_large(uint64_t *elements, uint64_t n, __m512i p
 		state.read_right -= BATCH_N & ~mask;
 #pragma GCC unroll 8
 		for (unsigned i = 0; i < BATCH_N / N_LANES; i++)
-			write_partitioned(&state, batch[i], pivot, strict);
+			write_partitioned(&state, batch[i], pivot, part);
 	}
 	n_unread = (uint64_t)(state.read_right - state.read_left);
 	memcpy(saved + 2 * BATCH_N, state.read_left, n_unread * sizeof *saved);
 	memcpy(state.write_left, saved, (2 * BATCH_N + n_unread) * sizeof *saved);
 	return (uint64_t)(state.write_left - elements) +
-	       partition_small(state.write_left, 2 * BATCH_N + n_unread, pivot, strict);
+	       partition_small(state.write_left, 2 * BATCH_N + n_unread, pivot, part);
 }
 
-/*
- * Reorder n elements: first those not above the pivot (strict: below it), then the others. Returns
- * the number of the first.
- */
-AVX512 static uint64_t partition_avx512(uint64_t *elements, uint64_t n, uint64_t pivot, bool strict)
+/* Move the elements of the left part to the front of n elements. Returns their number. */
+AVX512 static uint64_t partition_8(uint64_t *elements, uint64_t n, uint64_t pivot,
+				   enum left_part part)
 {
 	const __m512i pivots = _mm512_set1_epi64((long long)pivot);
 
-	if (strict)
-		return n <= SMALL_N ? partition_small(elements, n, pivots, true) :
-				      partition_large(elements, n, pivots, true);
-	return n <= SMALL_N ? partition_small(elements, n, pivots, false) :
-			      partition_large(elements, n, pivots, false);
+	if (part == LEFT_BELOW)
+		return n <= SMALL_N ? partition_small(elements, n, pivots, LEFT_BELOW) :
+				      partition_large(elements, n, pivots, LEFT_BELOW);
+	return n <= SMALL_N ? partition_small(elements, n, pivots, LEFT_NOT_ABOVE) :
+			      partition_large(elements, n, pivots, LEFT_NOT_ABOVE);
+}
+
+AVX512 uint64_t partition_16_avx512(void *elements, uint64_t n, uint128_t pivot)
+{
+	const long long high = (long long)(pivot >> 64), low = (long long)pivot;
+	const __m512i pivots = _mm512_setr_epi64(low, high, low, high, low, high, low, high);
+
+	return (2 * n <= SMALL_N ? partition_small(elements, 2 * n, pivots, LEFT_NOT_ABOVE_16) :
+				   partition_large(elements, 2 * n, pivots, LEFT_NOT_ABOVE_16)) /
+	       2;
 }
 
 /* --- sort --- */
@@ -347,27 +369,30 @@ struct sort_limits {
  * If no element is above the pivot, the pivot is the maximum: elements that equal it are separated
  * and are sorted. So a value that fills half of the range is done after two levels.
  */
-static void quicksort(uint64_t *elements, uint64_t n, uint64_t *scratch, struct sort_limits limits)
+static void quicksort(const struct sort_elements_op *op, uint64_t *elements, uint64_t n,
+		      struct sort_limits limits)
 {
 	while (n > NETWORK_N) {
 		uint64_t pivot, n_left;
 
+		if (n > PIECE_N && cancellation_is_requested(op->cancellation))
+			return;
 		if (n <= PIECE_N && n >= MIN_PIECE_N && limits.n_tries > 0) {
-			if (sort_by_buckets(elements, n, scratch))
+			if (sort_by_buckets(elements, n, op->scratch))
 				return;
 			limits.n_tries--;
 		}
 		pivot = choose_pivot(elements, n);
-		n_left = partition_avx512(elements, n, pivot, false);
+		n_left = partition_8(elements, n, pivot, LEFT_NOT_ABOVE);
 		if (n_left == n) {
-			n = partition_avx512(elements, n, pivot, true);
+			n = partition_8(elements, n, pivot, LEFT_BELOW);
 			continue;
 		}
 		if (limits.depth-- == 0) {
 			heapsort(elements, n);
 			return;
 		}
-		quicksort(elements + n_left, n - n_left, scratch, limits);
+		quicksort(op, elements + n_left, n - n_left, limits);
 		n = n_left;
 	}
 	sort_network(elements, n, elements);
@@ -378,16 +403,16 @@ uint64_t sort_8_avx512_scratch_n(uint64_t n)
 	return n < PIECE_N ? n : PIECE_N;
 }
 
-void sort_8_avx512_to_depth(uint64_t *elements, uint64_t n, uint64_t *scratch, unsigned depth)
+void sort_8_avx512_to_depth(const struct sort_elements_op *op, unsigned depth)
 {
-	quicksort(elements, n, scratch, (struct sort_limits){ .depth = depth, .n_tries = 3 });
+	quicksort(op, op->elements, op->n, (struct sort_limits){ .depth = depth, .n_tries = 3 });
 }
 
-void sort_8_avx512(uint64_t *elements, uint64_t n, uint64_t *scratch)
+void sort_8_avx512(const struct sort_elements_op *op)
 {
 	unsigned depth = 8;
 
-	for (uint64_t left = n; left > 0; left /= 2)
+	for (uint64_t left = op->n; left > 0; left /= 2)
 		depth += 2;
-	sort_8_avx512_to_depth(elements, n, scratch, depth);
+	sort_8_avx512_to_depth(op, depth);
 }
