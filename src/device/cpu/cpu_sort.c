@@ -28,7 +28,8 @@
 
 enum {
 	N_DIGITS = 256,
-	INSERTION_N = 24, /* below that, insertion sort is faster than clearing 256 counters */
+	SCATTER_N = 1 << 16, /* elements between two looks at a cancellation */
+	INSERTION_N = 24,    /* below that, insertion sort is faster than clearing 256 counters */
 	PIVOT_SAMPLE_N = 31,
 	PART_N = 1 << 14,       /* 16-byte elements that are partitioned further */
 	PIECE_NBYTES = 1 << 19, /* a piece and its scratch fit a second-level cache of 1 MiB */
