@@ -167,7 +167,7 @@ static uint64_t partition_16(const struct sort_elements_op *op)
 }
 #endif
 
-/* Partitions with AVX-512 are faster than vqsort's. A bad pivot, as of equal elements, ends them. */
+/* AVX-512 partitions faster than vqsort. It stops after a bad pivot, as of equal elements. */
 static void sort_16(struct sort_elements_op op)
 {
 #ifdef __x86_64__

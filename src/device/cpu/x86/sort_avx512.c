@@ -71,26 +71,24 @@ static const uint64_t partitions[256] = {
 };
 
 /* Which elements go left: those not above the pivot or below it, of 8 bytes, or of 16. */
-enum left_part { LEFT_NOT_ABOVE, LEFT_BELOW, LEFT_NOT_ABOVE_16 };
+enum partition_rule { NOT_ABOVE, BELOW, NOT_ABOVE_16 };
 
 /*
  * Return the lanes that go left. An element of 16 bytes has two lanes, the low half first. Its high
  * half decides, unless that equals the pivot's.
  */
-AVX512_INLINE __mmask8 left_lanes(__m512i v, __m512i pivot, enum left_part part)
+AVX512_INLINE __mmask8 left_lanes(__m512i v, __m512i pivot, enum partition_rule rule)
 {
 	const unsigned below = _mm512_cmplt_epu64_mask(v, pivot);
 	const unsigned not_above = _mm512_cmple_epu64_mask(v, pivot);
 	const unsigned high = (below | (not_above & not_above << 1)) & 0xaa;
 
-	return (__mmask8)(part == LEFT_BELOW     ? below :
-			  part == LEFT_NOT_ABOVE ? not_above :
-						   high | high >> 1);
+	return (__mmask8)(rule == BELOW ? below : rule == NOT_ABOVE ? not_above : high | high >> 1);
 }
 
 /* Partition n <= SMALL_N elements; return how many went left. */
 AVX512_INLINE uint64_t partition_small(uint64_t *elements, uint64_t n, __m512i pivot,
-				       enum left_part part)
+				       enum partition_rule rule)
 {
 	uint64_t rights[SMALL_N + N_LANES];
 	uint64_t n_left = 0, n_right = 0;
@@ -98,7 +96,7 @@ AVX512_INLINE uint64_t partition_small(uint64_t *elements, uint64_t n, __m512i p
 	for (uint64_t i = 0; i < n; i += N_LANES) {
 		const __mmask8 valid = lanes_of(n - i, 0);
 		const __m512i v = _mm512_maskz_loadu_epi64(valid, elements + i);
-		const __mmask8 left = left_lanes(v, pivot, part) & valid;
+		const __mmask8 left = left_lanes(v, pivot, rule) & valid;
 		const __mmask8 right = (__mmask8)~left & valid;
 
 		/* This never writes past the loaded elements, because n_left <= i. */
@@ -119,10 +117,10 @@ struct partition_state {
 
 /* Write a vector to both ends. Each end keeps its part; the rest falls into free space. */
 AVX512_INLINE void write_partitioned(struct partition_state *state, __m512i v, __m512i pivot,
-				     enum left_part part)
+				     enum partition_rule rule)
 {
 	const __m512i shifts = _mm512_setr_epi64(0, 4, 8, 12, 16, 20, 24, 28);
-	const __mmask8 left = left_lanes(v, pivot, part);
+	const __mmask8 left = left_lanes(v, pivot, rule);
 	const __m512i nibbles = _mm512_set1_epi64((long long)partitions[left]);
 	const __m512i parted = _mm512_permutexvar_epi64(_mm512_srlv_epi64(nibbles, shifts), v);
 	const unsigned n_left = (unsigned)__builtin_popcount(left);
@@ -146,7 +144,7 @@ AVX512_INLINE void write_partitioned(struct partition_state *state, __m512i v, _
  * elements and the saved batches go into the gap, where they are partitioned separately.
  */
 AVX512_INLINE uint64_t partition_large(uint64_t *elements, uint64_t n, __m512i pivot,
-				       enum left_part part)
+				       enum partition_rule rule)
 {
 	uint64_t saved[3 * BATCH_N];
 	struct partition_state state = { elements, elements + BATCH_N, elements + n - BATCH_N,
@@ -175,26 +173,26 @@ AVX512_INLINE uint64_t partition_large(uint64_t *elements, uint64_t n, __m512i p
 		state.read_right -= BATCH_N & ~mask;
 #pragma GCC unroll 8
 		for (unsigned i = 0; i < BATCH_N / N_LANES; i++)
-			write_partitioned(&state, batch[i], pivot, part);
+			write_partitioned(&state, batch[i], pivot, rule);
 	}
 	n_unread = (uint64_t)(state.read_right - state.read_left);
 	memcpy(saved + 2 * BATCH_N, state.read_left, n_unread * sizeof *saved);
 	memcpy(state.write_left, saved, (2 * BATCH_N + n_unread) * sizeof *saved);
 	return (uint64_t)(state.write_left - elements) +
-	       partition_small(state.write_left, 2 * BATCH_N + n_unread, pivot, part);
+	       partition_small(state.write_left, 2 * BATCH_N + n_unread, pivot, rule);
 }
 
 /* Move the elements of the left part to the front of n elements. Returns their number. */
 AVX512 static uint64_t partition_8(uint64_t *elements, uint64_t n, uint64_t pivot,
-				   enum left_part part)
+				   enum partition_rule rule)
 {
 	const __m512i pivots = _mm512_set1_epi64((long long)pivot);
 
-	if (part == LEFT_BELOW)
-		return n <= SMALL_N ? partition_small(elements, n, pivots, LEFT_BELOW) :
-				      partition_large(elements, n, pivots, LEFT_BELOW);
-	return n <= SMALL_N ? partition_small(elements, n, pivots, LEFT_NOT_ABOVE) :
-			      partition_large(elements, n, pivots, LEFT_NOT_ABOVE);
+	if (rule == BELOW)
+		return n <= SMALL_N ? partition_small(elements, n, pivots, BELOW) :
+				      partition_large(elements, n, pivots, BELOW);
+	return n <= SMALL_N ? partition_small(elements, n, pivots, NOT_ABOVE) :
+			      partition_large(elements, n, pivots, NOT_ABOVE);
 }
 
 AVX512 uint64_t partition_16_avx512(void *elements, uint64_t n, uint128_t pivot)
@@ -202,8 +200,8 @@ AVX512 uint64_t partition_16_avx512(void *elements, uint64_t n, uint128_t pivot)
 	const long long high = (long long)(pivot >> 64), low = (long long)pivot;
 	const __m512i pivots = _mm512_setr_epi64(low, high, low, high, low, high, low, high);
 
-	return (2 * n <= SMALL_N ? partition_small(elements, 2 * n, pivots, LEFT_NOT_ABOVE_16) :
-				   partition_large(elements, 2 * n, pivots, LEFT_NOT_ABOVE_16)) /
+	return (2 * n <= SMALL_N ? partition_small(elements, 2 * n, pivots, NOT_ABOVE_16) :
+				   partition_large(elements, 2 * n, pivots, NOT_ABOVE_16)) /
 	       2;
 }
 
@@ -383,9 +381,9 @@ static void quicksort(const struct sort_elements_op *op, uint64_t *elements, uin
 			limits.n_tries--;
 		}
 		pivot = choose_pivot(elements, n);
-		n_left = partition_8(elements, n, pivot, LEFT_NOT_ABOVE);
+		n_left = partition_8(elements, n, pivot, NOT_ABOVE);
 		if (n_left == n) {
-			n = partition_8(elements, n, pivot, LEFT_BELOW);
+			n = partition_8(elements, n, pivot, BELOW);
 			continue;
 		}
 		if (limits.depth-- == 0) {
