@@ -243,11 +243,16 @@ int launch_make_elements(const struct kernel_items *items, uint64_t n, uint32_t 
 /*
  * Lines of a text: line i is bytes [starts[i], starts[i + 1] - 1), and its delimiter follows. The
  * text begins at a multiple of 16 bytes.
+ *
+ * has_keys: the key of line i precedes it as a line of its own, so starts[2 * i] is that of the
+ * key, and starts[2 * i + 1] that of the line. No key is the beginning of another one. Lines are
+ * compared by the key; then, unless keys_decide, by the line.
  */
 struct kernel_lines {
 	const unsigned char *text;
 	const uint64_t *starts;
-	bool descending;
+	bool descending; /* the order of lines; that of keys is always ascending */
+	bool has_keys, keys_decide;
 };
 
 /* The keys that ties are broken by: those of items, or lines; the other is NULL. Host pointers. */
@@ -417,8 +422,8 @@ struct kernel_line_totals {
 };
 
 /*
- * Make the elements of n lines (16 bytes): LINE_ELEMENT_NBYTES of the line and how many bytes are
- * left, then its number.
+ * Make the elements of n lines (16 bytes): LINE_ELEMENT_NBYTES of what the line is compared by and
+ * how many bytes are left, then its number. The totals are those of lines without keys.
  */
 enum { LINE_ELEMENT_NBYTES = 11 };
 int launch_make_line_elements(const struct kernel_lines *lines, uint64_t n, void *elements,
@@ -456,8 +461,8 @@ int launch_measure_lines(const struct kernel_lines *lines, const uint32_t *order
 struct gather_lines_task {
 	struct kernel_lines lines;
 	const uint32_t *order;
-	uint64_t n;              /* of the order */
-	const uint64_t *offsets; /* of launch_measure_lines() */
+	uint64_t first_line, n;  /* the lines of the order that are the output */
+	const uint64_t *offsets; /* launch_measure_lines() of these lines */
 	uint64_t first_segment;
 	uint32_t n_segments;
 	uint64_t longest_nbytes; /* of a segment; for the shape of the launch */

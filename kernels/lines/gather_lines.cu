@@ -8,7 +8,8 @@
  *
  * What was written is checked by the block that wrote it: its lines are hashed, and each is
  * compared with the line before. If several blocks share a segment, or a line does not end in the
- * window, the line in the text is used instead: then the order is checked, but not the copy.
+ * window, the line in the text is used instead: then the order is checked, but not the copy. Lines
+ * with keys are compared in the text, too, where their keys are.
  */
 #include "kernels/lines/lines.cuh"
 #include "kernels/records/tie_flags.cuh"
@@ -22,7 +23,7 @@ static constexpr unsigned MAX_SEGMENT_BLOCKS = 1024;
 
 /* --- The order --- */
 
-/* Whether line i of sorted elements equals the previous one. */
+/* Whether the string of line i of sorted elements equals the previous one. */
 struct lines_are_equal {
 	kernel_lines lines;
 	const uint128_t *elements;
@@ -35,8 +36,9 @@ struct lines_are_equal {
 		const uint128_t a = elements[i - 1], b = elements[i];
 
 		return a >> NUMBER_BITS == b >> NUMBER_BITS &&
-		       line_compare(line_at(lines, number_of(a)), line_at(lines, number_of(b))) ==
-			       0;
+		       line_first_difference(string_at(lines, number_of(a)),
+					     string_at(lines, number_of(b)), 0,
+					     UINT64_MAX) == UINT64_MAX;
 	}
 };
 
@@ -206,7 +208,8 @@ __device__ __forceinline__ uint32_t load_line_segment(segment_memory &memory,
 	for (unsigned i = 0; i < PER_THREAD; i++) {
 		nbytes[i] = 0;
 		if (first + i < n) {
-			const line_bytes line = line_at(task.lines, task.order[base + first + i]);
+			const uint64_t position = task.first_line + base + first + i;
+			const line_bytes line = line_at(task.lines, task.order[position]);
 
 			memory.lines[first + i] = line.bytes;
 			nbytes[i] = line.nbytes + 1;
@@ -311,6 +314,26 @@ __device__ __forceinline__ line_bytes written_line(const segment_memory &memory,
 	return { is_written ? task.out + (begin - task.begin) : memory.lines[i], end - begin - 1 };
 }
 
+/* Return whether line i of the segment, which is `line`, and the line before are out of order. */
+__device__ __forceinline__ bool is_disordered(const segment_memory &memory,
+					      const gather_lines_task &task, uint64_t segment,
+					      bool is_alone, uint32_t i, line_bytes line)
+{
+	const uint64_t position = task.first_line + segment * SEGMENT + i;
+	const uint32_t *order = task.order + position;
+	line_bytes last;
+
+	if (position == 0)
+		return false;
+	if (task.lines.has_keys)
+		return lines_are_disordered(task.lines, string_at(task.lines, order[-1]),
+					    string_at(task.lines, order[0]),
+					    string_key_nbytes(task.lines, order[-1]));
+	last = i > 0 ? written_line(memory, task, task.offsets[segment], is_alone, i - 1) :
+		       line_at(task.lines, order[-1]);
+	return lines_are_disordered(task.lines, last, line, 0);
+}
+
 /* Hash the lines that begin in the window, and compare each with the line before. */
 __device__ __forceinline__ void check_segment(segment_memory &memory, const gather_lines_task &task,
 					      uint32_t n_lines, uint64_t segment, bool is_alone)
@@ -327,14 +350,7 @@ __device__ __forceinline__ void check_segment(segment_memory &memory, const gath
 		if (is_mine) {
 			line = written_line(memory, task, segment_begin, is_alone, i);
 			n++;
-		}
-		if (is_mine && segment + i > 0) {
-			const line_bytes last =
-				i > 0 ? written_line(memory, task, segment_begin, is_alone, i - 1) :
-					line_at(task.lines, task.order[segment * SEGMENT - 1]);
-			const int order = line_compare(last, line);
-
-			n_disorders += task.lines.descending ? order < 0 : order > 0;
+			n_disorders += is_disordered(memory, task, segment, is_alone, i, line);
 		}
 		sum += hash_lines(line, is_mine);
 	}

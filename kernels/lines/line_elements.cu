@@ -110,16 +110,21 @@ int launch_find_lines(const struct find_lines_task *task, CUstream_st *stream)
 	return (int)cudaGetLastError();
 }
 
-/* Return the element of a line: LINE_ELEMENT_NBYTES, how many bytes are left, and the number. */
-__device__ __forceinline__ uint128_t make_line_element(const kernel_lines &lines, line_bytes line,
-						       uint32_t number)
+/*
+ * Return the element of a line: LINE_ELEMENT_NBYTES of its string, how many bytes are left, and the
+ * number.
+ */
+__device__ __forceinline__ uint128_t make_line_element(const kernel_lines &lines, uint32_t number)
 {
-	const uint64_t high = load_line(line, 0, 8);
-	const uint64_t low = load_line(line, 8, LINE_ELEMENT_NBYTES - 8) |
-			     line_remaining(line, 0, LINE_ELEMENT_NBYTES) << NUMBER_BITS;
-	const uint128_t key = (uint128_t)high << 64 | low;
+	const line_bytes string = string_at(lines, number);
+	const uint64_t high = load_line(string, 0, 8);
+	const uint64_t low = load_line(string, 8, LINE_ELEMENT_NBYTES - 8) |
+			     line_remaining(string, 0, LINE_ELEMENT_NBYTES) << NUMBER_BITS;
+	uint128_t key = (uint128_t)high << 64 | low;
 
-	return (lines.descending ? ~key : key) >> NUMBER_BITS << NUMBER_BITS | number;
+	if (lines.descending)
+		key ^= ~(uint128_t)0 >> 8 * word_key_nbytes(lines, number, 0, LINE_ELEMENT_NBYTES);
+	return key >> NUMBER_BITS << NUMBER_BITS | number;
 }
 
 __global__ void __launch_bounds__(stream_pass::n_threads)
@@ -137,7 +142,7 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 
 		if (i < n) {
 			line = line_at(lines, i);
-			elements[i] = make_line_element(lines, line, (uint32_t)i);
+			elements[i] = make_line_element(lines, (uint32_t)i);
 			longest = line.nbytes >= longest ? line.nbytes + 1 : longest;
 			n_lines++;
 		}

@@ -1,10 +1,14 @@
 /*
  * lines.cuh - lines of a text in device memory, and words that have their order
  *
- * A word is some bytes of a line, padded with zeros, and in its last byte how many bytes of the
- * line are left there: all that the word holds, or LINE_GOES_ON. So a line that ends comes before
- * one that goes on, even with zeros, and only words of lines that go on need a next word. Words of
- * a descending order are complemented.
+ * The string of a line is what it is compared by: the line, its key, or both. The key precedes its
+ * line in the text, so both are one string. A delimiter is between them, but strings with different
+ * keys differ before it.
+ *
+ * A word is some bytes of a string, padded with zeros, and in its last byte how many bytes of the
+ * string are left there: all that the word holds, or LINE_GOES_ON. So a string that ends comes
+ * before one that goes on, even with zeros, and only words of strings that go on need a next word.
+ * If the order of lines is descending, the bytes of lines and the last byte are complemented.
  */
 #pragma once
 
@@ -24,39 +28,72 @@ struct line_bytes {
 	uint64_t nbytes;
 };
 
-__device__ __forceinline__ line_bytes line_at(const kernel_lines &lines, uint64_t number)
+/* Return n lines of the text from the i-th on, a key and its line for example, as one. */
+__device__ __forceinline__ line_bytes text_lines(const kernel_lines &lines, uint64_t i, unsigned n)
 {
-	const uint64_t begin = lines.starts[number];
+	const uint64_t begin = lines.starts[i];
 
-	return { lines.text + begin, lines.starts[number + 1] - begin - 1 };
+	return { lines.text + begin, lines.starts[i + n] - begin - 1 };
 }
 
-/* Return n <= 8 bytes of a line from `at` on, padded with zeros, the first one highest. */
-__device__ __forceinline__ uint64_t load_line(line_bytes line, uint64_t at, uint32_t n)
+__device__ __forceinline__ line_bytes line_at(const kernel_lines &lines, uint64_t number)
 {
-	const uint64_t left = line.nbytes > at ? line.nbytes - at : 0;
+	return text_lines(lines, lines.has_keys ? 2 * number + 1 : number, 1);
+}
 
-	return byte_swap_8(load_bytes(line.bytes + at, left < n ? (uint32_t)left : n));
+/* Return the string of a line. */
+__device__ __forceinline__ line_bytes string_at(const kernel_lines &lines, uint64_t number)
+{
+	return lines.has_keys ? text_lines(lines, 2 * number, lines.keys_decide ? 1 : 2) :
+				line_at(lines, number);
+}
+
+/* Return where the line begins in its string. */
+__device__ __forceinline__ uint64_t string_key_nbytes(const kernel_lines &lines, uint64_t number)
+{
+	return lines.has_keys ? text_lines(lines, 2 * number, 1).nbytes + 1 : 0;
+}
+
+/* Return n <= 8 bytes of a string from `at` on, padded with zeros, the first one highest. */
+__device__ __forceinline__ uint64_t load_line(line_bytes string, uint64_t at, uint32_t n)
+{
+	const uint64_t left = string.nbytes > at ? string.nbytes - at : 0;
+
+	return byte_swap_8(load_bytes(string.bytes + at, left < n ? (uint32_t)left : n));
 }
 
 /* Return the last byte of a word that ends n bytes after `at`. */
-__device__ __forceinline__ uint64_t line_remaining(line_bytes line, uint64_t at, uint32_t n)
+__device__ __forceinline__ uint64_t line_remaining(line_bytes string, uint64_t at, uint32_t n)
 {
-	const uint64_t left = line.nbytes > at ? line.nbytes - at : 0;
+	const uint64_t left = string.nbytes > at ? string.nbytes - at : 0;
 
 	return left > n ? LINE_GOES_ON : left;
 }
 
-/* Return the word of n <= 7 bytes from `at` on. */
-__device__ __forceinline__ uint64_t line_word(const kernel_lines &lines, line_bytes line,
-					      uint64_t at, uint32_t n)
+/* Return how many of the n bytes of a word from `at` on belong to the key. */
+__device__ __forceinline__ uint32_t word_key_nbytes(const kernel_lines &lines, uint64_t number,
+						    uint64_t at, uint32_t n)
 {
-	const uint64_t word = load_line(line, at, n) | line_remaining(line, at, n);
+	const uint64_t key_nbytes = string_key_nbytes(lines, number);
+	const uint64_t left = key_nbytes > at ? key_nbytes - at : 0;
 
-	return lines.descending ? ~word : word;
+	return left < n ? (uint32_t)left : n;
 }
 
-/* Return whether the line of an element goes on after the element's word. */
+/* Return the word of LINE_WORD_NBYTES from `at` on. */
+__device__ __forceinline__ uint64_t line_word(const kernel_lines &lines, uint64_t number,
+					      uint64_t at)
+{
+	const line_bytes string = string_at(lines, number);
+	const uint64_t word = load_line(string, at, LINE_WORD_NBYTES) |
+			      line_remaining(string, at, LINE_WORD_NBYTES);
+
+	return lines.descending ? word ^ ~(uint64_t)0 >> 8 * word_key_nbytes(lines, number, at,
+									     LINE_WORD_NBYTES) :
+				  word;
+}
+
+/* Return whether the string of an element goes on after the element's word. */
 __device__ __forceinline__ bool line_goes_on(const kernel_lines &lines, uint128_t element)
 {
 	const uint64_t rest = (uint64_t)(element >> NUMBER_BITS) & 0xff;
@@ -64,7 +101,7 @@ __device__ __forceinline__ bool line_goes_on(const kernel_lines &lines, uint128_
 	return rest == (lines.descending ? LINE_GOES_ON ^ 0xff : LINE_GOES_ON);
 }
 
-/* Return where two lines differ that agree up to `at`; `limit` if they do not differ before. */
+/* Return where two strings differ that agree up to `at`; `limit` if they do not differ before. */
 __device__ __forceinline__ uint64_t line_first_difference(line_bytes a, line_bytes b, uint64_t at,
 							  uint64_t limit)
 {
@@ -82,16 +119,17 @@ __device__ __forceinline__ uint64_t line_first_difference(line_bytes a, line_byt
 	return a.nbytes == b.nbytes || end == limit ? limit : end;
 }
 
-/* Compare two lines: less than, equal to or greater than 0. */
-__device__ __forceinline__ int line_compare(line_bytes a, line_bytes b)
+/* Return whether two strings are out of order. key_nbytes: where the line of `a` begins in it. */
+__device__ __forceinline__ bool lines_are_disordered(const kernel_lines &lines, line_bytes a,
+						     line_bytes b, uint64_t key_nbytes)
 {
 	const uint64_t at = line_first_difference(a, b, 0, UINT64_MAX);
+	bool is_less;
 
 	if (at == UINT64_MAX)
-		return 0;
-	if (at == a.nbytes || at == b.nbytes)
-		return a.nbytes < b.nbytes ? -1 : 1;
-	return a.bytes[at] < b.bytes[at] ? -1 : 1;
+		return false;
+	is_less = at == a.nbytes || (at < b.nbytes && a.bytes[at] < b.bytes[at]);
+	return is_less == (lines.descending && at >= key_nbytes);
 }
 
 /* Return the sum of the products of a line of over 16 bytes, for the pairs from `at` on. */

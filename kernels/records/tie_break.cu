@@ -231,7 +231,7 @@ struct item_keys {
 	}
 };
 
-/* Lines as keys: ties end where the lines end. */
+/* The strings of lines as keys: ties end where the strings end. */
 struct line_tie_keys {
 	kernel_lines lines;
 
@@ -242,14 +242,14 @@ struct line_tie_keys {
 
 	__device__ uint64_t word(uint32_t number, uint64_t at) const
 	{
-		return line_word(lines, line_at(lines, number), at, LINE_WORD_NBYTES);
+		return line_word(lines, number, at);
 	}
 
 	__device__ uint64_t first_difference(uint32_t a, uint32_t b, uint64_t at,
 					     uint64_t limit) const
 	{
 		const uint64_t difference =
-			line_first_difference(line_at(lines, a), line_at(lines, b), at, limit);
+			line_first_difference(string_at(lines, a), string_at(lines, b), at, limit);
 
 		return difference < limit ?
 			       at + (difference - at) / LINE_WORD_NBYTES * LINE_WORD_NBYTES :

@@ -279,39 +279,49 @@ struct backend_layout_ops {
 
 /* --- Lines of text --- */
 
+/*
+ * What lines are compared by. Without keys, that is the line. With keys, the text has the key of
+ * each line before it, as a line of its own; no key is the beginning of another one. The key is
+ * compared, then the line, unless the key decides.
+ */
+struct device_line_order {
+	bool has_keys, keys_decide;
+	bool descending; /* of lines; the order of keys is always ascending */
+};
+
 /* Sorted lines in device memory; the arrays are in the memory of sort_lines_op. */
 struct device_lines {
 	const void *text;
 	const void *starts, *order, *offsets;
-	bool descending;
-	uint64_t n;             /* in the order */
+	struct device_line_order order_by;
+	uint64_t first_line, n; /* the lines of the order that are the output */
 	uint64_t output_nbytes; /* with delimiters */
 };
 
 /* What a sort of lines reports. */
 struct sort_lines_result {
 	struct device_lines lines;
-	uint64_t text_nbytes;
 	struct digest digest, dropped; /* of all lines; of those that `unique` dropped */
 	uint64_t longest_nbytes;       /* of all lines, with the delimiter */
 };
 
 /*
- * Sort the lines of a text by their bytes: where lines begin is found, and their order. The text
- * stays where it is. Waits for the device.
+ * Sort the lines of a text: where lines begin is found, and their order. The text stays where it
+ * is. Waits for the device.
  */
 struct sort_lines_op {
 	const void *text; /* nbytes, ends with a delimiter; readable up to a multiple of 16 bytes */
 	uint64_t nbytes;
-	uint64_t max_n; /* at least the number of lines, < 2^32 */
+	uint64_t max_n; /* at least the number of lines without keys, < 2^32 */
 	unsigned char delimiter;
-	bool descending, unique;
-	uint64_t limit;                /* the order ends after so many lines */
-	void *memory;                  /* memory_nbytes(nbytes, max_n); the lines refer to it */
+	struct device_line_order order_by;
+	bool unique;    /* drop all but the first of lines that are equal in this order */
+	uint64_t limit; /* the order ends after so many lines */
+	void *memory;   /* memory_nbytes(nbytes, max_n, has_keys); the lines refer to it */
 	struct sort_lines_result *ret; /* host; assigned */
 };
 
-/* The offsets in the output of lines 0, BACKEND_LINE_SEGMENT, ... of the order. */
+/* The offsets in the output of its lines 0, BACKEND_LINE_SEGMENT, ... */
 enum { BACKEND_LINE_SEGMENT = 1024 };
 
 struct gather_lines_result {
@@ -332,8 +342,11 @@ struct gather_lines_op {
 
 struct backend_line_ops {
 	/* The memory of a sort of at most max_n lines besides the text. */
-	size_t (*memory_nbytes)(uint64_t nbytes, uint64_t max_n);
+	size_t (*memory_nbytes)(uint64_t nbytes, uint64_t max_n, bool has_keys);
 	int (*sort)(struct device_queue *queue, const struct sort_lines_op *op);
+	/* Make n lines of the order from first_line on the output. Waits for the device. */
+	int (*select)(struct device_queue *queue, struct device_lines *lines, uint64_t first_line,
+		      uint64_t n);
 	int (*gather)(struct device_queue *queue, const struct gather_lines_op *op);
 };
 

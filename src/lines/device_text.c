@@ -13,6 +13,7 @@
 #include "src/base/int_math.h"
 #include "src/base/scratch.h"
 #include "src/device/device.h"
+#include "src/lines/line_scan.h"
 
 enum {
 	N_BUFFERS = 2,     /* one is read while the other is uploaded */
@@ -23,17 +24,48 @@ enum {
 	MAX_WINDOW_NBYTES = MMAP_SEGMENT_NBYTES,
 	/* A buffer of the shortest lines takes a part of device memory. */
 	MAX_NBYTES_PER_LINE_BYTE = 80,
+	/* Pieces of the lines that keys are added to. */
+	PIECES_PER_THREAD = 8,
+	MIN_PIECE_NBYTES = 4 << 10,
+	/* A line may take so large a part of the host memory with its key. */
+	LINE_SHARE = 4,
+};
+
+/* A text, or a part of it. */
+struct text_size {
+	uint64_t nbytes;      /* with keys */
+	uint64_t line_nbytes; /* without them */
+	uint64_t n_lines;     /* at most; exactly if they have keys */
+};
+
+/* Whole lines that one thread adds keys to, and the part of a buffer where it puts them. */
+struct keyed_piece {
+	const unsigned char *begin, *end; /* the lines */
+	const unsigned char *rest;        /* [rest, end) did not fit */
+	unsigned char *out;
+	size_t capacity;
+	struct text_size size; /* of what is there */
 };
 
 /* Text on its way to the device. */
 struct upload_buffer {
 	unsigned char *bytes;
+	size_t capacity;
 	struct device_event *uploaded;
-	size_t nbytes;    /* read, but not taken into a chunk */
-	uint64_t n_lines; /* at most */
+	struct text_size size; /* read, but not taken into a chunk */
 	/* Where it begins: in this line of this input. NULL: nothing was read before. */
 	const char *path;
 	char line[LINE_LABEL_NBYTES];
+	struct keyed_piece *pieces; /* n_pieces of max_pieces, if lines have keys */
+	uint32_t n_pieces;
+};
+
+/* Lines that were read, and have no keys yet. */
+struct unkeyed_lines {
+	unsigned char *bytes; /* LINE_SLACK_NBYTES more than the capacity */
+	size_t nbytes, capacity;
+	bool is_at_end;  /* of the input */
+	double per_byte; /* bytes with keys for each byte, of recent lines */
 };
 
 /* What a thread needs to write a window. */
@@ -50,14 +82,16 @@ struct device_text {
 	struct device_queue *queue;
 	struct device_event *copied;
 	struct upload_buffer buffers[N_BUFFERS];
+	struct unkeyed_lines unkeyed;
+	uint32_t max_pieces;
 	struct window_slot *slots; /* n_threads */
 	size_t buffer_nbytes, window_nbytes;
 
 	/* Device memory: the text, then the memory of its sort. NULL before the first chunk. */
 	unsigned char *memory;
 	uint64_t memory_nbytes, max_memory_nbytes;
-	uint64_t nbytes, n_lines; /* the text, with an incomplete line at its end; lines at most */
-	uint64_t lines_end;       /* of the last whole line */
+	struct text_size size; /* with an incomplete line at its end */
+	uint64_t lines_end;    /* of the last whole line */
 	unsigned next_buffer;
 	bool is_at_end;
 	struct sort_lines_result sorted;
@@ -73,22 +107,35 @@ struct device_text {
 
 /* --- Device memory --- */
 
-/* Return the memory to sort a text. */
-static uint64_t needed_nbytes(const struct device_text *text, uint64_t nbytes, uint64_t n_lines)
+static bool has_keys(const struct device_text *text)
 {
-	return round_up(nbytes, SCRATCH_ALIGNMENT) +
-	       text->params.backend->line_ops->memory_nbytes(nbytes, n_lines);
+	return !line_keys_are_plain(text->params.keys);
+}
+
+/* Return the memory to sort a text. */
+static uint64_t needed_nbytes(const struct device_text *text, const struct text_size *size)
+{
+	return round_up(size->nbytes, SCRATCH_ALIGNMENT) +
+	       text->params.backend->line_ops->memory_nbytes(size->nbytes, size->n_lines,
+							     has_keys(text));
 }
 
 /* Return the memory for the whole input, if its lines are like those of the text. */
-static uint64_t expected_nbytes(const struct device_text *text, uint64_t nbytes, uint64_t n_lines)
+static uint64_t expected_nbytes(const struct device_text *text, const struct text_size *size)
 {
 	const uint64_t input_nbytes = text->params.input_nbytes;
 	double factor = 2;
 
-	if (input_nbytes != UINT64_MAX && input_nbytes > nbytes)
-		factor = (double)input_nbytes / (double)nbytes;
-	return (uint64_t)(factor * (double)needed_nbytes(text, nbytes, n_lines));
+	if (input_nbytes != UINT64_MAX && input_nbytes > size->line_nbytes)
+		factor = (double)input_nbytes / (double)size->line_nbytes;
+	return (uint64_t)(factor * (double)needed_nbytes(text, size));
+}
+
+static void add_size(struct text_size *to, const struct text_size *more)
+{
+	to->nbytes += more->nbytes;
+	to->line_nbytes += more->line_nbytes;
+	to->n_lines += more->n_lines;
 }
 
 /* Replace the memory by a larger one; the text is copied. */
@@ -99,8 +146,8 @@ static int replace_memory(struct device_text *text, uint64_t nbytes)
 
 	if (r < 0)
 		return r;
-	if (text->nbytes > 0)
-		r = device_queue_copy(text->queue, memory, text->memory, text->nbytes);
+	if (text->size.nbytes > 0)
+		r = device_queue_copy(text->queue, memory, text->memory, text->size.nbytes);
 	if (r == 0)
 		r = device_queue_synchronize(text->queue, text->copied);
 	device_free(text->device, MEMORY_DEVICE, text->memory, text->memory_nbytes);
@@ -110,22 +157,26 @@ static int replace_memory(struct device_text *text, uint64_t nbytes)
 }
 
 /*
- * Make sure that the memory suffices for a text. Returns 0, or -ENOMEM without a message: neither
- * the limit nor the free memory permits it.
+ * Make sure that the memory suffices for the text with one more buffer. Returns 0, or -ENOMEM
+ * without a message: neither the limit nor the free memory permits it.
  */
-static int reserve_memory(struct device_text *text, uint64_t nbytes, uint64_t n_lines)
+static int reserve_memory(struct device_text *text, const struct upload_buffer *buffer)
 {
-	const uint64_t needed = needed_nbytes(text, nbytes, n_lines);
+	struct text_size size = text->size;
+	uint64_t needed;
 	/* Both exist while the text is copied. */
 	const uint64_t max_nbytes = text->max_memory_nbytes - text->memory_nbytes;
-	/* A fifth more, because not all lines are alike. */
-	uint64_t wanted = expected_nbytes(text, nbytes, n_lines) / 5 * 6;
+	uint64_t wanted;
 	int r;
 
-	if (n_lines >= UINT32_MAX)
+	add_size(&size, &buffer->size);
+	if (size.n_lines >= UINT32_MAX)
 		return -ENOMEM;
+	needed = needed_nbytes(text, &size);
 	if (needed <= text->memory_nbytes)
 		return 0;
+	/* A fifth more, because not all lines are alike. */
+	wanted = expected_nbytes(text, &size) / 5 * 6;
 	if (wanted > max_nbytes)
 		wanted = max_nbytes / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT;
 	if (wanted < needed)
@@ -135,39 +186,314 @@ static int reserve_memory(struct device_text *text, uint64_t nbytes, uint64_t n_
 	return r == -ENOMEM ? replace_memory(text, round_up(needed, SCRATCH_ALIGNMENT)) : r;
 }
 
+/* --- Lines with keys --- */
+
+/* Replace an empty buffer by one of another size. */
+static int resize_buffer(struct device_text *text, struct upload_buffer *buffer, size_t nbytes)
+{
+	void *bytes;
+	int r;
+
+	device_free(text->device, MEMORY_HOST, buffer->bytes, buffer->capacity);
+	buffer->bytes = NULL;
+	r = device_alloc(text->device, MEMORY_HOST, nbytes, &bytes);
+	if (r == 0)
+		buffer->bytes = bytes;
+	buffer->capacity = nbytes;
+	return r;
+}
+
+/*
+ * Two bytes of a key are replaced by two bytes each: the delimiter, and a neighbour of it. So no
+ * key contains a delimiter, and the order of keys is the same.
+ *
+ *	08   09      0a      0b			with '\n'
+ *	08   09 01   09 02   0b
+ */
+static unsigned char escape_byte(unsigned char delimiter)
+{
+	return delimiter > 0 ? (unsigned char)(delimiter - 1) : 1;
+}
+
+/* Return the size of a key when it is escaped. */
+static size_t escaped_nbytes(const struct line_key_buffer *key, unsigned char delimiter)
+{
+	const unsigned char escape = escape_byte(delimiter);
+	size_t n = key->n;
+
+	for (size_t i = 0; i < key->n; i++)
+		n += key->bytes[i] == delimiter || key->bytes[i] == escape;
+	return n;
+}
+
+/* Write an escaped key. Returns its end. */
+static unsigned char *put_escaped(const struct line_key_buffer *key, unsigned char delimiter,
+				  unsigned char *out)
+{
+	const unsigned char escape = escape_byte(delimiter);
+
+	for (size_t i = 0; i < key->n; i++) {
+		const unsigned char byte = key->bytes[i];
+		const bool is_escaped = byte == delimiter || byte == escape;
+
+		*out++ = is_escaped ? escape : byte;
+		if (is_escaped)
+			*out++ = byte == (delimiter > escape ? delimiter : escape) ? 2 : 1;
+	}
+	return out;
+}
+
+/* Add a line with its key to the piece. Returns false if it does not fit. */
+static bool put_line(struct keyed_piece *piece, const struct line_key_buffer *key,
+		     unsigned char delimiter, struct line_view line)
+{
+	const size_t key_nbytes = escaped_nbytes(key, delimiter);
+	const size_t nbytes = key_nbytes + 1 + line.nbytes + 1;
+	unsigned char *out = piece->out + piece->size.nbytes;
+
+	if (nbytes > piece->capacity - piece->size.nbytes)
+		return false;
+	if (key_nbytes > key->n)
+		out = put_escaped(key, delimiter, out);
+	else
+		out = mempcpy(out, key->bytes, key->n);
+	*out++ = delimiter;
+	memcpy(out, line.bytes, line.nbytes + 1);
+	add_size(&piece->size, &(struct text_size){ nbytes, line.nbytes + 1, 1 });
+	return true;
+}
+
+/* Add keys to the lines of a piece, as far as they fit. */
+static int add_keys(void *context, uint32_t task)
+{
+	const struct device_text *text = context;
+	const struct line_keys *keys = text->params.keys;
+	struct keyed_piece *piece = &text->buffers[text->next_buffer].pieces[task];
+	const struct span span = stats_begin(STAGE_ENCODE, task);
+	struct line_scan scan = line_scan_start(piece->begin, keys->delimiter);
+	struct line_key_buffer key = { 0 };
+
+	while (piece->rest < piece->end) {
+		const unsigned char *end = line_scan_next(&scan);
+		const struct line_view line = { piece->rest, (size_t)(end - piece->rest) };
+
+		line_keys_normalise(keys, line.bytes, line.nbytes, &key);
+		if (key.has_failed || !put_line(piece, &key, keys->delimiter, line))
+			break;
+		piece->rest = end + 1;
+	}
+	stats_end(text->params.stats, span, piece->size.line_nbytes);
+	line_key_buffer_free(&key);
+	return key.has_failed ? fail(-ENOMEM, "no memory for the key of a line") : 0;
+}
+
+/* Divide the lines up to `end` into pieces, and the buffer in proportion. */
+static void divide_lines(const struct device_text *text, struct upload_buffer *buffer,
+			 const unsigned char *end)
+{
+	const unsigned char *begin = text->unkeyed.bytes;
+	const size_t nbytes = (size_t)(end - begin);
+	const size_t piece_nbytes = u64_max(MIN_PIECE_NBYTES, nbytes / text->max_pieces + 1);
+	const double factor = (double)buffer->capacity / (double)nbytes;
+	unsigned char *out = buffer->bytes;
+
+	buffer->n_pieces = 0;
+	while (begin < end) {
+		struct keyed_piece *piece = &buffer->pieces[buffer->n_pieces++];
+
+		*piece = (struct keyed_piece){ begin, end, begin, .out = out };
+		if ((size_t)(end - begin) > piece_nbytes)
+			piece->end =
+				line_end(begin + piece_nbytes - 1, text->params.keys->delimiter) +
+				1;
+		begin = piece->end;
+		piece->capacity = (size_t)(factor * (double)(begin - text->unkeyed.bytes)) -
+				  (size_t)(out - buffer->bytes);
+		out += piece->capacity;
+	}
+}
+
+/* Take the lines that have keys now into account. */
+static void count_keyed(struct device_text *text, struct upload_buffer *buffer)
+{
+	struct unkeyed_lines *unkeyed = &text->unkeyed;
+	double per_byte = 0;
+	uint32_t n = 0;
+
+	while (n < buffer->n_pieces) {
+		const struct keyed_piece *piece = &buffer->pieces[n++];
+		const struct text_size *size = &piece->size;
+
+		add_size(&buffer->size, size);
+		if (size->n_lines && (double)size->nbytes / (double)size->line_nbytes > per_byte)
+			per_byte = (double)size->nbytes / (double)size->line_nbytes;
+		/* The lines that follow keep their order. */
+		if (piece->rest < piece->end)
+			break;
+	}
+	buffer->n_pieces = n;
+	if (per_byte > 0) /* a tenth more, because not all lines are alike */
+		unkeyed->per_byte = 1.1 * per_byte;
+	unkeyed->nbytes -= buffer->size.line_nbytes;
+	memmove(unkeyed->bytes, unkeyed->bytes + buffer->size.line_nbytes, unkeyed->nbytes);
+	text->is_at_end = unkeyed->is_at_end && unkeyed->nbytes == 0;
+}
+
+/* Add keys to lines up to `end`, at least to the first one. */
+static int fill_pieces(struct device_text *text, struct upload_buffer *buffer,
+		       const unsigned char *end)
+{
+	const unsigned char *first_end =
+		line_end(text->unkeyed.bytes, text->params.keys->delimiter) + 1;
+	const size_t max_nbytes = text->params.host_memory_nbytes / LINE_SHARE;
+	int r;
+
+	for (;;) {
+		divide_lines(text, buffer, end);
+		r = thread_pool_run(text->params.threads, add_keys, text, buffer->n_pieces);
+		if (r < 0 || buffer->pieces[0].size.n_lines > 0)
+			break;
+		/* The first line does not fit: try without others, then in a larger buffer. */
+		if (end == first_end && buffer->capacity >= max_nbytes)
+			return fail(-E2BIG,
+				    "a line of %zu bytes does not fit in memory with its key; use "
+				    "a larger -S",
+				    (size_t)(end - text->unkeyed.bytes - 1));
+		if (end == first_end)
+			r = resize_buffer(text, buffer, u64_min(2 * buffer->capacity, max_nbytes));
+		if (r < 0)
+			return r == -ENOMEM ? fail(r, "no memory for a line and its key") : r;
+		end = first_end;
+	}
+	if (r == 0)
+		count_keyed(text, buffer);
+	return r;
+}
+
+/* Read lines without keys, until there are nbytes of them. */
+static int read_unkeyed(struct device_text *text, struct line_input *input, size_t nbytes)
+{
+	struct unkeyed_lines *unkeyed = &text->unkeyed;
+	size_t n_read, n_wanted;
+	int r;
+
+	if (unkeyed->is_at_end || unkeyed->nbytes >= nbytes)
+		return 0;
+	if (nbytes > unkeyed->capacity) {
+		unsigned char *grown = realloc(unkeyed->bytes, nbytes + LINE_SLACK_NBYTES);
+
+		if (!grown)
+			return fail(-ENOMEM, "no memory for %zu bytes of lines", nbytes);
+		unkeyed->bytes = grown;
+		unkeyed->capacity = nbytes;
+	}
+	n_wanted = nbytes - unkeyed->nbytes;
+	r = line_input_read(input, unkeyed->bytes + unkeyed->nbytes, n_wanted, &n_read);
+	unkeyed->nbytes += n_read;
+	unkeyed->is_at_end = n_read < n_wanted;
+	return r;
+}
+
+/* Read lines, and fill a buffer with lines and keys. */
+static int read_keyed_lines(struct device_text *text, struct upload_buffer *buffer,
+			    struct line_input *input)
+{
+	struct unkeyed_lines *unkeyed = &text->unkeyed;
+	const unsigned char delimiter = text->params.keys->delimiter;
+	const size_t max_nbytes = text->params.host_memory_nbytes / LINE_SHARE;
+	size_t wanted =
+		u64_max((uint64_t)((double)buffer->capacity / unkeyed->per_byte), MIN_PIECE_NBYTES);
+
+	for (;;) {
+		const unsigned char *last;
+		size_t n;
+		int r = read_unkeyed(text, input, wanted);
+
+		text->is_at_end = unkeyed->is_at_end && unkeyed->nbytes == 0;
+		if (r < 0 || text->is_at_end)
+			return r;
+		n = u64_min(wanted, unkeyed->nbytes);
+		last = memrchr(unkeyed->bytes, delimiter, n);
+		if (!last)
+			last = memchr(unkeyed->bytes + n, delimiter, unkeyed->nbytes - n);
+		if (last)
+			return fill_pieces(text, buffer, last + 1);
+		if (unkeyed->nbytes >= max_nbytes)
+			return line_input_fail_long_line(input, max_nbytes);
+		wanted = u64_min(2 * unkeyed->nbytes, max_nbytes);
+	}
+}
+
 /* --- Reading --- */
+
+/* Read the next part of the input into a buffer, without keys. */
+static int read_lines(struct device_text *text, struct upload_buffer *buffer,
+		      struct line_input *input)
+{
+	const uint64_t n_before = line_input_n_lines(input);
+	size_t nbytes;
+	int r;
+
+	buffer->path = text->size.nbytes > 0 ? line_input_position(input, buffer->line) : NULL;
+	r = line_input_read(input, buffer->bytes, buffer->capacity, &nbytes);
+	text->is_at_end = nbytes < buffer->capacity;
+	buffer->size = (struct text_size){ .nbytes = nbytes,
+					   .line_nbytes = nbytes,
+					   .n_lines = line_input_n_lines(input) - n_before };
+	return r;
+}
 
 /* Read the next part of the input into a buffer that is empty. */
 static int fill_buffer(struct device_text *text, struct upload_buffer *buffer,
 		       struct line_input *input)
 {
-	const uint64_t n_before = line_input_n_lines(input);
 	int r;
 
-	if (buffer->nbytes > 0 || text->is_at_end)
+	if (buffer->size.nbytes > 0 || text->is_at_end)
 		return 0;
-	buffer->path = text->nbytes > 0 ? line_input_position(input, buffer->line) : NULL;
 	r = device_event_wait(buffer->uploaded);
-	if (r == 0)
-		r = line_input_read(input, buffer->bytes, text->buffer_nbytes, &buffer->nbytes);
-	buffer->n_lines = line_input_n_lines(input) - n_before;
-	text->is_at_end = buffer->nbytes < text->buffer_nbytes;
+	if (r < 0)
+		return r;
+	return has_keys(text) ? read_keyed_lines(text, buffer, input) :
+				read_lines(text, buffer, input);
+}
+
+/* Copy lines with keys to the text. */
+static int upload_pieces(struct device_text *text, const struct upload_buffer *buffer)
+{
+	uint64_t to = text->size.nbytes;
+	int r = 0;
+
+	for (uint32_t i = 0; i < buffer->n_pieces && r == 0; i++) {
+		const struct keyed_piece *piece = &buffer->pieces[i];
+
+		r = device_queue_copy(text->queue, text->memory + to, piece->out,
+				      piece->size.nbytes);
+		to += piece->size.nbytes;
+	}
+	text->lines_end = to;
 	return r;
+}
+
+/* Copy lines without keys to the text. */
+static int upload_lines(struct device_text *text, const struct upload_buffer *buffer)
+{
+	const unsigned char *last =
+		memrchr(buffer->bytes, text->params.keys->delimiter, buffer->size.nbytes);
+
+	if (last)
+		text->lines_end = text->size.nbytes + (uint64_t)(last + 1 - buffer->bytes);
+	return device_queue_copy(text->queue, text->memory + text->size.nbytes, buffer->bytes,
+				 buffer->size.nbytes);
 }
 
 /* Add the bytes of a buffer to the text. */
 static int upload_buffer(struct device_text *text, struct upload_buffer *buffer)
 {
-	const unsigned char *last =
-		memrchr(buffer->bytes, text->params.keys->delimiter, buffer->nbytes);
-	int r = device_queue_copy(text->queue, text->memory + text->nbytes, buffer->bytes,
-				  buffer->nbytes);
+	const int r = has_keys(text) ? upload_pieces(text, buffer) : upload_lines(text, buffer);
 
-	if (last)
-		text->lines_end = text->nbytes + (uint64_t)(last + 1 - buffer->bytes);
-	text->nbytes += buffer->nbytes;
-	text->n_lines += buffer->n_lines;
-	buffer->nbytes = 0;
+	add_size(&text->size, &buffer->size);
+	buffer->size = (struct text_size){ 0 };
 	text->next_buffer = (text->next_buffer + 1) % N_BUFFERS;
 	return r < 0 ? r : device_queue_record(text->queue, buffer->uploaded);
 }
@@ -178,7 +504,7 @@ static int upload_buffer(struct device_text *text, struct upload_buffer *buffer)
  */
 static int keep_incomplete_line(struct device_text *text)
 {
-	const uint64_t nbytes = text->nbytes - text->lines_end;
+	const uint64_t nbytes = text->size.nbytes - text->lines_end;
 	int r = 0;
 
 	for (uint64_t at = 0, n; at < nbytes && text->lines_end > 0 && r == 0; at += n) {
@@ -189,8 +515,7 @@ static int keep_incomplete_line(struct device_text *text)
 		if (r == 0)
 			r = device_queue_copy(text->queue, text->memory + at, step, n);
 	}
-	text->nbytes = nbytes;
-	text->n_lines = 1;
+	text->size = (struct text_size){ .nbytes = nbytes, .line_nbytes = nbytes, .n_lines = 1 };
 	text->lines_end = 0;
 	return r;
 }
@@ -198,11 +523,11 @@ static int keep_incomplete_line(struct device_text *text)
 /* There is no memory for the first lines of a chunk, which go on in the buffer. */
 static int fail_memory(const struct device_text *text, const struct upload_buffer *buffer)
 {
-	return text->nbytes > 0 && buffer->path ?
+	return text->size.nbytes > 0 && buffer->path ?
 		       fail(-E2BIG,
 			    "%s: %s has more than %llu bytes, too many for the memory of the GPU; "
 			    "use --backend=cpu",
-			    buffer->path, buffer->line, (unsigned long long)text->nbytes) :
+			    buffer->path, buffer->line, (unsigned long long)text->size.nbytes) :
 		       fail(-ENOMEM,
 			    "GPU: too little free memory to sort lines; use --backend=cpu");
 }
@@ -216,10 +541,9 @@ static int read_text(struct device_text *text, struct line_input *input)
 		struct upload_buffer *buffer = &text->buffers[text->next_buffer];
 
 		r = fill_buffer(text, buffer, input);
-		if (r < 0 || buffer->nbytes == 0)
+		if (r < 0 || buffer->size.nbytes == 0)
 			break;
-		r = reserve_memory(text, text->nbytes + buffer->nbytes,
-				   text->n_lines + buffer->n_lines);
+		r = reserve_memory(text, buffer);
 		if (r == -ENOMEM && text->lines_end > 0)
 			return 0;
 		if (r == -ENOMEM)
@@ -232,17 +556,29 @@ static int read_text(struct device_text *text, struct line_input *input)
 
 /* --- Sorting --- */
 
+static struct device_line_order order_of(const struct line_keys *keys)
+{
+	const bool has_keys = !line_keys_are_plain(keys);
+	const bool keys_decide = has_keys && !line_keys_have_last_resort(keys);
+
+	return (struct device_line_order){ .has_keys = has_keys,
+					   .keys_decide = keys_decide,
+					   .descending = line_keys_are_reversed(keys) &&
+							 !keys_decide };
+}
+
 int device_text_sort(struct device_text *text, struct line_input *input, uint64_t limit,
 		     bool *ret_at_end)
 {
-	struct sort_lines_op op = { .delimiter = text->params.keys->delimiter,
-				    .descending = line_keys_are_reversed(text->params.keys),
-				    .unique = text->params.keys->unique,
+	const struct line_keys *keys = text->params.keys;
+	struct sort_lines_op op = { .delimiter = keys->delimiter,
+				    .order_by = order_of(keys),
+				    .unique = keys->unique,
 				    .limit = limit,
 				    .ret = &text->sorted };
 	int r = read_text(text, input);
 
-	*ret_at_end = text->is_at_end && text->buffers[text->next_buffer].nbytes == 0;
+	*ret_at_end = text->is_at_end && text->buffers[text->next_buffer].size.nbytes == 0;
 	if (r < 0)
 		return r;
 	if (text->lines_end == 0) { /* the inputs are empty */
@@ -251,8 +587,8 @@ int device_text_sort(struct device_text *text, struct line_input *input, uint64_
 	}
 	op.text = text->memory;
 	op.nbytes = text->lines_end;
-	op.max_n = text->n_lines;
-	op.memory = text->memory + round_up(text->nbytes, SCRATCH_ALIGNMENT);
+	op.max_n = text->size.n_lines;
+	op.memory = text->memory + round_up(text->size.nbytes, SCRATCH_ALIGNMENT);
 	r = text->params.backend->line_ops->sort(text->queue, &op);
 	return r < 0 ? r : device_queue_synchronize(text->queue, text->copied);
 }
@@ -260,6 +596,16 @@ int device_text_sort(struct device_text *text, struct line_input *input, uint64_
 const struct sort_lines_result *device_text_result(const struct device_text *text)
 {
 	return &text->sorted;
+}
+
+uint64_t device_text_nbytes(const struct device_text *text)
+{
+	return has_keys(text) ? text->size.line_nbytes : text->lines_end;
+}
+
+int device_text_select(struct device_text *text, uint64_t first, uint64_t n)
+{
+	return text->params.backend->line_ops->select(text->queue, &text->sorted.lines, first, n);
 }
 
 /* --- Writing --- */
@@ -422,13 +768,14 @@ static int open_slot(struct device_text *text, struct window_slot *slot)
 
 static int open_buffer(struct device_text *text, struct upload_buffer *buffer)
 {
-	void *bytes;
 	int r = device_event_open(text->device, &buffer->uploaded);
 
 	if (r == 0)
-		r = device_alloc(text->device, MEMORY_HOST, text->buffer_nbytes, &bytes);
-	if (r == 0)
-		buffer->bytes = bytes;
+		r = resize_buffer(text, buffer, text->buffer_nbytes);
+	if (r == 0 && has_keys(text)) {
+		buffer->pieces = calloc(text->max_pieces, sizeof *buffer->pieces);
+		r = buffer->pieces ? 0 : -ENOMEM;
+	}
 	return r;
 }
 
@@ -488,6 +835,8 @@ int device_text_open(const struct device_text_params *params, struct device_text
 	if (!text)
 		return -ENOMEM;
 	text->params = *params;
+	text->max_pieces = PIECES_PER_THREAD * params->n_threads;
+	text->unkeyed.per_byte = 4; /* only the first buffer is divided by this */
 	r = open_text(text);
 	if (r < 0)
 		device_text_close(text);
@@ -521,11 +870,13 @@ void device_text_close(struct device_text *text)
 		for (unsigned i = 0; i < N_BUFFERS; i++) {
 			device_event_close(text->buffers[i].uploaded);
 			device_free(text->device, MEMORY_HOST, text->buffers[i].bytes,
-				    text->buffer_nbytes);
+				    text->buffers[i].capacity);
+			free(text->buffers[i].pieces);
 		}
 		device_free(text->device, MEMORY_DEVICE, text->memory, text->memory_nbytes);
 		device_close(text->device);
 	}
+	free(text->unkeyed.bytes);
 	free(text->slots);
 	free(text->offsets);
 	free(text);

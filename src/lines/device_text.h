@@ -3,16 +3,18 @@
  *
  *	input --read--> buffer --upload--> text | starts, elements ...
  *	                                   text --gather--> window --download--> sink
+ *	input --read--> lines --add keys--> buffer, if lines have keys
  *
  * The counterpart of line_block.h for a GPU. The text is read through two buffers in host memory
  * and is only in device memory, so a chunk can be larger than host memory. Lines are counted when
  * they are read: the text ends where device memory would not suffice to sort it. Device memory is
  * allocated for the text that is expected, and more if it does not suffice.
  *
+ * If lines have keys, threads put the normalised key of each line before it, as a line of its own.
+ * So the device compares bytes, finds keys where it finds lines, and holds both in one text.
+ *
  * The output is divided into windows that are aligned in the file. Threads share them: each gathers
  * a window on the device, copies it to host memory, and writes it.
- *
- * Only the order of whole lines is available: line_keys_are_plain().
  */
 #pragma once
 
@@ -54,8 +56,12 @@ void device_text_get_info(const struct device_text *text, struct device_info *re
 int device_text_sort(struct device_text *text, struct line_input *input, uint64_t limit,
 		     bool *ret_at_end);
 
-/* The lines that were sorted. */
+/* The lines that were sorted, and their bytes without keys. */
 const struct sort_lines_result *device_text_result(const struct device_text *text);
+uint64_t device_text_nbytes(const struct device_text *text);
+
+/* Treat only the lines [first, first + n) as those that were sorted, until it is called again. */
+int device_text_select(struct device_text *text, uint64_t first, uint64_t n);
 
 /*
  * Write the sorted lines to the sink. *ret_digest: of the lines. Returns 0; -EIO after a message if

@@ -667,3 +667,13 @@ const char *line_input_offset(const struct line_input *input, uint64_t *ret_offs
 	return input->params
 		.paths[input->next_path - !(is_at_end && input->next_path < input->params.n_paths)];
 }
+
+int line_input_fail_long_line(const struct line_input *input, size_t nbytes)
+{
+	char line[LINE_LABEL_NBYTES];
+	const char *path = line_input_position(input, line);
+
+	return fail(-E2BIG,
+		    "%s: %s has more than %zu bytes, too many for the memory; use a larger -S",
+		    path, line, nbytes);
+}

@@ -85,5 +85,8 @@ enum { LINE_LABEL_NBYTES = 32 };
 const char *line_input_position(const struct line_input *input,
 				char ret_line[static LINE_LABEL_NBYTES]);
 
+/* Report that this line has more than nbytes. Returns -E2BIG. */
+int line_input_fail_long_line(const struct line_input *input, size_t nbytes);
+
 /* For messages: the name of the input in which the next byte is, and its offset there. */
 const char *line_input_offset(const struct line_input *input, uint64_t *ret_offset);

@@ -112,6 +112,20 @@ void line_output_start_prefault(struct line_sort *sort)
 	output_start_prefault(&sort->output, 1, n, n_threads);
 }
 
+uint64_t line_sort_n_lines(const struct line_sort *sort)
+{
+	return sort->text ? device_text_result(sort->text)->lines.n :
+			    line_block_n_lines(sort->block);
+}
+
+int line_sort_select(struct line_sort *sort, uint64_t first, uint64_t n)
+{
+	if (sort->text)
+		return device_text_select(sort->text, first, n);
+	line_block_select(sort->block, first, n);
+	return 0;
+}
+
 int line_sort_measure_block(struct line_sort *sort, uint64_t *ret_nbytes)
 {
 	if (!sort->text)
@@ -206,15 +220,15 @@ static int hold_last_back(struct line_sort *sort)
 }
 
 /* Leave out lines before and after those of the shard. */
-static void select_shard(struct line_sort *sort)
+static int select_shard(struct line_sort *sort)
 {
-	const uint64_t n_lines = line_block_n_lines(sort->block);
+	const uint64_t n_lines = line_sort_n_lines(sort);
 	const uint64_t end = n_lines < sort->n_lines_left ? n_lines : sort->n_lines_left;
 	const uint64_t begin = sort->n_lines_skipped < end ? sort->n_lines_skipped : end;
 
-	line_block_select(sort->block, begin, end - begin);
 	sort->n_lines_skipped -= begin;
 	sort->n_lines_left -= begin;
+	return line_sort_select(sort, begin, end - begin);
 }
 
 int line_output_finish(struct line_sort *sort)
@@ -232,8 +246,8 @@ int line_output_write_block(struct line_sort *sort, uint64_t *ret_nbytes)
 	struct digest digest;
 	int r = sort->params->counts ? hold_last_back(sort) : 0;
 
-	if (sort->params->n_shards)
-		select_shard(sort);
+	if (r == 0 && sort->params->n_shards)
+		r = select_shard(sort);
 	if (r == 0)
 		r = sort->parts ? line_part_files_write_block(sort, &sink, ret_nbytes, &digest) :
 				  line_sort_write_block(sort, &sink, ret_nbytes, &digest);

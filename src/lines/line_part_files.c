@@ -127,7 +127,8 @@ int line_part_files_write_block(struct line_sort *sort, const struct line_sink *
 				uint64_t *ret_nbytes, struct digest *ret_digest)
 {
 	struct line_part_files *parts = sort->parts;
-	const uint64_t n_lines = line_block_n_lines(sort->block);
+	struct line_sink part_sink = *sink;
+	const uint64_t n_lines = line_sort_n_lines(sort);
 	uint64_t begin = 0;
 	int r = 0;
 
@@ -140,10 +141,10 @@ int line_part_files_write_block(struct line_sort *sort, const struct line_sink *
 		struct digest digest = { 0 };
 		uint64_t nbytes = 0;
 
-		line_block_select(sort->block, begin, n);
-		sort->offset = part->offset;
-		if (n > 0)
-			r = line_sort_write_block(sort, sink, &nbytes, &digest);
+		sort->offset = part_sink.begin = part->offset;
+		r = line_sort_select(sort, begin, n);
+		if (r == 0 && n > 0)
+			r = line_sort_write_block(sort, &part_sink, &nbytes, &digest);
 		part->offset += nbytes;
 		digest_add(&part->digest, digest);
 		digest_add(ret_digest, digest);

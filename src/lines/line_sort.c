@@ -81,16 +81,6 @@ static int spill_block(struct line_sort *sort)
 	return r == 0 && sort->runs.n == 1 ? line_runs_recheck_space(sort) : r;
 }
 
-static int fail_long_line(const struct line_sort *sort, size_t nbytes)
-{
-	char line[LINE_LABEL_NBYTES];
-	const char *path = line_input_position(sort->input, line);
-
-	return fail(-E2BIG,
-		    "%s: %s has more than %zu bytes, too many for the memory; use a larger -S",
-		    path, line, nbytes);
-}
-
 int line_sort_read_chunk(struct line_sort *sort, size_t *n, unsigned char **ret_end,
 			 bool *ret_at_end)
 {
@@ -117,7 +107,7 @@ int line_sort_read_chunk(struct line_sort *sort, size_t *n, unsigned char **ret_
 			return 0;
 		if (*ret_end == text) { /* a long line: read on */
 			if (*n > max_line_nbytes)
-				return fail_long_line(sort, max_line_nbytes);
+				return line_input_fail_long_line(sort->input, max_line_nbytes);
 			target += target / 2;
 			continue;
 		}
@@ -179,15 +169,17 @@ static int sort_chunks(struct line_sort *sort)
 static int sort_device_chunk(struct line_sort *sort, bool *ret_at_end)
 {
 	const struct sort_lines_result *result = device_text_result(sort->text);
+	uint64_t nbytes;
 	int r = cancellation_check(sort->params->cancellation);
 
 	if (r == 0)
 		r = device_text_sort(sort->text, sort->input, sort->n_lines_left, ret_at_end);
 	if (r < 0)
 		return r;
-	if (result->text_nbytes > sort->summary.chunk_nbytes)
-		sort->summary.chunk_nbytes = result->text_nbytes;
-	sort->text_nbytes += result->text_nbytes;
+	nbytes = device_text_nbytes(sort->text);
+	if (nbytes > sort->summary.chunk_nbytes)
+		sort->summary.chunk_nbytes = nbytes;
+	sort->text_nbytes += nbytes;
 	digest_add(&sort->totals.read, result->digest);
 	digest_add(&sort->totals.dropped, result->dropped);
 	if (result->longest_nbytes > sort->longest_nbytes)
@@ -209,7 +201,7 @@ static int sort_device_chunks(struct line_sort *sort)
 		if (r < 0 || (is_at_end && sort->runs.n == 0))
 			return r;
 		output_stop_prefault(sort->output);
-		if (device_text_result(sort->text)->text_nbytes > 0)
+		if (device_text_nbytes(sort->text) > 0)
 			r = spill_block(sort);
 		if (r < 0)
 			return r;
@@ -247,14 +239,8 @@ static int write_single_block(struct line_sort *sort)
 	stats_begin_phase(sort->stats, PHASE_FINAL_MERGE, nbytes);
 	sort->summary.n_passes = sort->summary.n_windows = 1;
 	if (r == 0)
-		r = line_output_set_size(sort, nbytes, line_block_n_lines(sort->block));
+		r = line_output_set_size(sort, nbytes, line_sort_n_lines(sort));
 	return r < 0 ? r : line_output_write_block(sort, &nbytes);
-}
-
-/* Return whether parts of sorted chunks are written, or their lines are counted. */
-static bool needs_block(const struct line_sort_params *params)
-{
-	return params->counts || params->n_part_files || params->n_shards;
 }
 
 _Static_assert(sizeof((struct device_info *)0)->name == sizeof((struct sort_summary *)0)->backend,
@@ -263,18 +249,15 @@ _Static_assert(sizeof((struct device_info *)0)->name == sizeof((struct sort_summ
 int line_sort_choose_gpu(const struct line_sort *sort, const struct backend **ret_backend)
 {
 	const struct line_sort_params *params = sort->params;
-	const bool is_plain = line_keys_are_plain(sort->keys);
+	const bool is_plain = line_keys_are_plain(sort->keys) && !params->counts &&
+			      !params->n_part_files && !params->n_shards;
 	int r;
 
 	*ret_backend = NULL;
-	if (params->backend == BACKEND_CPU ||
-	    (params->backend == BACKEND_AUTO && (!is_plain || needs_block(params))))
+	if (params->backend == BACKEND_CPU || (params->backend == BACKEND_AUTO && !is_plain))
 		return 0;
-	if (needs_block(params))
-		return fail(-EINVAL, "--backend=cuda: not with --count, --split or --shard");
-	if (!is_plain)
-		return fail(-EINVAL, "--backend=cuda: lines with keys are sorted on the CPU; "
-				     "only whole lines can be sorted on a GPU");
+	if (params->counts)
+		return fail(-EINVAL, "--backend=cuda: not with --count");
 	r = backend_choose(params->backend, line_input_total_nbytes(sort->input), sort->n_threads,
 			   ret_backend);
 	if (r == 0 && !(*ret_backend)->line_ops)

@@ -111,8 +111,9 @@ int line_sort_open(const struct syscalls *calls, const struct line_sort_params *
 void line_sort_close(struct line_sort *sort);
 
 /*
- * Choose the back end of a GPU if there is one, the input is large, and lines are compared as they
- * are. *ret_backend: NULL: the CPU sorts the block.
+ * Choose the back end of a GPU if there is one and the input is large. A GPU sorts lines with keys,
+ * and writes part files and shards, only if that is demanded, because it is not known yet when that
+ * is faster. *ret_backend: NULL: the CPU sorts the block.
  */
 int line_sort_choose_gpu(const struct line_sort *sort, const struct backend **ret_backend);
 
@@ -214,10 +215,16 @@ bool line_output_needs_count(const struct line_sort *sort);
 /* Allocate the pages of the output while a GPU starts and sorts, if that is likely to pay. */
 void line_output_start_prefault(struct line_sort *sort);
 
-/* Add up the bytes of the sorted block, or of the sorted text on the device. */
+/* The number of lines of the sorted block, or of the sorted text on the device. */
+uint64_t line_sort_n_lines(const struct line_sort *sort);
+
+/* As line_block_select(). Returns 0 or a negative errno after a message. */
+int line_sort_select(struct line_sort *sort, uint64_t first, uint64_t n);
+
+/* Add up their bytes. */
 int line_sort_measure_block(struct line_sort *sort, uint64_t *ret_nbytes);
 
-/* Write it. *ret_nbytes and *ret_digest: of its lines. */
+/* Write them. *ret_nbytes and *ret_digest: of these lines. */
 int line_sort_write_block(struct line_sort *sort, const struct line_sink *sink,
 			  uint64_t *ret_nbytes, struct digest *ret_digest);
 

@@ -187,6 +187,4 @@ fails "cannot read: no[$]'.n'such" "$(printf 'no\nsuch')"
 printf -- '-\0' > dash
 fails "dash:1: no file name of '-' allowed" --files0-from=dash
 
-claim 'lines with keys are not sorted on a GPU'
-fails 'lines with keys are sorted on the CPU' --backend=cuda -n stdin
 finish

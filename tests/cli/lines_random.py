@@ -10,11 +10,12 @@ merges runs, some of them in several passes. Output and exit status must be the 
 sort orders arbitrarily, and no byte 80, which coreutils 9.1 takes for a separator of digits. A
 failure prints the case and how to repeat it.
 
---cuda: whole lines on a GPU, the large files with little device memory.
+--cuda: on a GPU, the large files with little device memory.
 """
 import argparse
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -80,10 +81,9 @@ def random_key(rng):
     return key
 
 
-def random_options(rng, whole_lines):
+def random_options(rng):
     options = ['-z'] if rng.random() < 0.1 else []
-    if not whole_lines:
-        options += random_keys(rng)
+    options += random_keys(rng)
     for option in ('-s', '-u', '-r'):
         if rng.random() < 0.2:
             options.append(option)
@@ -107,6 +107,18 @@ def run(program, options, files, stdin):
     return result.returncode, result.stdout, result.stderr
 
 
+def run_in_parts(program, options, files, directory, n):
+    """Sort to part files, and read them."""
+    parts = os.path.join(directory, 'parts')
+    shutil.rmtree(parts, ignore_errors=True)
+    status, _, stderr = run(program + ['--split=%d' % n, '-o', parts], options, files, b'')
+    text = b''
+    for i in range(n if status == 0 else 0):
+        with open(os.path.join(parts, 'part-%04d' % i), 'rb') as file:
+            text += file.read()
+    return status, text, stderr
+
+
 def last_message(stderr):
     """What -c says, without the name of the program."""
     return stderr.partition(b': ')[2] if b'disorder' in stderr else b''
@@ -114,7 +126,7 @@ def last_message(stderr):
 
 def check_case(seed, number, directory, cuda):
     rng = random.Random(f'{seed} {number}')
-    options = random_options(rng, cuda)
+    options = random_options(rng)
     delimiter = b'\0' if '-z' in options else b'\n'
     texts = [random_file(rng, delimiter) for _ in range(rng.choice([1, 1, 1, 2, 3]))]
     mode = rng.choice(['sort', 'sort', 'sort', 'check', 'quiet', 'stdin', 'sorted check'])
@@ -133,7 +145,11 @@ def check_case(seed, number, directory, cuda):
         options.append('-C' if mode == 'quiet' else '-c')
         files = files[:1]
     expected = run(['sort'], options, files, stdin)
-    found = run([GSORT, '--lines'] + (['--backend=cuda'] if cuda else []), options, files, stdin)
+    own = [GSORT, '--lines'] + (['--backend=cuda'] if cuda else [])
+    if cuda and mode == 'sort' and rng.random() < 0.3:
+        found = run_in_parts(own, options, files, directory, rng.randrange(1, 6))
+    else:
+        found = run(own, options, files, stdin)
     if expected[:2] != found[:2] or last_message(expected[2]) != last_message(found[2]):
         print(f'case {number} of seed {seed}: sort {" ".join(options)} {" ".join(files)}')
         print('files:', *(repr(text)[:400] for text in texts), sep='\n  ')
@@ -163,7 +179,7 @@ def large_file(rng, delimiter, nbytes):
 
 def check_large_case(seed, number, directory, cuda, nbytes):
     rng = random.Random(f'large {seed} {number}')
-    options = random_options(rng, cuda)
+    options = random_options(rng)
     text = large_file(rng, b'\0' if '-z' in options else b'\n', nbytes)
     path = os.path.join(directory, 'large')
     with open(path, 'wb') as file:

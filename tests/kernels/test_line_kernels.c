@@ -3,7 +3,8 @@
  *
  * Texts of all shapes go through the kernels as the CUDA back end calls them: find, make elements,
  * sort, break ties, order, measure, gather. What differs from case to case (lengths, common
- * prefixes, bytes, order, -u, windows) follows from the number of the case: a failure names it.
+ * prefixes, bytes, keys, order, -u, windows) follows from the number of the case: a failure names
+ * it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,13 +24,15 @@ enum { MAX_LINES = 3000, MAX_WINDOWS = 5, REDZONE = 0xa5 /* kernel_memory_alloc(
 struct line_case {
 	uint64_t seed;
 	unsigned char delimiter;
-	bool descending, unique;
+	bool has_keys, keys_decide, descending, unique;
 	unsigned char *text; /* host */
 	size_t nbytes;
-	uint32_t n;
-	uint64_t *starts; /* host, n + 1 */
+	uint32_t n_text;  /* lines of the text, with keys */
+	uint32_t n;       /* without keys */
+	uint64_t *starts; /* host, n_text + 1 */
 	uint32_t *order;  /* host: expected, n_kept */
 	uint32_t n_kept;
+	uint32_t first, n_output; /* of these, the lines of the output */
 	struct kernel_lines lines;
 	void *device_text;
 	uint32_t *device_order;
@@ -41,8 +44,18 @@ static uint64_t draw(struct line_case *it, uint64_t below)
 	return digest_mix64(++it->seed) % below;
 }
 
-/* Append a line of n bytes: a common prefix, then bytes of few or many values. */
-static void add_line(struct line_case *it, size_t n_common, size_t n, uint64_t n_values)
+/* Return how many bytes a line, or its key, has with the delimiter; and where it begins. */
+static size_t find_line(const struct line_case *it, uint32_t line, bool is_key,
+			const unsigned char **ret_line)
+{
+	const uint32_t i = it->has_keys ? 2 * line + !is_key : line;
+
+	*ret_line = it->text + it->starts[i];
+	return it->starts[i + 1] - it->starts[i];
+}
+
+/* Append a line of the text: n_common equal bytes, then n of few or many values. */
+static void add_text_line(struct line_case *it, size_t n_common, size_t n, uint64_t n_values)
 {
 	for (size_t i = 0; i < n_common + n; i++) {
 		unsigned char byte = i < n_common ? 'x' : (unsigned char)draw(it, n_values);
@@ -52,7 +65,20 @@ static void add_line(struct line_case *it, size_t n_common, size_t n, uint64_t n
 		it->text[it->nbytes++] = byte;
 	}
 	it->text[it->nbytes++] = it->delimiter;
-	it->starts[++it->n] = it->nbytes;
+	it->starts[++it->n_text] = it->nbytes;
+}
+
+/* Append a line and its key. The end of the key has a byte that is nowhere else in keys. */
+static void add_line(struct line_case *it, size_t n_common, size_t n, uint64_t n_values)
+{
+	if (it->has_keys) {
+		add_text_line(it, draw(it, 3) ? n_common : 0, draw(it, 12), 2);
+		it->text[it->nbytes - 1] = 3;
+		it->text[it->nbytes++] = it->delimiter;
+		it->starts[it->n_text]++;
+	}
+	add_text_line(it, n_common, n, n_values);
+	it->n++;
 }
 
 static void make_text(struct line_case *it)
@@ -65,25 +91,36 @@ static void make_text(struct line_case *it)
 	it->delimiter = draw(it, 2) ? '\n' : '\0';
 	it->descending = draw(it, 2);
 	it->unique = draw(it, 2);
-	it->text = malloc(n_lines * (n_common + max_nbytes + 1) + 100000);
-	it->starts = calloc(n_lines + 2, sizeof *it->starts);
+	it->has_keys = draw(it, 2);
+	it->keys_decide = it->has_keys && draw(it, 2);
+	it->text = malloc(n_lines * (2 * n_common + max_nbytes + 20) + 100000);
+	it->starts = calloc(2 * n_lines + 4, sizeof *it->starts);
 	for (size_t i = 0; i < n_lines; i++)
 		add_line(it, draw(it, 8) ? n_common : 0, draw(it, max_nbytes + 1), n_values);
 	if (draw(it, 5) == 0)
 		add_line(it, 0, draw(it, 50000), n_values);
 }
 
+/* Compare two lines without keys, or their keys. */
+static int compare_text_lines(const uint32_t *a, const uint32_t *b, bool is_key,
+			      const struct line_case *it)
+{
+	const unsigned char *x, *y;
+	const size_t x_nbytes = find_line(it, *a, is_key, &x) - 1;
+	const size_t y_nbytes = find_line(it, *b, is_key, &y) - 1;
+	const int order = memcmp(x, y, x_nbytes < y_nbytes ? x_nbytes : y_nbytes);
+
+	return order ? order : (x_nbytes > y_nbytes) - (x_nbytes < y_nbytes);
+}
+
 static int compare_lines(const void *a, const void *b, void *context)
 {
 	const struct line_case *it = context;
-	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	const size_t x_nbytes = it->starts[x + 1] - it->starts[x] - 1;
-	const size_t y_nbytes = it->starts[y + 1] - it->starts[y] - 1;
-	int order = memcmp(it->text + it->starts[x], it->text + it->starts[y],
-			   x_nbytes < y_nbytes ? x_nbytes : y_nbytes);
+	int order = it->has_keys ? compare_text_lines(a, b, true, it) : 0;
 
-	if (order == 0)
-		order = (x_nbytes > y_nbytes) - (x_nbytes < y_nbytes);
+	if (order || it->keys_decide)
+		return order;
+	order = compare_text_lines(a, b, false, it);
 	return it->descending ? -order : order;
 }
 
@@ -115,10 +152,10 @@ static struct digest digest_lines(const struct line_case *it, const uint32_t *or
 	struct digest digest = { .n_records = n };
 
 	for (uint32_t i = 0; i < n; i++) {
-		const uint32_t line = order ? order[i] : i;
+		const unsigned char *line;
+		const size_t nbytes = find_line(it, order ? order[i] : i, false, &line);
 
-		digest.sum += digest_record(it->text + it->starts[line],
-					    it->starts[line + 1] - it->starts[line] - 1);
+		digest.sum += digest_record(line, nbytes - 1);
 	}
 	return digest;
 }
@@ -142,26 +179,29 @@ static void find_lines(struct line_case *it)
 	const size_t scratch_nbytes = kernel_find_lines_scratch_nbytes(it->nbytes);
 	void *scratch = kernel_memory_alloc(scratch_nbytes);
 	uint64_t *n = kernel_memory_alloc(sizeof *n);
-	uint64_t *starts = kernel_memory_alloc((it->n + 1) * sizeof *starts);
-	uint64_t *found = malloc((it->n + 1) * sizeof *found), n_found;
+	const size_t starts_nbytes = (it->n_text + 1) * sizeof(uint64_t);
+	uint64_t *starts = kernel_memory_alloc(starts_nbytes);
+	uint64_t *found = malloc(starts_nbytes), n_found;
 	const struct find_lines_task task = { .text = it->device_text,
 					      .nbytes = it->nbytes,
 					      .delimiter = it->delimiter,
 					      .starts = starts,
-					      .max_n = it->n,
+					      .max_n = it->n_text,
 					      .n = n,
 					      .scratch = scratch };
 
 	assert_int_equal(launch_find_lines(&task, NULL), 0);
 	kernel_memory_read(&n_found, n, sizeof n_found);
-	assert_int_equal(n_found, it->n);
+	assert_int_equal(n_found, it->n_text);
 	if (it->n > 0) {
-		kernel_memory_read(found, starts, (it->n + 1) * sizeof *found);
-		assert_memory_equal(found, it->starts, (it->n + 1) * sizeof *found);
+		kernel_memory_read(found, starts, starts_nbytes);
+		assert_memory_equal(found, it->starts, starts_nbytes);
 	}
 	it->lines = (struct kernel_lines){ .text = it->device_text,
 					   .starts = starts,
-					   .descending = it->descending };
+					   .descending = it->descending,
+					   .has_keys = it->has_keys,
+					   .keys_decide = it->keys_decide };
 	kernel_memory_free(scratch, scratch_nbytes);
 	kernel_memory_free(n, sizeof *n);
 	free(found);
@@ -258,9 +298,12 @@ static void sort_lines(struct line_case *it)
 
 	assert_int_equal(launch_make_line_elements(&it->lines, it->n, elements, totals, NULL), 0);
 	kernel_memory_read(&found, totals, sizeof found);
-	for (uint32_t i = 0; i < it->n; i++)
-		if (it->starts[i + 1] - it->starts[i] > longest)
-			longest = it->starts[i + 1] - it->starts[i];
+	for (uint32_t i = 0; i < it->n; i++) {
+		const unsigned char *line;
+		const size_t nbytes = find_line(it, i, false, &line);
+
+		longest = nbytes > longest ? nbytes : longest;
+	}
 	assert_int_equal(found.longest_nbytes, longest);
 	assert_true(digest_equal(found.digest, digest_lines(it, NULL, it->n)));
 	assert_int_equal(launch_sort(elements, it->n, 16, scratch, NULL), 0);
@@ -276,11 +319,11 @@ static unsigned char *write_expected(const struct line_case *it, size_t *ret_nby
 	unsigned char *out = malloc(it->nbytes + 1);
 
 	*ret_nbytes = 0;
-	for (uint32_t i = 0; i < it->n_kept; i++) {
-		const uint32_t line = it->order[i];
-		const size_t n = it->starts[line + 1] - it->starts[line];
+	for (uint32_t i = 0; i < it->n_output; i++) {
+		const unsigned char *line;
+		const size_t n = find_line(it, it->order[it->first + i], false, &line);
 
-		memcpy(out + *ret_nbytes, it->text + it->starts[line], n);
+		memcpy(out + *ret_nbytes, line, n);
 		*ret_nbytes += n;
 	}
 	return out;
@@ -293,7 +336,7 @@ static void gather_windows(struct line_case *it, const unsigned char *expected, 
 	const size_t n_windows = 1 + draw(it, MAX_WINDOWS);
 	struct digest *digest = alloc_zeroed(sizeof *digest), found;
 	uint64_t *n_disorders = alloc_zeroed(sizeof *n_disorders), n_found;
-	const struct digest kept = digest_lines(it, it->order, it->n_kept);
+	const struct digest kept = digest_lines(it, it->order + it->first, it->n_output);
 	size_t begin = 0;
 
 	for (size_t i = 0; i < n_windows; i++) {
@@ -304,9 +347,10 @@ static void gather_windows(struct line_case *it, const unsigned char *expected, 
 		const struct gather_lines_task task = {
 			.lines = it->lines,
 			.order = it->device_order,
-			.n = it->n_kept,
+			.first_line = it->first,
+			.n = it->n_output,
 			.offsets = it->device_offsets,
-			.n_segments = (it->n_kept + LINE_SEGMENT - 1) / LINE_SEGMENT,
+			.n_segments = (it->n_output + LINE_SEGMENT - 1) / LINE_SEGMENT,
 			.longest_nbytes = draw(it, 2) ? 1 : 1 << 20,
 			.begin = begin,
 			.end = end,
@@ -341,8 +385,8 @@ static void measure_and_gather(struct line_case *it, uint64_t n_disorders)
 
 	expected = write_expected(it, &nbytes);
 	it->device_offsets = kernel_memory_alloc(offsets_nbytes);
-	assert_int_equal(launch_measure_lines(&it->lines, it->device_order, it->n_kept,
-					      it->device_offsets, total, NULL),
+	assert_int_equal(launch_measure_lines(&it->lines, it->device_order + it->first,
+					      it->n_output, it->device_offsets, total, NULL),
 			 0);
 	kernel_memory_read(&total_nbytes, total, sizeof total_nbytes);
 	assert_int_equal(total_nbytes, nbytes);
@@ -352,7 +396,10 @@ static void measure_and_gather(struct line_case *it, uint64_t n_disorders)
 	free(expected);
 }
 
-/* Swap two neighbours that differ, on the device, too. Returns whether there are any. */
+/*
+ * Swap two neighbours that differ, on the device, too, and let the output begin with the first line
+ * or with the second of these. Returns whether there are any.
+ */
 static bool swap_neighbours(struct line_case *it)
 {
 	for (uint32_t i = 1; i < it->n_kept; i++) {
@@ -363,6 +410,8 @@ static bool swap_neighbours(struct line_case *it)
 		it->order[i] = it->order[i - 1];
 		it->order[i - 1] = line;
 		kernel_memory_write(it->device_order, it->order, it->n_kept * sizeof line);
+		it->first = draw(it, 2) ? i : 0;
+		it->n_output = it->n_kept - it->first;
 		return true;
 	}
 	return false;
@@ -378,11 +427,13 @@ static void run_case(uint64_t number)
 	kernel_memory_write(it.device_text, it.text, it.nbytes);
 	find_lines(&it);
 	sort_lines(&it);
+	it.first = draw(&it, 2) ? draw(&it, it.n_kept + 1) : 0;
+	it.n_output = draw(&it, 2) ? draw(&it, it.n_kept - it.first + 1) : it.n_kept - it.first;
 	measure_and_gather(&it, 0);
 	if (swap_neighbours(&it))
 		measure_and_gather(&it, 1);
 	kernel_memory_free(it.device_text, text_nbytes(&it));
-	kernel_memory_free((void *)it.lines.starts, (it.n + 1) * sizeof *it.starts);
+	kernel_memory_free((void *)it.lines.starts, (it.n_text + 1) * sizeof *it.starts);
 	kernel_memory_free(it.device_order, it.n * sizeof *it.order);
 	free(it.text);
 	free(it.starts);

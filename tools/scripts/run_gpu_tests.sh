@@ -64,6 +64,31 @@ sanitized() {
 		[ $status -eq 124 ] || exit $status' sanitized "$2" "$folder/$1"
 }
 
+# Time lines with keys: a GPU, the CPU, and GNU sort, which give the same bytes.
+bench_line_keys() {
+	csv=$(mktemp)
+	trap 'rm -f "$csv" "$csv".*' EXIT
+	for part in $(seq 16); do # 256 MiB each
+		"$folder/gsort-gen" -b 97M --seed="$part" | od -An -v -w12 -t u4 |
+			tr -s ' ' , | cut -c 2- > "$csv.part-$part" &
+	done
+	wait
+	cat "$csv".part-* > "$csv"
+	rm "$csv".part-*
+	for keys in '-t, -k1,1n' '-t, -k3,3 -k1,1r'; do
+		for program in "sort --parallel=$(nproc) -S 48G" 'gsort --lines --backend=cpu' \
+			'gsort --lines --backend=cuda'; do
+			began=$(date +%s%N)
+			# shellcheck disable=SC2086 # options
+			LC_ALL=C $program $keys "$csv" -o "$csv.out"
+			echo "$program $keys: $((($(date +%s%N) - began) / 1000000)) ms"
+			[ ! -e "$csv.sort" ] || cmp "$csv.sort" "$csv.out"
+			[ -e "$csv.sort" ] || mv "$csv.out" "$csv.sort"
+		done
+		rm "$csv.sort"
+	done
+}
+
 # Wait for the jobs, and show what they have said last.
 finish_jobs() {
 	wait
@@ -102,7 +127,10 @@ done
 job check_backend 250 "$folder/check_backend" cuda
 job faults 300 "$CUDA_FAULTS" ${FAULTS:-}
 last=$(($(nvidia-smi -L | grep -c '^GPU ') - 1))
-job lines_random 250 python3 "$folder/cli/lines_random.py" --cuda --count=60 --large=4
+for seed in 1 2 3; do
+	job lines_random-$seed 250 python3 "$folder/cli/lines_random.py" --cuda --seed=$seed \
+		--count=60 --large=4
+done
 # Larger than outputs that are prefaulted, in much and in little memory.
 job lines_large 100 sh -c '
 	set -e
@@ -117,6 +145,7 @@ job lines_large 100 sh -c '
 gpu_script 0 backends
 gpu_script $last backend_records
 gpu_script $last random_scalars
+gpu_script $last gpu_lines
 gpu_script 0 random_records
 cli_script gpu_devices
 finish_jobs
@@ -130,5 +159,7 @@ if [ "${2:-}" = bench ]; then
 	done
 	echo "== distributions"
 	timeout 120 "$folder/gsort-bench-kernels" distributions --runs=3 --element=8
+	echo "== lines with keys, $(nproc) processors"
+	bench_line_keys
 fi
 [ -z "$failed" ]

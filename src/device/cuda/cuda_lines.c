@@ -3,12 +3,13 @@
  *
  *	text --find--> starts --make--> elements --sort--> ties --list--> order --measure--> offsets
  *
- * An element is a prefix of a line and the line's number (kernels/lines/lines.cuh). Lines that
- * agree in it are put in order by rounds of more bytes, as records with long keys are. What stays
- * for the gather are the starts of all lines, their order, and the offset of every 1024th line in
- * the output.
+ * An element is a prefix of what a line is compared by and the line's number
+ * (kernels/lines/lines.cuh). Lines that agree in it are put in order by rounds of more bytes, as
+ * records with long keys are. What stays for the gather are the starts of all lines and keys, the
+ * order of the lines, and the offset of every 1024th line in the output.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "src/base/diagnostics.h"
 #include "src/base/scratch.h"
@@ -26,7 +27,7 @@ struct line_op_memory {
 /* Results of the kernels for the host. */
 struct line_op_result {
 	struct cuda_tie_result ties; /* first, because the host reads it between rounds */
-	uint64_t n, n_kept, output_nbytes;
+	uint64_t n_found, n_kept, output_nbytes;
 	struct kernel_line_totals totals;
 	struct digest dropped;
 };
@@ -45,15 +46,22 @@ enum { TIE_ELEMENT_NBYTES = 16 };
 
 _Static_assert((int)BACKEND_LINE_SEGMENT == (int)LINE_SEGMENT, "the kernels define it");
 
+/* Return how many lines the text has for n lines that are sorted. */
+static uint64_t text_n_lines(uint64_t n, bool has_keys)
+{
+	return has_keys ? 2 * n : n;
+}
+
 /* Divide the memory of a sort; return its size. */
-static size_t divide_memory(char *memory, uint64_t nbytes, uint64_t n,
+static size_t divide_memory(char *memory, uint64_t nbytes, uint64_t n, bool has_keys,
 			    struct line_op_memory *ret_memory)
 {
 	const size_t sort_nbytes = kernel_sort_scratch_nbytes(n, TIE_ELEMENT_NBYTES);
 	struct line_op_memory *parts = ret_memory;
 	size_t size = 0;
 
-	parts->starts = scratch_allocate(memory, &size, (n + 1) * sizeof *parts->starts);
+	parts->starts = scratch_allocate(memory, &size,
+					 (text_n_lines(n, has_keys) + 1) * sizeof *parts->starts);
 	parts->order = scratch_allocate(memory, &size, n * sizeof *parts->order);
 	parts->offsets =
 		scratch_allocate(memory, &size, (n / LINE_SEGMENT + 1) * sizeof *parts->offsets);
@@ -69,11 +77,11 @@ static size_t divide_memory(char *memory, uint64_t nbytes, uint64_t n,
 	return size;
 }
 
-static size_t memory_nbytes(uint64_t nbytes, uint64_t max_n)
+static size_t memory_nbytes(uint64_t nbytes, uint64_t max_n, bool has_keys)
 {
 	struct line_op_memory memory;
 
-	return divide_memory(NULL, nbytes, max_n, &memory);
+	return divide_memory(NULL, nbytes, max_n, has_keys, &memory);
 }
 
 /* Read a result that is known now. */
@@ -89,22 +97,35 @@ static int read_number(struct line_op *line_op, const uint64_t *number, uint64_t
 	return r;
 }
 
+static struct kernel_lines make_kernel_lines(const void *text, const void *starts,
+					     struct device_line_order order)
+{
+	return (struct kernel_lines){ .text = text,
+				      .starts = starts,
+				      .descending = order.descending,
+				      .has_keys = order.has_keys,
+				      .keys_decide = order.keys_decide };
+}
+
 static int find_lines(struct line_op *line_op)
 {
 	const struct sort_lines_op *op = line_op->op;
+	const bool has_keys = op->order_by.has_keys;
 	const struct find_lines_task task = { .text = op->text,
 					      .nbytes = op->nbytes,
 					      .delimiter = op->delimiter,
 					      .starts = line_op->memory.starts,
-					      .n = &line_op->result->n,
+					      .n = &line_op->result->n_found,
 					      .scratch = line_op->memory.find_scratch,
-					      .max_n = op->max_n };
+					      .max_n = text_n_lines(op->max_n, has_keys) };
+	uint64_t n_found = 0;
 	int r = cuda_status(launch_find_lines(&task, line_op->stream), "lines");
 
 	if (r == 0)
-		r = read_number(line_op, &line_op->result->n, &line_op->n);
-	if (r == 0 && line_op->n > op->max_n)
-		r = fail(-EIO, "internal error: a text has more lines than were counted");
+		r = read_number(line_op, &line_op->result->n_found, &n_found);
+	line_op->n = has_keys ? n_found / 2 : n_found;
+	if (r == 0 && (n_found > task.max_n || n_found != text_n_lines(line_op->n, has_keys)))
+		r = fail(-EIO, "internal error: a text has other lines than were counted");
 	return r;
 }
 
@@ -171,10 +192,9 @@ static int set_result(struct line_op *line_op)
 			   .starts = line_op->memory.starts,
 			   .order = line_op->memory.order,
 			   .offsets = line_op->memory.offsets,
-			   .descending = line_op->op->descending,
+			   .order_by = line_op->op->order_by,
 			   .n = line_op->n_ordered,
 			   .output_nbytes = result->output_nbytes },
-		.text_nbytes = line_op->op->nbytes,
 		.digest = result->totals.digest,
 		.dropped = result->dropped,
 		.longest_nbytes = result->totals.longest_nbytes,
@@ -190,10 +210,8 @@ static int sort_lines(struct device_queue *queue, const struct sort_lines_op *op
 
 	line_op.stream = cuda_queue(queue)->stream;
 	line_op.result = line_op.operation.result;
-	divide_memory(op->memory, op->nbytes, op->max_n, &line_op.memory);
-	line_op.lines = (struct kernel_lines){ .text = op->text,
-					       .starts = line_op.memory.starts,
-					       .descending = op->descending };
+	divide_memory(op->memory, op->nbytes, op->max_n, op->order_by.has_keys, &line_op.memory);
+	line_op.lines = make_kernel_lines(op->text, line_op.memory.starts, op->order_by);
 	if (r == 0)
 		r = find_lines(&line_op);
 	if (r == 0)
@@ -207,6 +225,31 @@ static int sort_lines(struct device_queue *queue, const struct sort_lines_op *op
 	return cuda_operation_submit(&line_op.operation, cudaSuccess, "sort");
 }
 
+static int select_lines(struct device_queue *queue, struct device_lines *lines, uint64_t first_line,
+			uint64_t n)
+{
+	const struct kernel_lines kernel_lines =
+		make_kernel_lines(lines->text, lines->starts, lines->order_by);
+	const uint32_t *order = (const uint32_t *)lines->order + first_line;
+	struct cuda_operation operation = { 0 };
+	const void *result;
+	int r = cuda_operation_begin(queue, STAGE_SORT, 0, sizeof lines->output_nbytes, &operation);
+
+	if (r == 0)
+		r = cuda_status(launch_measure_lines(&kernel_lines, order, n,
+						     (uint64_t *)lines->offsets, operation.result,
+						     operation.queue->stream),
+				"order of lines");
+	if (r == 0)
+		r = cuda_operation_peek(&operation, sizeof lines->output_nbytes, &result);
+	if (r < 0)
+		return cuda_operation_abort(&operation, r);
+	memcpy(&lines->output_nbytes, result, sizeof lines->output_nbytes);
+	lines->first_line = first_line;
+	lines->n = n;
+	return cuda_operation_submit(&operation, cudaSuccess, "order of lines");
+}
+
 static void deliver_gathered(const struct pending_result *pending)
 {
 	*(struct gather_lines_result *)pending->to[0] =
@@ -217,10 +260,9 @@ static int gather_lines(struct device_queue *queue, const struct gather_lines_op
 {
 	const struct device_lines *lines = op->lines;
 	struct gather_lines_task task = {
-		.lines = { .text = lines->text,
-			   .starts = lines->starts,
-			   .descending = lines->descending },
+		.lines = make_kernel_lines(lines->text, lines->starts, lines->order_by),
 		.order = lines->order,
+		.first_line = lines->first_line,
 		.n = lines->n,
 		.offsets = lines->offsets,
 		.first_segment = op->first_segment,
@@ -249,5 +291,6 @@ static int gather_lines(struct device_queue *queue, const struct gather_lines_op
 const struct backend_line_ops cuda_line_ops = {
 	.memory_nbytes = memory_nbytes,
 	.sort = sort_lines,
+	.select = select_lines,
 	.gather = gather_lines,
 };

@@ -66,7 +66,7 @@ static const char help_text[] =
 	"      --compress-program=PROG    compress spilled runs with Zstandard, whatever PROG is\n"
 	"      --parallel=N               use N CPU threads\n"
 	"      --batch-size=N             merge at most N runs at once\n"
-	"      --backend=auto|cpu|cuda    sort whole lines on a GPU or on the CPU\n"
+	"      --backend=auto|cpu|cuda    sort on a GPU or on the CPU\n"
 	"      --device-memory=SIZE       limit GPU memory\n"
 	"\n"
 	"Diagnostics:\n"
