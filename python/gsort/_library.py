@@ -82,15 +82,16 @@ def _list_options(get_option):
     options = {}
     option = _Option()
     while get_option(len(options), byref(option), ctypes.sizeof(option)) == 0:
-        options[option.name.decode()] = (option.argument, bool(option.repeatable), bool(option.cli_only))
+        options[option.name.decode()] = (option.argument, bool(option.repeatable),
+                                         bool(option.cli_only))
     return options
 
 
 _record_options = _list_options(_lib.gsort_get_option)
 _line_options = _list_options(_lib.gsort_get_line_option)
 # Operations that have functions of their own.
-_functions = {'check', 'C', 'explain', 'assume-size', 'output', 'help', 'version', 'progress', 'completion',
-              'files0-from', 'lines'}
+_functions = {'check', 'C', 'explain', 'assume-size', 'output', 'help', 'version', 'progress',
+              'completion', 'files0-from', 'lines'}
 
 
 def _suggest(name, options):
@@ -224,6 +225,23 @@ def _open_progress(progress):
     return _ProgressTqdm(tqdm)
 
 
+def _wait_in_spite_of_interrupts(event):
+    """Wait: a call that uses the memory of the caller must have ended when the caller goes on."""
+    while not event.is_set():
+        try:
+            event.wait()
+        except KeyboardInterrupt:
+            pass
+
+
+def _caller_level():
+    """The level of the first caller outside of this package, for warnings."""
+    frame, level = sys._getframe(1), 0
+    while frame.f_back and frame.f_globals.get('__package__') == __package__:
+        frame, level = frame.f_back, level + 1
+    return level + 1
+
+
 class Sort:
     """A handle of the library.
 
@@ -301,26 +319,31 @@ class Sort:
             raise error
         self._check(code)
         for text in messages:
-            warnings.warn(text, SortWarning, stacklevel=4)
+            warnings.warn(text, SortWarning, stacklevel=_caller_level())
 
     def _call_interruptibly(self, function, arguments):
         result = []
+        claim = threading.Lock()  # whoever acquires it decides whether the call is made
         done = threading.Event()
 
         def run():
-            try:
-                result.append(function(self._handle, *arguments))
-            finally:
-                done.set()
+            if claim.acquire(blocking=False):
+                try:
+                    result.append(function(self._handle, *arguments))
+                finally:
+                    done.set()
 
-        threading.Thread(target=run, daemon=True).start()
         try:
+            threading.Thread(target=run, daemon=True).start()
             # A signal that another thread received does not end a wait.
             while not done.wait(0.05):
                 pass
-        except BaseException:
+        except BaseException as error:
             self.cancel()
-            done.wait()
+            if not claim.acquire(blocking=False):
+                _wait_in_spite_of_interrupts(done)
+            if isinstance(error, RuntimeError):  # Python cannot start a thread
+                raise Error(errno.EAGAIN, str(error)) from None
             raise
         return result[0]
 
