@@ -5,7 +5,7 @@ memory limit and verifies every result.
 
 Files:   sort, merge, argsort, check, explain
 Arrays:  sort_array, argsort_array
-Streams: Sorter
+Streams: Sorter (arrays, or lines of text)
 
 Options of the program ``gsort`` are keyword arguments: ``--temp-limit=4G`` is
 ``temp_limit='4G'``, ``--unique`` is ``unique=True``. An option that may be repeated takes a list.
@@ -13,8 +13,8 @@ Sizes are numbers of bytes, or strings such as ``'512M'``. Four options have a s
 ``memory`` (``buffer_size``), ``threads`` (``parallel``), ``keys`` (``key``) and
 ``temp_directory`` (``temporary_directory``). An unknown option is a TypeError.
 
-With ``lines=True`` the functions for files sort lines of text as GNU sort does in the C locale. The
-options are then those of ``gsort --lines``.
+With ``lines=True`` the functions for files and Sorter sort lines of text as GNU sort does in the C
+locale. The options are then those of ``gsort --lines``.
 
 Errors: FileNotFoundError, PermissionError, MemoryError, ValueError for wrong options or data of
 the wrong size, and gsort.Error (an OSError) for everything else. After an error an output file is
@@ -37,11 +37,11 @@ from typing import Any, Union
 import numpy as np
 import numpy.typing as npt
 
-from . import _arrays, _library
+from . import _arrays, _library, _lines
 from ._library import Error, SortWarning
 
-__all__ = ['Error', 'SortWarning', 'Sorter', 'argsort', 'argsort_array', 'check', 'explain', 'merge', 'sort',
-           'sort_array']
+__all__ = ['Error', 'SortWarning', 'Sorter', 'argsort', 'argsort_array', 'check', 'explain',
+           'merge', 'sort', 'sort_array']
 __version__ = _library.version()
 
 Path = Union[str, bytes, os.PathLike]
@@ -67,7 +67,8 @@ def _open_files(function, inputs, output, progress, options):
     return handle
 
 
-def sort(inputs: Paths, output: Path, *, progress: Progress = None, **options: Any) -> dict[str, Any]:
+def sort(inputs: Paths, output: Path, *, progress: Progress = None,
+         **options: Any) -> dict[str, Any]:
     """Sort one or several files into one, and return the statistics as a dict.
 
     inputs: a path or several, in any order; equal records keep the order of the inputs. Files in
@@ -100,7 +101,8 @@ def sort(inputs: Paths, output: Path, *, progress: Progress = None, **options: A
     >>> path = os.path.join(directory.name, 'prices.csv')
     >>> with open(path, 'w') as file:
     ...     print('item,price', 'tea,12', 'milk,9', sep='\\n', file=file)
-    >>> gsort.sort(path, path, lines=True, field_separator=',', keys='2,2n', header=1)['records_out']
+    >>> statistics = gsort.sort(path, path, lines=True, field_separator=',', keys='2,2n', header=1)
+    >>> statistics['records_out']
     2
     >>> print(open(path).read(), end='')
     item,price
@@ -112,7 +114,8 @@ def sort(inputs: Paths, output: Path, *, progress: Progress = None, **options: A
         return handle.statistics()
 
 
-def merge(inputs: Paths, output: Path, *, progress: Progress = None, **options: Any) -> dict[str, Any]:
+def merge(inputs: Paths, output: Path, *, progress: Progress = None,
+          **options: Any) -> dict[str, Any]:
     """Merge files that are sorted into one. Like sort() otherwise.
 
     An input that is not sorted is a ValueError that names the record. Files of lines need not be
@@ -121,7 +124,8 @@ def merge(inputs: Paths, output: Path, *, progress: Progress = None, **options: 
     return sort(inputs, output, progress=progress, merge=True, **options)
 
 
-def argsort(inputs: Paths, output: Path, *, progress: Progress = None, **options: Any) -> dict[str, Any]:
+def argsort(inputs: Paths, output: Path, *, progress: Progress = None,
+            **options: Any) -> dict[str, Any]:
     """Write the positions of the records in sorted order instead of the records.
 
     Positions count from 0 through all inputs. They are 64-bit numbers; in a .npy file if the input
@@ -159,8 +163,9 @@ def explain(inputs: Paths, output: Path | None = None, **options: Any) -> dict[s
         return _library.explain(handle, 0)
 
 
-def sort_array(array: npt.ArrayLike, *, keys: Names = None, order: Names = None, axis: int | None = -1,
-               out: np.ndarray | None = None, progress: Progress = None, **options: Any) -> np.ndarray:
+def sort_array(array: npt.ArrayLike, *, keys: Names = None, order: Names = None,
+               axis: int | None = -1, out: np.ndarray | None = None, progress: Progress = None,
+               **options: Any) -> np.ndarray:
     """Return a sorted copy of an array, like ``numpy.sort(array, kind='stable')``.
 
     array: any array of numbers, strings, times or records; memory-mapped ones, too. It is read
@@ -211,8 +216,9 @@ def sort_array(array: npt.ArrayLike, *, keys: Names = None, order: Names = None,
     return result
 
 
-def argsort_array(array: npt.ArrayLike, *, keys: Names = None, order: Names = None, axis: int | None = -1,
-                  progress: Progress = None, **options: Any) -> npt.NDArray[np.intp]:
+def argsort_array(array: npt.ArrayLike, *, keys: Names = None, order: Names = None,
+                  axis: int | None = -1, progress: Progress = None,
+                  **options: Any) -> npt.NDArray[np.intp]:
     """Return the indices that sort an array, like ``numpy.argsort(array, kind='stable')``.
 
     The arguments are those of sort_array().
@@ -247,11 +253,13 @@ def _along(array, axis):
 
 
 class Sorter:
-    """Sort a stream of arrays: put() them, then iterate over the sorted records.
+    """Sort a stream of arrays or of lines: put() them, then iterate over the sorted ones.
 
     dtype: of the records
-    keys, order, progress, options: as for sort_array()
-    batch: length of the arrays that the iteration returns
+    lines: sort lines of text instead of records, with the options of ``gsort --lines``
+    keys, order, progress, options: as for sort_array(); with lines as for sort()
+    batch: length of the arrays that the iteration returns; with lines the bytes that are read for
+        a list of lines
 
     The sort keeps within ``memory`` and stores what does not fit in ``temp_directory``. The end of
     the iteration verifies the result: until then, do not rely on what was returned.
@@ -263,43 +271,67 @@ class Sorter:
     ...         print(array)
     [4 7]
     [9]
+
+    >>> with gsort.Sorter(lines=True, keys='2n') as sorter:
+    ...     sorter.put(['tea 12', 'milk 9'])
+    ...     sorter.put('bread 3\\nsalt 1\\n')
+    ...     for lines in sorter:
+    ...         print(lines)
+    [b'salt 1', b'bread 3', b'milk 9', b'tea 12']
     """
 
-    def __init__(self, dtype: npt.DTypeLike, *, keys: Names = None, order: Names = None, batch: int = 1 << 20,
-                 progress: Progress = None, **options: Any) -> None:
+    def __init__(self, dtype: npt.DTypeLike = None, *, lines: bool = False, keys: Names = None,
+                 order: Names = None, batch: int = 1 << 20, progress: Progress = None,
+                 **options: Any) -> None:
         if batch < 1:
             raise ValueError('batch must be at least 1')
-        self.dtype = np.dtype(dtype)
+        if (dtype is None) != bool(lines):
+            raise TypeError('Sorter() needs either a dtype or lines=True')
         self.batch = batch
         self.statistics: dict[str, Any] | None = None  #: a dict, once the iteration has ended
-        self._sort = _arrays.open_sort('Sorter', self.dtype, keys, order, progress, options)
+        self.dtype = None if lines else np.dtype(dtype)
         self._finished = False
+        if lines:
+            self._end = b'\0' if options.get('zero_terminated') else b'\n'
+            options = options if order is None else dict(options, order=order)
+            self._sort = _lines.open_sort(keys, progress, options)
+            self._batches = _lines.get_lists(self._sort, batch, self._end)
+        else:
+            self._sort = _arrays.open_sort('Sorter', self.dtype, keys, order, progress, options)
+            self._batches = _arrays.get_arrays(self._sort, batch, self.dtype)
 
-    def put(self, array: npt.ArrayLike) -> None:
-        """Add the records of an array, which must have the sorter's dtype."""
-        array = _arrays.as_array(array)
-        if array.dtype != self.dtype:
-            raise TypeError(f'an array of {self.dtype} is expected, not {array.dtype}')
+    def put(self, data: npt.ArrayLike | bytes | str | Iterable[bytes | str]) -> None:
+        """Add the records of an array, which must have the sorter's dtype, or lines.
+
+        With ``lines=True``, data is one or several lines as bytes or str, or an iterable of them,
+        such as a list or an open file. The last line end may be missing. str is encoded as UTF-8.
+        """
         if self._finished:
             raise ValueError('put() after the iteration has begun')
+        if self.dtype is None:
+            _lines.put_lines(self._sort, data, self._end)
+            return
+        array = _arrays.as_array(data)
+        if array.dtype != self.dtype:
+            raise TypeError(f'an array of {self.dtype} is expected, not {array.dtype}')
         _arrays.put_array(self._sort, array.reshape(-1))
 
-    def __iter__(self) -> Iterator[np.ndarray]:
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate over arrays, or over lists of lines as bytes without their line ends."""
         return self
 
-    def __next__(self) -> np.ndarray:
+    def __next__(self) -> Any:
         if self.statistics is not None:
             raise StopIteration
         if not self._finished:
             self._sort.call('finish')
             self._finished = True
-        out = np.empty(self.batch, self.dtype)
-        nbytes = _library.get(self._sort, out.ctypes.data, out.nbytes)
-        if nbytes == 0:
+        batch = next(self._batches, None)
+        if batch is None:
             self.statistics = self._sort.statistics()
             self._sort.close()
             raise StopIteration
-        return out[:nbytes // out.itemsize]
+        return batch
 
     def cancel(self) -> None:
         """Cancel the sort, from any thread."""

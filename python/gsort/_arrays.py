@@ -8,8 +8,8 @@ from . import _library
 
 # Options that make other records of the output than the array's.
 _NOT_FOR_ARRAYS = {'count', 'keys_only', 'argsort', 'zstd', 'type', 'record_size', 'fields', 'key',
-                   'format', 'skip_bytes', 'partial', 'merge', 'split', 'split_by', 'shard', 'checkpoint',
-                   'verify', 'fsync', 'lines'}
+                   'format', 'skip_bytes', 'partial', 'merge', 'split', 'split_by', 'shard',
+                   'checkpoint', 'verify', 'fsync', 'lines'}
 # A sort takes about a millisecond to start, in which numpy sorts a row of this size.
 _MIN_ROW_NBYTES = 64 << 10
 # Records are copied in pieces if an array's layout does not allow to pass it as it is.
@@ -95,8 +95,8 @@ def record_rows(dtype, keys=None, order=None):
     else:
         # As numpy: fields that order does not name break ties.
         names = [] if order is None else _names(order)
+        names += [name for name in dtype.names if name not in names]
         rows = [key for name in names for key in _named_keys(dtype, name)]
-        rows += [key for name in dtype.names if name not in names for key in _named_keys(dtype, name)]
     if not rows:
         raise TypeError(f'arrays of dtype {dtype} have nothing to be sorted by')
     return [('record-size', b'%d' % dtype.itemsize)] + [('key', key.encode()) for key in rows]
@@ -121,7 +121,7 @@ def as_array(array):
 
 
 def numpy_is_faster(rows, keys, options):
-    """Whether the rows of an array are too short for a sort of their own, and numpy can sort them."""
+    """Whether rows of an array are too short for sorts of their own, and numpy can sort them."""
     return rows.shape[-1] * rows.itemsize < _MIN_ROW_NBYTES and keys is None and not options
 
 
@@ -138,11 +138,21 @@ def put_array(sort, array):
 
 
 def get_array(sort, out):
-    """Fill a contiguous array with the output, up to the output's end. Returns the number of records."""
+    """Fill a contiguous array with the whole output. Returns the number of records."""
     nbytes = _library.get(sort, out.ctypes.data, out.nbytes) if out.nbytes else 0
     if nbytes == out.nbytes and not _library.get_end(sort):
         raise AssertionError('the output is longer than the array')
     return nbytes // out.itemsize
+
+
+def get_arrays(sort, n, dtype):
+    """Yield the output as arrays of n records."""
+    while True:
+        out = np.empty(n, dtype)
+        nbytes = _library.get(sort, out.ctypes.data, out.nbytes)
+        if nbytes == 0:
+            return
+        yield out[:nbytes // out.itemsize]
 
 
 def sort_row(array, out, **how):

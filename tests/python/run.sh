@@ -31,5 +31,5 @@ $pip install -q --no-build-isolation --no-deps \
 	--config-settings=setup-args=-Dcuda=disabled "$work"/gsort-*.tar.gz
 
 cd "$work"
-GSORT_EXAMPLES=$source/examples "$work/venv/bin/python" -m pytest -q -p no:cacheprovider \
+GSORT_SOURCE=$source "$work/venv/bin/python" -m pytest -q -p no:cacheprovider \
 	"$source/tests/python"

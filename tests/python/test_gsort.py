@@ -1,14 +1,20 @@
 """The Python package against numpy: files, arrays, streams, errors, Ctrl-C, threads and fork."""
 
+import contextlib
 import doctest
 import errno
 import inspect
+import io
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
+import types
+import warnings
 
 import gsort
 import numpy as np
@@ -269,6 +275,48 @@ def test_lines_are_checked(tmp_path):
     assert gsort.explain(path, lines=True, memory='1G')['type'] == 'lines'
 
 
+def flatten(sorter):
+    return [line for lines in sorter for line in lines]
+
+
+def test_a_stream_of_lines_is_sorted(tmp_path):
+    lines = make_lines(60_000)
+    for batch, n in ((1, 500), (7, 500), (1 << 20, 60_000)):
+        options = {'memory': '4M', 'temp_directory': tmp_path, 'batch': batch}
+        with gsort.Sorter(lines=True, **options) as sorter:
+            sorter.put(lines[:n])
+            assert flatten(sorter) == sorted(lines[:n])
+        assert sorter.statistics['records_out'] == n
+    with gsort.Sorter(lines=True, field_separator=',', keys=['2,2n'], stable=True) as sorter:
+        for line in lines:
+            sorter.put(line)
+        assert flatten(sorter) == sorted(lines, key=lambda line: int(line.split(b',')[1]))
+    with gsort.Sorter(lines=True, zero_terminated=True, unique=True) as sorter:
+        sorter.put(b'\0'.join(lines))
+        assert flatten(sorter) == sorted(set(lines))
+
+
+def test_lines_may_be_bytes_or_text(tmp_path):
+    (tmp_path / 'in').write_text('file 2\nfile 1', 'utf-8')
+    with gsort.Sorter(lines=True) as sorter, open(tmp_path / 'in', encoding='utf-8') as file:
+        for data in (b'b\na\n', 'd\nc', bytearray(b'e'), ['', b'f\n', 'ö'], (w for w in 'hg'),
+                     file, b'', '', [], np.array(['n2', 'n1']), io.BytesIO(b'i\nj\n')):
+            sorter.put(data)
+        expected = ['', *'abcdef', 'file 1', 'file 2', *'ghij', 'n1', 'n2', 'ö']
+        assert flatten(sorter) == [line.encode() for line in expected]
+    with gsort.Sorter(lines=True) as sorter:
+        for data in (5, [5], [None]):
+            with pytest.raises(TypeError):
+                sorter.put(data)
+        assert flatten(sorter) == []
+        with pytest.raises(ValueError, match='after'):
+            sorter.put('late')
+    for arguments in ({}, {'dtype': 'u8', 'lines': True}, {'lines': True, 'order': 'a'},
+                      {'lines': True, 'zstd': True}):
+        with pytest.raises(TypeError):
+            gsort.Sorter(**arguments)
+
+
 def test_options_of_lines_and_records_are_apart(tmp_path):
     with pytest.raises(TypeError, match="'type' with lines=True"):
         gsort.sort('a', 'b', lines=True, type='u64')
@@ -329,10 +377,92 @@ def test_errors_are_those_of_python(tmp_path):
     with pytest.raises(gsort.Error) as error:
         gsort.sort(tmp_path / 'in', '/dev/full', type='u64')
     assert error.value.errno == errno.ENOSPC
+    np.array([2, 1], 'u8').tofile(tmp_path / 'in')
+    with pytest.raises(ValueError, match='sorted|order'):
+        gsort.merge(tmp_path / 'in', out, type='u64')
     assert out.read_bytes() == b'older'
+    assert sorted(path.name for path in tmp_path.iterdir()) == ['in', 'odd', 'out']
 
 
-def test_progress_is_reported(capfd):
+@contextlib.contextmanager
+def unprivileged():
+    """Without the rights of root, who may read and write any file."""
+    if os.geteuid() != 0:
+        yield
+        return
+    try:
+        os.seteuid(65534)
+    except OSError as error:
+        pytest.skip(f'cannot become another user: {error}')
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_files_without_permission_are_permission_errors():
+    with tempfile.TemporaryDirectory() as name:
+        directory = pathlib.Path(name)
+        directory.chmod(0o777)
+        for name, mode in (('in', 0o644), ('secret', 0), ('out', 0o666)):
+            (directory / name).write_bytes(b'x' * 16)
+            (directory / name).chmod(mode)
+        (directory / 'closed').mkdir(mode=0o555)
+        with unprivileged():
+            with pytest.raises(PermissionError, match='secret'):
+                gsort.sort(directory / 'secret', directory / 'out', type='u64')
+            with pytest.raises(PermissionError, match='secret'):
+                gsort.check(directory / 'secret', lines=True)
+            with pytest.raises(PermissionError, match='closed'):
+                gsort.sort(directory / 'in', directory / 'closed/out', type='u64')
+        assert (directory / 'out').read_bytes() == b'x' * 16
+        names = sorted(path.name for path in directory.iterdir())
+        assert names == ['closed', 'in', 'out', 'secret']
+
+
+@pytest.mark.parametrize('kind', ['array', 'file', 'lines'])
+def test_a_lack_of_memory_is_a_memory_error(kind, tmp_path):
+    """The limit leaves 64 MiB, for 128 MiB of data. A child gets it, because it stays."""
+    np.arange(16 << 20).tofile(tmp_path / 'in')
+    (tmp_path / 'out').write_bytes(b'older')
+    code = '''
+import gsort, numpy as np, resource, sys
+array = np.fromfile('in', 'u8')
+used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (64 << 20), resource.RLIM_INFINITY))
+options = {'lines': True} if sys.argv[1] == 'lines' else {'type': 'u64'}
+try:
+    if sys.argv[1] == 'array':
+        gsort.sort_array(array, out=array, memory='1G')
+    else:
+        gsort.sort('in', 'out', memory='1G', **options)
+except MemoryError as error:
+    assert 'memory' in str(error)
+    sys.exit(42)
+'''
+    child = subprocess.run([sys.executable, '-c', code, kind], cwd=tmp_path)
+    assert child.returncode == 42
+    assert (tmp_path / 'out').read_bytes() == b'older'
+    assert sorted(path.name for path in tmp_path.iterdir()) == ['in', 'out']
+
+
+def test_warnings_are_python_warnings(tmp_path):
+    """The output begins like a Zstandard file, which is worth a warning."""
+    raw = {'record_size': 8, 'keys': '0:b8', 'format': 'raw'}
+    (tmp_path / 'in').write_bytes(b'zzzzzzzz' + bytes.fromhex('28b52ffd') + bytes(4))
+    for function, path in ((gsort.sort, 'out'), (gsort.merge, 'merged')):
+        with pytest.warns(gsort.SortWarning, match='Zstandard') as caught:
+            function(tmp_path / 'in', tmp_path / path, **raw)
+            os.replace(tmp_path / path, tmp_path / 'in')
+        assert [warning.filename for warning in caught] == [__file__]  # not one of the package
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        with pytest.raises(gsort.SortWarning):
+            gsort.sort(tmp_path / 'in', tmp_path / 'out', **raw)
+    assert (tmp_path / 'out').read_bytes() == (tmp_path / 'in').read_bytes()
+
+
+def test_progress_is_reported():
     array = random.integers(0, 1 << 60, 4 << 20)
     calls = []
     gsort.sort_array(array, memory='8M', progress=lambda *call: calls.append(call))
@@ -343,14 +473,47 @@ def test_progress_is_reported(capfd):
 
     with pytest.raises(KeyError, match='from the callback'):
         gsort.sort_array(array, memory='8M', progress=fail)
-    gsort.sort_array(array, memory='8M', progress=True)
-    assert capfd.readouterr().err
+
+
+@pytest.mark.parametrize('with_tqdm', [False, True])
+def test_progress_is_shown(with_tqdm, monkeypatch, capsys):
+    bars = []
+
+    class Bar:
+        """What the package uses of tqdm."""
+
+        def __init__(self, **options):
+            self.n, self.total, self.phases, self.is_open = 0, None, set(), True
+            bars.append(self)
+
+        def set_description(self, phase, refresh):
+            self.phases.add(phase)
+
+        def update(self, n):
+            self.n += n
+
+        def close(self):
+            self.is_open = False
+
+    tqdm = types.SimpleNamespace(tqdm=Bar) if with_tqdm else None
+    monkeypatch.setitem(sys.modules, 'tqdm', tqdm)
+    gsort.sort_array(random.integers(0, 1 << 60, 4 << 20), memory='8M', progress=True)
+    line = capsys.readouterr().err
+    if with_tqdm:
+        assert len(bars) == 1 and any(bars[0].phases) and not bars[0].is_open and line == ''
+        assert 0 < bars[0].n <= bars[0].total
+    else:
+        assert '%' in line and line.endswith(' \r')
 
 
 SORTS = {
     'array': '''
 array = np.random.default_rng(1).integers(0, 1 << 60, 24 << 20)
 sort = functools.partial(gsort.sort_array, array, memory='4M')
+''',
+    'array in memory': '''
+array = np.random.default_rng(1).integers(0, 1 << 60, 24 << 20)
+sort = functools.partial(gsort.sort_array, array)
 ''',
     'lines': '''
 path = sys.argv[1] + '/in'
@@ -393,6 +556,24 @@ def test_sorts_run_in_threads_beside_each_other():
         assert np.array_equal(result, np.sort(array))
 
 
+def test_sorts_release_the_interpreter(tmp_path):
+    """Two sorts wait for pipes, which this thread fills once both have been opened."""
+    array = random.integers(0, 1 << 60, 1000)
+    threads = []
+    for name in 'ab':
+        os.mkfifo(tmp_path / name)
+        paths = tmp_path / name, tmp_path / (name + '.out')
+        threads.append(threading.Thread(target=gsort.sort, args=paths, kwargs={'type': 'i64'}))
+        threads[-1].start()
+    with open(tmp_path / 'a', 'wb') as a, open(tmp_path / 'b', 'wb') as b:
+        a.write(array.tobytes())
+        b.write(array.tobytes())
+    for thread in threads:
+        thread.join()
+    for name in 'ab':
+        assert np.array_equal(np.fromfile(tmp_path / (name + '.out'), 'i8'), np.sort(array))
+
+
 def test_a_child_of_fork_can_sort():
     array = random.integers(0, 1 << 60, 100_000)
     sorter = gsort.Sorter(array.dtype)
@@ -419,6 +600,29 @@ def test_public_functions_have_type_hints():
         assert set(function.__annotations__) == {*names, 'return'}, function
 
 
+SOURCE = pathlib.Path(os.environ['GSORT_SOURCE'])
+
+
+def test_the_code_of_the_manual_runs(tmp_path, monkeypatch):
+    events = make([('time', '<i8'), ('value', '<f4')], 1000)
+    np.save(tmp_path / 'events.npy', events)
+    events['time'].tofile(tmp_path / 'a.bin')
+    events['time'].tofile(tmp_path / 'b.bin')
+    for name in ('access.log', 'a.csv', 'b.csv'):
+        (tmp_path / name).write_bytes(b'\n'.join(make_lines(100)))
+    used = []
+    names = {'array': events['time'], 'source': [events['time'].view('u8')],
+             'use': used.append, 'paths': [tmp_path / 'a.csv', tmp_path / 'b.csv']}
+    monkeypatch.chdir(tmp_path)
+    text = (SOURCE / 'docs/python.md').read_text('utf-8')
+    blocks = re.findall('```python\n(.*?)```', text, re.DOTALL)
+    for block in blocks:
+        exec(block.replace('/scratch', '.'), names)
+    assert len(blocks) >= 4 and len(used) >= 2
+    assert np.array_equal(names['sorted_array'], np.sort(events['time']))
+    assert gsort.check('sorted.npy', keys=['time', 'value:r']) is None
+
+
 def test_the_example_script_runs(tmp_path):
-    example = pathlib.Path(os.environ['GSORT_EXAMPLES']) / 'numpy_files.py'
+    example = SOURCE / 'examples/numpy_files.py'
     subprocess.run([sys.executable, example], check=True, cwd=tmp_path)
