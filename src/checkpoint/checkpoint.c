@@ -440,7 +440,7 @@ static void report_resumed_runs(const struct checkpoint *checkpoint, uint64_t nb
 	if (checkpoint->is_new || checkpoint->spec->comm)
 		return;
 	notice("resuming: %zu runs hold %s of %s", state->n_runs, size_format(nbytes).text,
-	       size_format(checkpoint->input_nbytes).text);
+	       size_format(input_total_nbytes(checkpoint->input)).text);
 }
 
 int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job,
