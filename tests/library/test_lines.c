@@ -486,6 +486,28 @@ static void test_streams_cannot_be_resumed(void **state)
 	gsort_close(sort);
 }
 
+static void test_option_arguments(void **state)
+{
+	static const char *const arguments[][2] = {
+		{ "buffer-size", "SIZE" }, { "device-memory", "SIZE" }, { "temp-limit", "SIZE" },
+		{ "batch-size", "VALUE" }, { "key", "VALUE" },          { "unique", NULL },
+	};
+	struct gsort_option option;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof arguments / sizeof arguments[0]; i++) {
+		unsigned row = 0;
+
+		do
+			assert_int_equal(gsort_get_line_option(row++, &option, sizeof option), 0);
+		while (strcmp(option.name, arguments[i][0]) != 0);
+		if (arguments[i][1])
+			assert_string_equal(option.argument, arguments[i][1]);
+		else
+			assert_null(option.argument);
+	}
+}
+
 static void test_option_rows(void **state)
 {
 	struct gsort_option option;
@@ -525,6 +547,7 @@ int main(void)
 		cmocka_unit_test(test_missing_input),
 		cmocka_unit_test(test_sort_without_temporary_space_is_resumed_with_more),
 		cmocka_unit_test(test_streams_cannot_be_resumed),
+		cmocka_unit_test(test_option_arguments),
 		cmocka_unit_test(test_option_rows),
 	};
 

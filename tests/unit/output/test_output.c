@@ -1056,6 +1056,25 @@ static void pipe_cannot_be_a_shared_output(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
+static void pipe_cannot_be_read_back(void **state)
+{
+	const char *path = fixture_path("pipe");
+	struct output *output;
+	unsigned char back;
+	int reader;
+
+	(void)state;
+	assert_int_equal(mkfifo(path, 0600), 0);
+	reader = open(path, O_RDONLY | O_NONBLOCK);
+	assert_true(reader >= 0);
+	output = open_output(path, 1);
+	assert_int_equal(output_write_at(output, 0, output_bytes, 1), 0);
+	assert_int_equal(output_read_at(output, 0, &back, 1), -ESPIPE);
+	output_abort(output);
+	close(reader);
+	assert_int_equal(unlink(path), 0);
+}
+
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
 
 static const struct CMUnitTest tests[] = {
@@ -1109,6 +1128,7 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(incomplete_shared_output_is_not_committed),
 	FIXTURE(invisible_shared_output_cannot_be_opened),
 	FIXTURE(pipe_cannot_be_a_shared_output),
+	FIXTURE(pipe_cannot_be_read_back),
 };
 
 UNIT_TESTS(output, tests, fill_output_bytes, NULL)
