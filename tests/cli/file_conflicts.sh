@@ -110,6 +110,16 @@ claim 'two reports in one file'
 clash "--stats-json 'new' and --trace './new' are" '$g v -o o --stats-json=new --trace=./new'
 clash "--stats-json 'r' and --trace 'r' are" '$g v -o o --stats-json=r --trace=r'
 
+claim 'a report of lines over an input, the output or another report'
+for option in stats-json trace report; do
+	clash "--$option 'v' and input 'v' are the same file" "\$g --lines v --$option=v -o o"
+	clash "-o 'o' and --$option './o' are the same file" "\$g --lines v -o o --$option=./o"
+	clash "standard output and --$option 'o' are the same file" \
+		"\$g --lines v --$option=o >> o"
+done
+clash "--stats-json 'r' and --report 'r' are" '$g --lines v -o o --stats-json=r --report=r'
+clash "--trace 'r' and --report 'r' are" '$g --lines v -o o --trace=r --report=r'
+
 claim 'messages among the records, or over an input'
 begin
 "$g" v >> o 2>&1
