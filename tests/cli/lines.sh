@@ -105,6 +105,8 @@ for name in sort lsort; do
 	ln -sf "$(command -v "$GSORT")" ./$name
 	./$name stdin other > found 2> stderr || broken "$name: status $?"
 	sort stdin other | cmp -s - found || broken "$name: $(cat found)"
+	(PATH=$PWD:$PATH && exec $name < stdin > found 2> stderr) || broken "$name: status $?"
+	sort stdin | cmp -s - found || broken "$name without arguments: $(cat found)"
 done
 
 claim 'a sort that spills is that of sort'
