@@ -7,7 +7,7 @@
 #	gcc	release build: all tests but most kernels on the CPU, CUDA's faults on these, and
 #		scripts without random configurations that AddressSanitizer runs: these are for
 #		the sanitizers and take as long without them
-#	asan	AddressSanitizer and UndefinedBehaviorSanitizer: unit tests, kernels, an eighth of
+#	asan	AddressSanitizer and UndefinedBehaviorSanitizer: unit tests, kernels, a 16th of
 #		the faults, and the scripts that reach code that no fault and no random
 #		configuration reaches
 #	tsan	ThreadSanitizer: unit tests, kernels, and the programs in which most threads meet
@@ -241,8 +241,9 @@ asan=$?
 tests=tsan_tests
 # shellcheck disable=SC2086
 begin tsan compile tsan gcc $sanitized -Db_sanitize=thread
-# The release build runs all faults and configurations. Sanitizers are four times as slow.
-export GSORT_FAULT_INTERVAL=8 GSORT_ROUNDS=30
+# The release build runs all faults and configurations. Sanitizers are four times as slow. Each
+# commit has another seed, which chooses other faults.
+export GSORT_FAULT_INTERVAL=16 GSORT_ROUNDS=20
 if [ "$asan" = 0 ]; then
 	# shellcheck disable=SC2046
 	run asan --suite unit --suite kernels --suite fault --suite library --timeout-multiplier 4 \
