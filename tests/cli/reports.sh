@@ -81,6 +81,7 @@ refuses 'assume-size.*explain' --assume-size=1G input
 
 claim '--stats is a table of the stages'
 tells --stats -S 1M
+says '^ +stage +bytes +busy +blocked +active +rate$' stderr
 for word in read sort merge write spill; do
 	says "[ ]*$word" stderr
 done
