@@ -12,8 +12,7 @@
  * records are not read before they are gathered.
  *
  * A sort chooses the element format that suits the keys (element_format.h). If that turns out to be
- * wrong, it starts again with the format for any keys. A merge uses that at once, because it moves
- * elements only a few times.
+ * wrong, it starts again with the format for any keys. So does a merge.
  *
  * The scratch, for n items:
  *
@@ -547,16 +546,43 @@ void cpu_sort_records(const struct sort_op *op, const struct cancellation *cance
 					.ret = op->ret });
 }
 
-/* Merge the elements of all slices; NULL if there is nothing to merge. */
-static void *merge_elements(const struct merge_op *op, const struct item_lookup *items,
-			    const struct element_format *format,
-			    const struct record_sort_scratch *areas)
+/*
+ * Choose the format for a merge. Slices are sorted, so their edges tell which bits all keys share.
+ * Narrow elements need no more scratch than those of the layout.
+ */
+static struct element_format choose_merge_format(const struct layout *layout,
+						 const struct item_lookup *items)
+{
+	const uint32_t n = items->n < ELEMENT_SAMPLE_N ? (uint32_t)items->n : ELEMENT_SAMPLE_N;
+	struct element_sample sample = { .n = n };
+	struct key_prefix prefix;
+	uint128_t differences = 0;
+
+	key_prefix_make(&layout->item_keys, layout->item_nbytes, &prefix);
+	for (uint64_t i = 0; i < n; i++)
+		sample.prefixes[i] =
+			key_prefix_load(&prefix, item_lookup_get(items, i * items->n / n));
+	for (uint32_t i = 0; i < items->n_entries; i++) {
+		const struct item_lookup_entry *entry = &items->entries[i];
+		const unsigned char *last =
+			entry->items + (entry->end - entry->start - 1) * layout->item_nbytes;
+
+		differences |= key_prefix_load(&prefix, entry->items) ^ sample.prefixes[0];
+		differences |= key_prefix_load(&prefix, last) ^ sample.prefixes[0];
+	}
+	qsort(sample.prefixes, n, sizeof sample.prefixes[0], compare_keys);
+	return element_format_choose(layout, &sample, key_prefix_common_bits(differences),
+				     items->n);
+}
+
+/* Merge the elements of all slices; false if there are too many ties for this format. */
+static bool merge_elements(const struct merge_op *op, const struct item_lookup *items,
+			   const struct element_format *format,
+			   const struct record_sort_scratch *areas)
 {
 	char *elements = areas->elements;
 	uint64_t start = 0;
 
-	if (items->n_entries <= 1)
-		return NULL;
 	for (uint32_t i = 0; i < op->k; i++) {
 		const uint64_t n = op->slices[i].n;
 
@@ -574,23 +600,30 @@ static void *merge_elements(const struct merge_op *op, const struct item_lookup 
 					       .element_nbytes = format->element_nbytes,
 					       .out = areas->merged,
 					       .scratch = areas->merge });
-	break_ties(op->layout, items, format, areas->merged, items->n, areas);
-	return areas->merged;
+	return break_ties(op->layout, items, format, areas->merged, items->n, areas);
 }
 
 void cpu_merge_records(const struct merge_op *op)
 {
 	const struct layout *layout = op->layout;
-	const struct element_format format = element_format_default(layout);
+	struct element_format format = element_format_default(layout);
 	struct item_lookup items;
 	struct record_sort_scratch areas;
+	bool is_merged;
 
 	divide_sort_scratch(layout, op->k, slices_n(op->slices, op->k), op->scratch, &areas);
 	item_lookup_init(op->slices, op->k, layout->item_nbytes, areas.lookup_entries,
 			 areas.buckets, &items);
+	is_merged = items.n_entries > 1;
+	if (is_merged)
+		format = choose_merge_format(layout, &items);
+	if (is_merged && !merge_elements(op, &items, &format, &areas)) {
+		format = element_format_default(layout);
+		merge_elements(op, &items, &format, &areas);
+	}
 	cpu_gather(&(struct gather_op){ .layout = layout,
 					.items = &items,
-					.elements = merge_elements(op, &items, &format, &areas),
+					.elements = is_merged ? areas.merged : NULL,
 					.n = items.n,
 					.n_ordered = items.n,
 					.format = &format,

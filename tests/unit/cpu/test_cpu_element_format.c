@@ -2,6 +2,9 @@
  * test_cpu_element_format - which elements are chosen for which keys
  */
 #include "src/device/cpu/element_format.h"
+
+#include <stdlib.h>
+
 #include "src/base/cancellation.h"
 #include "src/device/cpu/cpu_ops.h"
 #include "tests/support/record_fixture.h"
@@ -184,6 +187,78 @@ static void a_sample_may_promise_too_few_ties(void **state)
 	guarded_free(records, N * RECORD_NBYTES);
 }
 
+static int compare_records(const void *a, const void *b)
+{
+	return memcmp(a, b, RECORD_NBYTES);
+}
+
+/*
+ * Sort N records in slices that begin at the records that are looked at, and merge the slices; are
+ * they in order?
+ */
+static void assert_slices_are_merged(unsigned char *records)
+{
+	struct layout layout = make_layout_of_keys(
+		(struct layout_params){ .record_nbytes = RECORD_NBYTES }, KEYS("0:b20"));
+	const size_t scratch_nbytes = cpu_records_scratch_nbytes(&layout, ELEMENT_SAMPLE_N, N);
+	void *scratch = guarded_alloc(scratch_nbytes);
+	unsigned char *merged = guarded_alloc(N * RECORD_NBYTES);
+	struct slice slices[ELEMENT_SAMPLE_N];
+	struct sort_op_result result;
+
+	for (uint64_t i = 0; i < ELEMENT_SAMPLE_N; i++) {
+		const uint64_t begin = i * N / ELEMENT_SAMPLE_N;
+		const uint64_t end = (i + 1) * N / ELEMENT_SAMPLE_N;
+
+		slices[i] = (struct slice){ records + begin * RECORD_NBYTES, end - begin };
+		qsort(records + begin * RECORD_NBYTES, end - begin, RECORD_NBYTES, compare_records);
+	}
+	cpu_merge_records(&(struct merge_op){ .layout = &layout,
+					      .slices = slices,
+					      .k = ELEMENT_SAMPLE_N,
+					      .out = merged,
+					      .limit = UINT64_MAX,
+					      .scratch = scratch,
+					      .ret = &result });
+	assert_int_equal(result.n, N);
+	assert_int_equal(result.n_disorders, 0);
+	qsort(records, N, RECORD_NBYTES, compare_records);
+	assert_memory_equal(merged, records, N * RECORD_NBYTES);
+	guarded_free(merged, N * RECORD_NBYTES);
+	guarded_free(scratch, scratch_nbytes);
+	layout_free(&layout);
+}
+
+/* The first records of all slices differ, and all others tie. */
+static void a_sample_of_slices_may_promise_too_few_ties(void **state)
+{
+	unsigned char *records = make_random_bytes(N * RECORD_NBYTES, 1);
+
+	(void)state;
+	for (unsigned i = 0; i < N; i++)
+		if (is_sampled(i))
+			records[(size_t)i * RECORD_NBYTES] = 0;
+		else
+			memset(records + (size_t)i * RECORD_NBYTES, 7, 15);
+	assert_slices_are_merged(records);
+	guarded_free(records, N * RECORD_NBYTES);
+}
+
+static void slices_of_any_keys_are_merged(void **state)
+{
+	unsigned char *records = make_random_bytes(N * RECORD_NBYTES, 1);
+
+	(void)state;
+	assert_slices_are_merged(records);
+	for (unsigned i = 0; i < N; i++)
+		memset(records + (size_t)i * RECORD_NBYTES, 7, 7);
+	assert_slices_are_merged(records);
+	for (unsigned i = 0; i < N; i++)
+		memset(records + (size_t)i * RECORD_NBYTES, (int)random_number(2, i) & 63, 8);
+	assert_slices_are_merged(records);
+	guarded_free(records, N * RECORD_NBYTES);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(keys_that_differ_early_get_narrow_elements),
 	cmocka_unit_test(common_key_prefix_is_skipped),
@@ -192,6 +267,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(a_sample_may_promise_too_much_in_common),
 	cmocka_unit_test(a_sample_may_promise_too_few_ties),
 	cmocka_unit_test(cancelled_sort_gathers_nothing),
+	cmocka_unit_test(a_sample_of_slices_may_promise_too_few_ties),
+	cmocka_unit_test(slices_of_any_keys_are_merged),
 };
 
 UNIT_TESTS(cpu_element_format, tests, NULL, NULL)
