@@ -4,7 +4,7 @@
  * Three steps, each where it is cheapest:
  *
  *	quicksort    until a piece and its scratch fit the cache; 0.3 ns per element and level
- *	buckets      of 44 elements on average, by value: one counting and one scattering pass
+ *	buckets      of 50 elements on average, by value: one counting and one scattering pass
  *	networks     for 64 or 128 elements in registers
  *
  * Buckets replace ten levels of quicksort, but depend on the data. A piece whose elements are not
@@ -209,8 +209,8 @@ AVX512 uint64_t partition_16_avx512(void *elements, uint64_t n, uint128_t pivot)
 
 enum {
 	NETWORK_N = 128,   /* maximum that is sorted in registers */
-	BUCKET_N = 44,     /* average; few buckets then have more than 64 */
-	PIECE_N = 1 << 15, /* 256 KiB, 744 buckets: the first-level cache has about as many lines */
+	BUCKET_N = 50,     /* average; few buckets then have more than 64 */
+	PIECE_N = 1 << 15, /* 256 KiB, 655 buckets: the first-level cache has about as many lines */
 	MIN_PIECE_N = 1024,  /* smaller pieces use quicksort */
 	GOOD_PIVOT_N = 4096, /* large enough to pay for all samples */
 };
