@@ -11,7 +11,8 @@
  *	                        \                    /
  *	out                     [       merge       ]			or buffer 1, then 0, ...
  *
- * A segment without a partner is copied: in its old place a later level could overwrite it.
+ * The first level merges as many pairs as leave a power of two, so that no segment of a later level
+ * is without a partner.
  *
  * A loser tree (Knuth, vol. 3, 5.4.1) needs log2(k) comparisons per element as well, but they form
  * one chain of unpredictable loads. Pairs of segments allow merge2 to overlap several chains, and
@@ -338,30 +339,38 @@ static struct merge_segment merge_pair(const struct slice_merge *merge, struct m
 	return (struct merge_segment){ .elements = out, .n = a.n + b.n };
 }
 
-/* Merge one level: pairs of segments into `to`; return the new number of segments. */
-static uint32_t merge_level(const struct slice_merge *merge, uint32_t n_segments, char *to)
+/* Merge the first n_pairs pairs of segments into `to`; the other segments stay where they are. */
+static void merge_level(const struct slice_merge *merge, uint32_t n_segments, uint32_t n_pairs,
+			char *to)
 {
 	struct merge_segment *segments = merge->segments;
 
-	for (uint32_t i = 0; i + 1 < n_segments; i += 2) {
-		segments[i / 2] = merge_pair(merge, segments[i], segments[i + 1], to);
-		to += segments[i / 2].n * merge->element_nbytes;
+	for (uint32_t i = 0; i < n_pairs; i++) {
+		segments[i] = merge_pair(merge, segments[2 * i], segments[2 * i + 1], to);
+		to += segments[i].n * merge->element_nbytes;
 	}
-	if (n_segments % 2) {
-		const struct merge_segment last = segments[n_segments - 1];
-
-		memcpy(to, last.elements, last.n * merge->element_nbytes);
-		segments[n_segments / 2] = (struct merge_segment){ .elements = to, .n = last.n };
-	}
-	return (n_segments + 1) / 2;
+	for (uint32_t i = 2 * n_pairs; i < n_segments; i++)
+		segments[i - n_pairs] = segments[i];
 }
 
-/* Merge the tile's segments to out; return the number of elements. */
+/*
+ * Merge the tile's segments to out; return the number of elements. The first level leaves a power
+ * of two, and reads and writes no more segments than that takes.
+ */
 static uint64_t merge_tile(const struct slice_merge *merge, uint32_t n_segments, char *out)
 {
-	for (unsigned level = 0; n_segments > 2; level++)
-		n_segments = merge_level(merge, n_segments, merge->buffers[level % 2]);
-	merge_level(merge, n_segments, out);
+	const struct merge_segment first = merge->segments[0];
+	uint32_t n_left = 1;
+
+	if (n_segments == 1)
+		memcpy(out, first.elements, first.n * merge->element_nbytes);
+	while (2 * n_left < n_segments)
+		n_left *= 2;
+	for (unsigned level = 0; n_segments > 1; level++, n_left /= 2) {
+		merge_level(merge, n_segments, n_segments - n_left,
+			    n_left == 1 ? out : merge->buffers[level % 2]);
+		n_segments = n_left;
+	}
 	return merge->segments[0].n;
 }
 
