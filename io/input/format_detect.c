@@ -308,8 +308,8 @@ static int refuse_text(const struct format_view *view, const struct format_rules
 	if (rules->mode == FORMAT_NPY)
 		return fail(-EINVAL, "%s: is text, not a .npy file", name);
 	return fail(-EINVAL,
-		    "%s: is text; use --lines to sort its lines, or -t, -R or --format=raw to "
-		    "sort records",
+		    "%s: is text; " GSORT_PROGRAM " --lines sorts lines; to read it as records "
+		    "use -t, -R or --format=raw",
 		    name);
 }
 

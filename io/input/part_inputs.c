@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "io/input/source.h"
+#include "config.h"
 #include "src/base/diagnostics.h"
 
 /* --- reading manifests --- */
@@ -175,7 +176,8 @@ static int check_groups(const struct part_inputs *part_inputs, bool are_lines)
 			continue;
 		if ((group->manifest.content == PART_CONTENT_LINES) != are_lines)
 			return fail(-EINVAL, "%s: part files hold %s", group->path,
-				    are_lines ? "records, not lines" : "lines; use --lines");
+				    are_lines ? "records, not lines" :
+						"lines; use " GSORT_PROGRAM " --lines");
 		if (are_lines)
 			continue;
 		if (group->manifest.n_keys == 0)

@@ -31,7 +31,7 @@ static const struct cli_program default_program = {
 
 /* --- Options of GNU sort --- */
 
-#define NO_TEXT "records are binary"
+#define NO_TEXT "records are binary; for lines of text use --lines"
 
 /* Return whether a key is one of columns of text: "2,2", "1.3,1.5", "2n,2". */
 static bool is_text_key(const char *value)
@@ -79,6 +79,7 @@ const struct unsupported_option unsupported_options[] = {
 	{ "random-source", 0, "random order is not supported", NULL },
 	{ "field-separator", 0, NO_TEXT "; use -k OFFSET:TYPE for each key", NULL },
 	{ "zero-terminated", 'z', NO_TEXT "; -t or -R set their size", NULL },
+	{ "header", 0, NO_TEXT, NULL },
 	{ "compress-program", 0, "use --temp-compress", NULL },
 	{ "key", 'k', NO_TEXT "; use OFFSET:TYPE, and repeat -k for each key", is_text_key },
 	{ "type", 't', NO_TEXT "; -t is the type, and -k OFFSET:TYPE a key", is_separator },

@@ -31,6 +31,7 @@ static struct sort_spec make_spec(const struct line_sort_params *params, const c
 				   .input_endpoints = params->input_endpoints,
 				   .skip_nbytes = params->n_header_lines,
 				   .lines = lines,
+				   .format = params->is_raw ? FORMAT_RAW : FORMAT_AUTO,
 				   .record_nbytes = 1,
 				   .output_path = params->output,
 				   .output_endpoint = params->output_endpoint,
@@ -46,7 +47,9 @@ static struct sort_spec make_spec(const struct line_sort_params *params, const c
 int line_checkpoint_open(const struct syscalls *calls, const struct line_sort_params *params,
 			 struct line_checkpoint *ret_checkpoint)
 {
-	const struct framing framing = { .record_nbytes = 1, .format = FORMAT_COMPRESSED };
+	const struct framing framing = { .record_nbytes = 1,
+					 .format = params->is_raw ? FORMAT_RAW :
+								    FORMAT_COMPRESSED };
 	struct line_checkpoint *checkpoint = ret_checkpoint;
 	uint64_t nbytes;
 	int r;

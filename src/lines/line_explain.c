@@ -59,7 +59,7 @@ static int plan_runs(struct line_sort *sort, struct line_plan *plan)
 			(plan->input_nbytes + plan->chunk_nbytes - 1) / plan->chunk_nbytes;
 	plan->fan_in = line_merge_max_runs(sort);
 	plan->n_passes = 1 + line_merge_count_passes(plan->n_runs_spilled, plan->fan_in);
-	plan->temp_nbytes = plan->n_runs_spilled ? plan->input_nbytes : 0;
+	plan->temp_nbytes = plan->n_runs_spilled ? line_runs_stored_nbytes(plan->input_nbytes) : 0;
 	return 0;
 }
 

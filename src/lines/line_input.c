@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -76,7 +77,7 @@ static int check_access(const char *path)
 		r = fcntl(STDIN_FILENO, F_GETFD) < 0 ? -errno : 0;
 	else if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) < 0)
 		r = -errno;
-	return r < 0 ? fail(r, "cannot read: %s: %m", path) : 0;
+	return r < 0 ? fail(r, "cannot read: %s: %m", *path ? path : "''") : 0;
 }
 
 /* Return whether a path names the input; otherwise it is a descriptor or a rendezvous. */
@@ -98,7 +99,9 @@ static int stat_input(const struct line_input_params *params, size_t i, struct s
 
 static int open_path(const struct line_input_params *params, size_t i, struct input **ret_input)
 {
-	const struct framing framing = { .record_nbytes = 1, .format = FORMAT_COMPRESSED };
+	const struct framing framing = { .record_nbytes = 1,
+					 .format = params->is_raw ? FORMAT_RAW :
+								    FORMAT_COMPRESSED };
 
 	return input_open_endpoints(params->calls, &params->paths[i],
 				    params->endpoints ? &params->endpoints[i] : NULL, 1, &framing,
@@ -162,8 +165,14 @@ static bool is_manifest(const char *path)
 
 	if (strcmp(path, "-") == 0 || stat(path, &status) < 0)
 		return false;
-	if (S_ISDIR(status.st_mode))
-		return true;
+	if (S_ISDIR(status.st_mode)) {
+		char name[PATH_MAX];
+
+		/* Other directories are refused when they are read. */
+		return snprintf(name, sizeof name, "%s/%s", path, PART_MANIFEST_NAME) <
+			       (int)sizeof name &&
+		       access(name, F_OK) == 0;
+	}
 	if (!S_ISREG(status.st_mode))
 		return false;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -618,6 +627,55 @@ int line_input_skip_to(struct line_input *input, uint64_t position)
 			return fail(-EBUSY, "the inputs have less than %" PRIu64 " bytes of text",
 				    position);
 	}
+	return r;
+}
+
+/* Remove an option of one letter at the end of an order, such as " -u". */
+static bool cut_option(char *order, const char *option)
+{
+	const size_t n = strlen(order), n_option = strlen(option);
+
+	if (n < n_option || strcmp(order + n - n_option, option) != 0)
+		return false;
+	order[n - n_option] = '\0';
+	return true;
+}
+
+/*
+ * Return whether lines in one order (line_keys_format()) are in the other one, too: with the same
+ * keys, and either unique or with the same last resort.
+ */
+static bool order_implies(const char *stored, const char *wanted)
+{
+	char *a = strdup(stored), *b = strdup(wanted);
+	bool implies = !a || !b;
+
+	if (a && b) {
+		const bool is_unique = cut_option(a, " -u"), is_stable = cut_option(a, " -s");
+		const bool has_last_resort = !cut_option(b, " -u") & !cut_option(b, " -s");
+
+		implies = strcmp(a, b) == 0 && (is_unique || !is_stable || !has_last_resort);
+	}
+	free(a);
+	free(b);
+	return implies;
+}
+
+int line_input_check_order(const struct line_input *input, const struct line_keys *keys)
+{
+	const struct part_inputs *part_inputs = input->part_inputs;
+	char *order = line_keys_format(keys);
+	int r = order ? 0 : fail(-ENOMEM, "no memory for the order of lines");
+
+	for (size_t i = 0; part_inputs && i < part_inputs->n_groups && r == 0; i++) {
+		const struct input_group *group = &part_inputs->groups[i];
+
+		if (group->is_manifest && group->manifest.order &&
+		    !order_implies(group->manifest.order, order))
+			r = fail(-EINVAL, "%s: was sorted with '%s'; give the same options",
+				 group->path, group->manifest.order);
+	}
+	free(order);
 	return r;
 }
 

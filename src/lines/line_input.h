@@ -14,6 +14,7 @@
 #include "io/file/file.h"
 #include "src/base/stats.h"
 #include "src/base/thread_pool.h"
+#include "src/lines/line_keys.h"
 
 struct line_input;
 
@@ -27,6 +28,7 @@ struct line_input_params {
 	unsigned char delimiter;
 	uint64_t n_header_lines; /* of each input */
 	bool reads_part_files;   /* a directory of part files stands for them */
+	bool is_raw;             /* do not decompress inputs */
 	uint64_t memory_nbytes;  /* limits the windows of compressed inputs */
 };
 
@@ -61,6 +63,12 @@ void line_input_cancel(struct line_input *input);
  * Check that no file that was read has changed since. Returns 0, or -EBUSY after a message.
  */
 int line_input_check_state(const struct line_input *input);
+
+/*
+ * Check that part files were sorted in an order that the lines of keys have, too. Returns 0 or a
+ * negative errno after a message.
+ */
+int line_input_check_order(const struct line_input *input, const struct line_keys *keys);
 
 /* The number of lines that were read so far, or more: headers and one line for each input. */
 uint64_t line_input_n_lines(const struct line_input *input);

@@ -71,10 +71,16 @@ int line_keys_set_separator(struct line_keys *keys, const char *text)
 	return 0;
 }
 
+const char *line_number_digits(const char *text)
+{
+	text += strspn(text, " \t\n\v\f\r");
+	return text + (*text == '+');
+}
+
 /* Parse a number of a key; huge ones become SIZE_MAX. Returns false if there is none. */
 static bool parse_count(const char **text, size_t *ret_count)
 {
-	const char *p = *text;
+	const char *p = line_number_digits(*text);
 	size_t count = 0;
 
 	if (*p < '0' || *p > '9')

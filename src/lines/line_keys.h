@@ -94,6 +94,9 @@ void line_keys_free(struct line_keys *keys);
 /* Add a global ordering option; false: it is none. */
 bool line_keys_add_letter(struct line_keys *keys, char letter);
 
+/* Skip what strtoull() skips before the digits of a number, except a minus. */
+const char *line_number_digits(const char *text);
+
 /* Add the key of -k POS1[,POS2]. Returns 0 or a negative errno after a message. */
 int line_keys_add(struct line_keys *keys, const char *text);
 

@@ -52,10 +52,11 @@ const struct option line_option_names[] = {
 	{ "version", no_argument, NULL, OPTION_VERSION },
 	{ "backend", required_argument, NULL, OPTION_BACKEND },
 	{ "device-memory", required_argument, NULL, OPTION_DEVICE_MEMORY },
+	{ "format", required_argument, NULL, OPTION_FORMAT },
 	{ "temp-compress", required_argument, NULL, OPTION_TEMP_COMPRESS },
 	{ "temp-limit", required_argument, NULL, OPTION_TEMP_LIMIT },
 	{ "checkpoint", required_argument, NULL, OPTION_CHECKPOINT },
-	{ "zstd", required_argument, NULL, OPTION_ZSTD },
+	{ "zstd", optional_argument, NULL, OPTION_ZSTD },
 	{ "split", required_argument, NULL, OPTION_SPLIT },
 	{ "split-by", required_argument, NULL, OPTION_SPLIT_BY },
 	{ "shard", required_argument, NULL, OPTION_SHARD },
@@ -131,15 +132,22 @@ static int take_compression(struct line_options *options, const char *mode)
 	return 0;
 }
 
+/* A number may have blanks and a sign before it. A larger one than UINT64_MAX becomes that. */
 static int take_number(const char *option, const char *text, uint64_t *ret_number)
 {
+	const char *digits = line_number_digits(text);
 	char *end;
 
-	errno = 0;
-	*ret_number = strtoull(text, &end, 10);
-	return *text < '0' || *text > '9' || *end || errno ?
+	*ret_number = strtoull(digits, &end, 10);
+	return *digits < '0' || *digits > '9' || *end ?
 		       fail(-EINVAL, "%s: '%s' is not a number", option, text) :
 		       0;
+}
+
+/* Parse a size, which may have blanks and a sign before it. */
+static int take_size(const char *option, const char *text, uint64_t *ret_nbytes)
+{
+	return size_parse_option(option, line_number_digits(text), SIZE_OF_SPACE, ret_nbytes);
 }
 
 /* --sort=WORD */
@@ -162,7 +170,10 @@ static int take_sort_word(struct line_options *options, const char *word)
 			line_keys_add_letter(&options->keys, words[i].letter);
 			return 0;
 		}
-	return fail(-EINVAL, "invalid argument '%s' for '--sort'", word);
+	return fail(-EINVAL,
+		    "invalid argument '%s' for '--sort'; valid are general-numeric, "
+		    "human-numeric, month, numeric and version",
+		    word);
 }
 
 /* --split=P */
@@ -204,7 +215,10 @@ static int take_output_option(struct line_options *options, int option, const ch
 	case OPTION_LIMIT:
 		return take_number("--limit", value, &options->params.limit);
 	case OPTION_ZSTD:
-		return compression_parse_level(value, &options->params.zstd_level) < 0 ?
+		options->params.zstd_level = DEFAULT_ZSTD_LEVEL;
+		return value && *value &&
+				       compression_parse_level(value, &options->params.zstd_level) <
+					       0 ?
 			       fail(-EINVAL, "--zstd: '%s' is not a level from 1 to %d", value,
 				    compression_max_level()) :
 			       0;
@@ -264,7 +278,10 @@ static int take_check_word(struct line_options *options, const char *word)
 	if (n && (strncmp(word, "quiet", n) == 0 || strncmp(word, "silent", n) == 0))
 		check = 'C';
 	else if (word && (n == 0 || strncmp(word, "diagnose-first", n) != 0))
-		return fail(-EINVAL, "invalid argument '%s' for '--check'", word);
+		return fail(-EINVAL,
+			    "invalid argument '%s' for '--check'; valid are "
+			    "diagnose-first, quiet and silent",
+			    word);
 	if (options->check && options->check != check)
 		return fail(-EINVAL, "options '-cC' are incompatible");
 	options->check = check;
@@ -315,7 +332,7 @@ int line_options_set(struct line_options *options, int option, const char *value
 		options->keys.stable = true;
 		return 0;
 	case 'S':
-		return size_parse_option("-S", value, SIZE_OF_SPACE, &params->memory_nbytes);
+		return take_size("-S", value, &params->memory_nbytes);
 	case 't':
 		return line_keys_set_separator(&options->keys, value);
 	case 'T':
@@ -344,8 +361,7 @@ int line_options_set(struct line_options *options, int option, const char *value
 	case OPTION_BACKEND:
 		return take_backend(options, value);
 	case OPTION_DEVICE_MEMORY:
-		return size_parse_option("--device-memory", value, SIZE_OF_SPACE,
-					 &params->device_memory_nbytes);
+		return take_size("--device-memory", value, &params->device_memory_nbytes);
 	case OPTION_COMPRESS_PROGRAM:
 		return take_compression(options, "zstd");
 	case OPTION_TEMP_COMPRESS:
@@ -354,8 +370,12 @@ int line_options_set(struct line_options *options, int option, const char *value
 		params->checkpoint_path = value;
 		return 0;
 	case OPTION_TEMP_LIMIT:
-		return size_parse_option("--temp-limit", value, SIZE_OF_SPACE,
-					 &params->temp_limit_nbytes);
+		return take_size("--temp-limit", value, &params->temp_limit_nbytes);
+	case OPTION_FORMAT:
+		params->is_raw = strcmp(value, "raw") == 0;
+		return params->is_raw || strcmp(value, "auto") == 0 ?
+			       0 :
+			       fail(-EINVAL, "--format: '%s' is not auto or raw", value);
 	case OPTION_HEADER:
 		return take_number("--header", value ? value : "1", &params->n_header_lines);
 	default:

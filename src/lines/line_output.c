@@ -86,7 +86,7 @@ int line_output_set_size(struct line_sort *sort, uint64_t nbytes, uint64_t n_lin
 	}
 	line_input_header(sort->input, &header_nbytes);
 	if (sort->params->zstd_level)
-		r = output_compress(sort->output, sort->params->zstd_level, sort->n_threads);
+		r = output_compress(sort->output, sort->params->zstd_level, sort->n_compressors);
 	else if (!sort->has_output_size && !sort->params->counts && !sort->params->n_shards)
 		r = output_set_expected_size(sort->output, header_nbytes + nbytes);
 	if (r < 0)

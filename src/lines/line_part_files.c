@@ -86,7 +86,7 @@ static int begin_part(struct line_sort *sort)
 
 	sort->output = parts->outputs[parts->current];
 	if (sort->params->zstd_level)
-		return output_compress(sort->output, sort->params->zstd_level, sort->n_threads);
+		return output_compress(sort->output, sort->params->zstd_level, sort->n_compressors);
 	if (sort->maps_output)
 		output_set_n_writers(sort->output, sort->n_threads);
 	return 0;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/codec/zst.h"
 #include "io/file/mapping.h"
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
@@ -337,6 +338,22 @@ static int sort_to_output(struct line_sort *sort)
 	return r < 0 ? r : check_digests(sort);
 }
 
+/* Take the memory for the compression of the output; use fewer threads for it if it is small. */
+static void plan_compressors(struct line_sort *sort, size_t memory)
+{
+	const int level = sort->params->zstd_level;
+	const uint64_t n_outputs = 1 + (sort->params->n_part_files > 1);
+
+	sort->n_compressors = sort->n_threads;
+	if (!level)
+		return;
+	while (sort->n_compressors > 1 &&
+	       n_outputs * zst_writer_memory_nbytes(level, sort->n_compressors) > memory / 4)
+		sort->n_compressors--;
+	sort->memory_nbytes -= u64_min(
+		n_outputs * zst_writer_memory_nbytes(level, sort->n_compressors), memory / 2);
+}
+
 /* Divide the memory between the block and the buffers of the threads; use fewer if it is small. */
 static void plan_memory(struct line_sort *sort)
 {
@@ -365,6 +382,7 @@ static void plan_memory(struct line_sort *sort)
 	if (sort->maps_output)
 		sort->memory_nbytes -= MAX_MAPPINGS_NBYTES;
 	sort->plans_mappings = sort->maps_output;
+	plan_compressors(sort, memory);
 }
 
 /* The memory that is enough for inputs of known size. */
@@ -390,6 +408,7 @@ int line_sort_open(const struct syscalls *calls, const struct line_sort_params *
 					   .delimiter = params->keys->delimiter,
 					   .n_header_lines = params->n_header_lines,
 					   .reads_part_files = params->reads_part_files,
+					   .is_raw = params->is_raw,
 					   .memory_nbytes = params->memory_nbytes };
 	int r;
 
@@ -455,8 +474,10 @@ static void fill_summary(struct line_sort *sort)
 static int run_sort(struct line_sort *sort)
 {
 	struct cancellation *cancellation = sort->params->cancellation;
-	int r = line_output_open(sort);
+	int r = line_input_check_order(sort->input, sort->keys);
 
+	if (r == 0)
+		r = line_output_open(sort);
 	if (r < 0) {
 		line_part_files_close(sort);
 		return r;

@@ -44,6 +44,7 @@ struct line_sort_params {
 	uint32_t max_runs;                     /* merged at once; 0: as many as memory permits */
 	const char *checkpoint_path;           /* where runs are kept; NULL: nowhere */
 	bool reads_part_files;    /* directories among the inputs stand for their part files */
+	bool is_raw;              /* do not decompress inputs */
 	uint32_t n_part_files;    /* in the directory `output`; 0: the output is a file */
 	uint32_t shard, n_shards; /* write only part `shard` of n_shards, from 1; 0: all */
 	bool counts;    /* with keys->unique: write how many lines are equal before each line */

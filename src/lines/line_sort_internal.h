@@ -65,7 +65,7 @@ struct line_sort {
 	struct output *output;         /* of the current part file */
 	struct line_part_files *parts; /* NULL: the output is one file */
 	size_t buffer_nbytes, block_nbytes, memory_nbytes;
-	uint32_t n_threads;
+	uint32_t n_threads, n_compressors;
 	bool has_output_size; /* the size of the output was set */
 	/* Threads may write to the output through mappings: now, and when runs are merged. */
 	bool maps_output, plans_mappings;
@@ -142,6 +142,9 @@ unsigned char *line_sort_last_end(const struct line_sort *sort, unsigned char *b
 int line_sort_check_scratch(const struct line_sort *sort);
 
 /* --- line_runs.c --- */
+
+/* Return the temporary space for so many bytes of lines in runs that are not compressed. */
+uint64_t line_runs_stored_nbytes(uint64_t nbytes);
 
 /*
  * Check that the runs fit in temporary space, as far as it is known: before anything is stored, and

@@ -37,11 +37,11 @@ struct record_options {
 /* Rows without section and member; the member is the struct record_options. */
 #define RECORD_OPTIONS_ROW_TYPE                                                                    \
 	.name = "type", .letter = 't', .argument = "TYPE[:n|:t]",                                  \
-	.help = "sort records that are one key of TYPE (see below); default u64",                  \
+	.help = "each record is one key of TYPE (see below); default u64",                         \
 	.get_word = record_options_type_name, .parse = record_options_parse_type
 #define RECORD_OPTIONS_ROW_SIZE                                                                    \
 	.name = "record-size", .letter = 'R', .argument = "BYTES",                                 \
-	.help = "sort records of BYTES bytes; without -k, the record is the key",                  \
+	.help = "each record has BYTES bytes; without -k, all of it is the key",                   \
 	.parse = record_options_parse_size
 #define RECORD_OPTIONS_ROW_KEY                                                                     \
 	.name = "key", .letter = 'k', .argument = "OFFSET:TYPE[:n|:t][:r]",                        \
@@ -68,8 +68,8 @@ struct record_options {
 #define FRAMING_OPTIONS_ROW_FORMAT                                                                 \
 	.name = "format", .argument = "auto|npy|raw", .parse = option_parse_choice,                \
 	.choices = framing_options_formats,                                                        \
-	.help = "read .npy and zstd files, and refuse other known formats (auto, default); read "  \
-		"only .npy (npy); read any bytes as records (raw)"
+	.help = "read .npy, zstd and gzip files, and refuse other known formats (auto, default); " \
+		"read only .npy (npy); read any bytes as records (raw)"
 
 /* The header is kept in memory for the output. */
 enum { FRAMING_OPTIONS_MAX_SKIP_NBYTES = 16 << 20 };

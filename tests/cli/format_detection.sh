@@ -95,7 +95,7 @@ succeeds parquet -o output
 claim 'text is refused where nobody said what a record is'
 seq -w 1001 1999 > lines # of 5 bytes
 head -c 4000 lines > text
-refuses 'text: is text; use --lines .*-t, -R' text
+refuses 'text: is text; gsort --lines .*-t, -R' text
 cat text | refuses 'standard input: is text' -r
 refuses 'text: is text, not a .npy file$' --format=npy text
 run -c text
@@ -109,7 +109,7 @@ succeeds letters -o output
 
 claim 'short text is refused, and numbers that look like it are not'
 printf '1234567\n' > short
-refuses 'short: is text; use --lines .*-t, -R' short
+refuses 'short: is text; gsort --lines .*-t, -R' short
 printf 'one\ntwo\n33\n' > short
 refuses 'short: is text' short
 cat short | refuses 'standard input: is text' -

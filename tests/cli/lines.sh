@@ -96,7 +96,8 @@ fails 'field number is zero' -k0
 fails "options '-gn' are incompatible" -g -n
 fails 'multi-character tab' -t xx
 fails 'random order is not supported' -R
-fails 'unrecognized option' --partitions=3
+fails 'partitions: not with --lines' --partitions=3
+fails 'unrecognized option' --nonsense
 fails 'not allowed with -c' -c stdin other
 fails 'No such file or directory' stdin -o nowhere/output
 

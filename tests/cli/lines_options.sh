@@ -111,7 +111,7 @@ rm changed/part-0002
 refuses_parts 'changed/part-0002: No such file' --lines -m changed
 
 claim 'part files of lines and of records are not mixed up, and none is replaced while it is read'
-refuses_parts 'part files hold lines; use --lines' -m parts
+refuses_parts 'part files hold lines; use gsort --lines' -m parts
 "$GSORT" -t u16 --split=2 expected -o records 2> stderr || broken "status $?"
 refuses_parts 'part files hold records, not lines' --lines -m records
 refuses_parts 'has an input as a part file' --lines --split=2 -m parts -o parts
@@ -219,6 +219,67 @@ for files in '--report=few few' '--stats-json=found few -o found' '--trace=x --r
 	[ $? -eq 2 ] || broken "$files: status is not 2"
 	one_line 'the same file' "$files"
 done
+
+claim 'numbers may have blanks and a sign, and may be too large'
+printf 'a,3\nb,10\nc,2\n' > table
+printf 'c,2\na,3\nb,10\n' > expected
+for options in "-k' 2, 2n'" '-k+2n' "-k2n --parallel=' 1' -S' 4M'" \
+	'-k2n --limit=+99999999999999999999' '-S +1 -k2n' '-k +2n'; do
+	eval "\"\$GSORT\" --lines -t, $options table" > found 2> stderr ||
+		broken "$options: status $?"
+	same expected found "$options"
+done
+
+claim '--lines may be abbreviated'
+"$GSORT" --lin -t, -k2n table > found 2> stderr || broken "status $?"
+same expected found '--lin'
+
+claim 'options of records are refused by name, and words are listed'
+for words in '--argsort --argsort:.not.with.--lines' '--fsync --fsync:.not.with' \
+	'--sort=xx general-numeric,' '--check=xx diagnose-first,'; do
+	"$GSORT" --lines "${words% *}" table > found 2> stderr
+	[ $? -eq 2 ] || broken "${words% *}: status is not 2"
+	one_line "${words#* }" "${words% *}"
+done
+
+claim 'part files are merged by the keys that they were sorted by'
+"$GSORT" --lines -t, -k2,2n --split=2 table -o sorted 2> stderr || broken "status $?"
+for options in '-m' '-t, -k2,2 -m' '-t, -k2,2n -r -m'; do
+	# shellcheck disable=SC2086
+	"$GSORT" --lines $options sorted > found 2> stderr
+	[ $? -eq 2 ] || broken "$options: status is not 2"
+	one_line "sorted: was sorted with '--lines -t, -k2.1n,2.0'; give the same" "$options"
+done
+for options in '-m' '-s -m' '-u -m'; do
+	# shellcheck disable=SC2086
+	"$GSORT" --lines -t, -k2n,2 $options sorted > found 2> stderr ||
+		broken "$options: status $?"
+	same expected found "$options"
+done
+"$GSORT" --lines -s -t, -k2,2n --split=2 table -o stable 2> stderr || broken "status $?"
+"$GSORT" --lines -t, -k2,2n -m stable > found 2> stderr
+[ $? -eq 2 ] || broken 'a stable order: status is not 2'
+"$GSORT" --lines -s -t, -k2,2n -m stable > found 2> stderr || broken "a stable order: status $?"
+mkdir directory
+"$GSORT" --lines -c directory 2> stderr
+[ $? -eq 2 ] || broken 'a directory: status is not 2'
+one_line 'directory: .*s a directory' 'a directory'
+
+claim 'compressed inputs can be read as they are'
+zstd -q < table > table.zst
+"$GSORT" --lines table.zst > found 2> stderr || broken "status $?"
+sort table | cmp -s - found || broken 'decompressed'
+"$GSORT" --lines --format=raw table.zst > found 2> stderr || broken "status $?"
+sort table.zst | cmp -s - found || broken 'as it is'
+"$GSORT" --lines --zstd table 2> stderr | zstd -dcq > found || broken "status $?"
+sort table | cmp -s - found || broken 'compressed'
+
+claim 'temporary space is as much as was planned, or less'
+"$GSORT" --lines --explain=json -S 1M --temp-compress=none many > plan 2> stderr ||
+	broken "status $?"
+limit=$(sed -n '/"temporary"/{n;s/[^0-9]//g;p;}' plan)
+"$GSORT" --lines -S 1M --temp-compress=none --temp-limit="$limit" many > found 2> stderr ||
+	broken "status $?"
 
 claim 'progress ends with the whole'
 "$GSORT" --lines --progress=always many -o found 2> stderr || broken "status $?"

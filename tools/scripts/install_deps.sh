@@ -19,7 +19,7 @@ debian_test='clang libcmocka-dev acl strace xxd qemu-user musl-tools pandoc mand
 debian_test_amd64='gcc-aarch64-linux-gnu g++-aarch64-linux-gnu'
 
 fedora='meson ninja-build pkgconf-pkg-config gcc gcc-c++
-	xxhash-devel libzstd-devel zlib-devel jansson-develel highway-devel'
+	xxhash-devel libzstd-devel zlib-devel jansson-devel highway-devel'
 fedora_test='clang libcmocka-devel acl strace /usr/bin/xxd qemu-user musl-gcc pandoc mandoc
 	zsh fish python3-numpy python3-pip python3-pytest openmpi-devel mpich-devel'
 

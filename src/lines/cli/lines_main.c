@@ -51,8 +51,9 @@ static const char help_text[] =
 	"      --split=P                  write P part files of equal numbers of lines, in the\n"
 	"                                 directory of -o\n"
 	"      --shard=K/P                with -m: write only part K of P of the output\n"
-	"      --zstd=LEVEL               compress the output (3 if it is named *.zst)\n"
+	"      --zstd[=LEVEL]             compress the output (level 3 if it is named *.zst)\n"
 	"      --files0-from=FILE         read NUL-terminated input names from FILE\n"
+	"      --format=auto|raw          decompress zstd and gzip inputs, or read any bytes\n"
 	"      --header[=N]               keep the first N lines (1) of the input in front\n"
 	"      --count                    with -u: write before each line how many were equal\n"
 	"      --limit=N                  write only the first N lines of the result\n"
@@ -89,7 +90,7 @@ struct lines_command {
 
 /*
  * Return whether the command line is one of lines: the program is called "sort" or "lsort", or one
- * of the words before "--" is --lines.
+ * of the words before "--" is --lines, or an unambiguous abbreviation of it.
  */
 static bool lines_is_requested(int argc, char **argv)
 {
@@ -99,7 +100,8 @@ static bool lines_is_requested(int argc, char **argv)
 	if (strcmp(name, "sort") == 0 || strcmp(name, "lsort") == 0)
 		return true;
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-		if (strcmp(argv[i], "--lines") == 0)
+		if (strcmp(argv[i], "--lines") == 0 || strcmp(argv[i], "--line") == 0 ||
+		    strcmp(argv[i], "--lin") == 0)
 			return true;
 	return false;
 }
@@ -195,17 +197,37 @@ static const struct option *find_gnu_option(const char *word)
 	return found;
 }
 
+/* Return whether a word is an option that only records have, such as --argsort. */
+static bool is_record_option(const char *word)
+{
+	const size_t n = strcspn(word, "=") - 2;
+	struct gsort_option option;
+
+	for (const struct option *row = line_option_names; row->name; row++)
+		if (strncmp(word + 2, row->name, n) == 0)
+			return false; /* maybe an abbreviation */
+	for (unsigned i = 0; gsort_get_option(i, &option, sizeof option) == 0; i++)
+		if (strlen(option.name) == n && strncmp(word + 2, option.name, n) == 0)
+			return true;
+	return false;
+}
+
 /*
  * Write the abbreviated options of GNU sort out, so that the names of other options do not make
- * them ambiguous. Returns 0, or -ENOMEM after a message.
+ * them ambiguous. Refuse options of records. Returns 0 or a negative errno after a message.
  */
 static int complete_option_names(int argc, char **argv)
 {
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-		const struct option *option =
-			takes_next_word(argv[i - 1]) ? NULL : find_gnu_option(argv[i]);
+		const struct option *option;
 		char *word;
 
+		if (strncmp(argv[i], "--", 2) != 0 || takes_next_word(argv[i - 1]))
+			continue;
+		if (is_record_option(argv[i]))
+			return fail(-EINVAL, "%.*s: not with --lines", (int)strcspn(argv[i], "="),
+				    argv[i]);
+		option = find_gnu_option(argv[i]);
 		if (!option)
 			continue;
 		if (asprintf(&word, "--%s%s", option->name, argv[i] + strcspn(argv[i], "=")) < 0)
@@ -228,9 +250,10 @@ static int convert_obsolete_keys(int argc, char **argv, char **ret_words)
 	int n = 0, i = 0;
 
 	for (; i < argc && strcmp(argv[i], "--") != 0;) {
+		const bool is_value = i == 0 || takes_next_word(argv[i - 1]);
 		char *key = NULL;
-		const int n_taken = accepts && i > 0 ? convert_obsolete_key(argc, argv, i, &key) :
-						       0;
+		const int n_taken =
+			accepts && !is_value ? convert_obsolete_key(argc, argv, i, &key) : 0;
 
 		if (n_taken == 0) {
 			ret_words[n++] = argv[i++];

@@ -405,7 +405,7 @@ static void message_says_what_to_do(void **state)
 	assert_refused("zstd -dc t.zst | gzip -dc | gsort ...", gzip, 18, true, "t.zst");
 	assert_refused("zstd -dc x | zstd -dc | gsort ...", "\x28\xb5\x2f\xfd\x24\x09", 6, true,
 		       "x");
-	assert_refused("t: is text; use --lines ", text, strlen(text), false, "t");
+	assert_refused("t: is text; gsort --lines ", text, strlen(text), false, "t");
 }
 
 static const struct CMUnitTest tests[] = {
