@@ -314,7 +314,7 @@ GSORT_API int gsort_get_option(unsigned i, struct gsort_option *ret_option, size
 
 /*
  * Like gsort_get_option(), for the options of lines. `help` and `section` are NULL; `argument`
- * is "SIZE" or "VALUE" if there is one.
+ * is "SIZE", "FILE", "DIR" or "VALUE" if there is one.
  */
 GSORT_API int gsort_get_line_option(unsigned i, struct gsort_option *ret_option, size_t size);
 

@@ -473,7 +473,7 @@ static void print_zsh_name(const struct option_list *options, const struct gsort
 			spec->default_value ? "=-" :
 					      "=");
 	fputs("[", stream);
-	print_quoted(spec->help, "'\\''", "[]:\\", stream);
+	print_quoted(spec->help ? spec->help : "", "'\\''", "[]:\\", stream);
 	fputs("]", stream);
 	if (has_argument)
 		print_zsh_argument(options, spec, stream);
@@ -522,9 +522,12 @@ static void print_fish_option(const char *program, const struct option_list *opt
 	} else if (takes_directory(spec)) {
 		fputs(" -a '(__fish_complete_directories)'", stream);
 	}
-	fputs(" -d '", stream);
-	print_quoted(spec->help, "\\'", "\\", stream);
-	fputs("'\n", stream);
+	if (spec->help) {
+		fputs(" -d '", stream);
+		print_quoted(spec->help, "\\'", "\\", stream);
+		fputs("'", stream);
+	}
+	fputs("\n", stream);
 }
 
 static void print_fish(const char *program, const struct option_list *options, FILE *stream)

@@ -4,6 +4,7 @@
 #include "src/lib/api_lines.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,8 +73,9 @@ static const struct option *find_row(int option)
 
 static bool is_for_programs(int option)
 {
-	static const int options[] = { OPTION_CHECK,   OPTION_EXPLAIN,  OPTION_HELP,
-				       OPTION_VERSION, OPTION_PROGRESS, OPTION_DEBUG };
+	static const int options[] = { OPTION_CHECK,     OPTION_EXPLAIN,  OPTION_HELP,
+				       OPTION_VERSION,   OPTION_PROGRESS, OPTION_DEBUG,
+				       OPTION_COMPLETION };
 
 	for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
 		if (options[i] == option)
@@ -81,9 +83,27 @@ static bool is_for_programs(int option)
 	return false;
 }
 
-static bool is_size(const struct option *row)
+/* Return the name of an option's value; NULL: it has none. */
+static const char *argument_name(const struct option *row)
 {
-	return row->val == 'S' || row->val == OPTION_TEMP_LIMIT || row->val == OPTION_DEVICE_MEMORY;
+	if (row->has_arg == no_argument)
+		return NULL;
+	switch (row->val) {
+	case 'S':
+	case OPTION_TEMP_LIMIT:
+	case OPTION_DEVICE_MEMORY:
+		return "SIZE";
+	case 'o':
+	case OPTION_FILES0_FROM:
+	case OPTION_STATS_JSON:
+	case OPTION_TRACE:
+	case OPTION_REPORT:
+		return "FILE";
+	case 'T':
+		return "DIR";
+	default:
+		return "VALUE";
+	}
 }
 
 int gsort_get_line_option(unsigned i, struct gsort_option *ret_option, size_t size)
@@ -101,11 +121,9 @@ int gsort_get_line_option(unsigned i, struct gsort_option *ret_option, size_t si
 	row = &line_option_names[i];
 	option = (struct gsort_option){
 		.name = row->name,
-		.argument = row->has_arg == no_argument ? NULL :
-			    is_size(row)                ? "SIZE" :
-							  "VALUE",
+		.argument = argument_name(row),
 		.default_value = row->has_arg == optional_argument ? "" : NULL,
-		.letter = row->val < OPTION_LINES ? row->val : 0,
+		.letter = row->val <= UCHAR_MAX ? row->val : 0,
 		.repeatable = row->val == 'k' || row->val == 'T',
 		.cli_only = is_for_programs(row->val),
 	};

@@ -66,6 +66,7 @@ const struct option line_option_names[] = {
 	{ "stats-json", required_argument, NULL, OPTION_STATS_JSON },
 	{ "trace", required_argument, NULL, OPTION_TRACE },
 	{ "report", required_argument, NULL, OPTION_REPORT },
+	{ "completion", required_argument, NULL, OPTION_COMPLETION },
 	{ NULL, 0, NULL, 0 },
 };
 

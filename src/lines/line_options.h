@@ -45,6 +45,7 @@ enum line_option {
 	OPTION_STATS_JSON,
 	OPTION_TRACE,
 	OPTION_REPORT,
+	OPTION_COMPLETION,
 };
 
 /* Long names and the values of line_options_set(), for getopt_long(). */

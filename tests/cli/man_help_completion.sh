@@ -22,7 +22,8 @@ installed() {
 claim "programs, completions and documents lie where a distribution has them"
 for name in bin/$called bin/$called-gen bin/$called-check share/doc/$called/LICENSE \
 		share/bash-completion/completions/$called share/zsh/site-functions/_$called \
-		share/fish/vendor_completions.d/$called.fish; do
+		share/fish/vendor_completions.d/$called.fish \
+		share/bash-completion/completions/lsort; do
 	[ "$(installed -path "*/$name" | wc -l)" = 1 ] || broken "$name is not there"
 done
 
@@ -104,6 +105,16 @@ fi
 options_of() {
 	sed -n 's/^  \(-., \|    \)\(--[a-z0-9-]*\)\(\[*=[^ ]*\)\{0,1\}.*/\2/p' "$1" | sort
 }
+
+claim 'completion of lsort knows the options of --lines --help'
+"$GSORT" --lines --help | grep -o -e '--[a-z][a-z0-9-]*' | sort -u > options
+"$GSORT" --lines --completion=fish | sed -n 's/.* -l \([a-z0-9-]*\).*/--\1/p' | sort > completed
+missing=$(comm -23 options completed)
+[ -z "$missing" ] || broken "$missing"
+for shell in bash zsh; do
+	"$GSORT" --lines --completion=$shell > script || broken "$shell: status $?"
+	grep -q 'lsort' script || broken "$shell: lsort is not in it"
+done
 
 for program in "$called" "$called-gen" "$called-check"; do
 	case $program in

@@ -13,6 +13,7 @@
 #include "src/base/text.h"
 #include "src/cli/cli_main.h"
 #include "src/cli/exit_status.h"
+#include "src/cli/option_parse.h"
 #include "src/cli/print_message.h"
 #include "src/cli/process_setup.h"
 #include "src/lib/process_hooks.h"
@@ -78,6 +79,7 @@ static const char help_text[] =
 	"      --stats-json=FILE          write statistics to FILE as JSON\n"
 	"      --trace=FILE               write a timeline to FILE in the Chrome trace format\n"
 	"      --report=FILE              write an HTML report to FILE\n"
+	"      --completion=SHELL         print a completion script for lsort: bash, zsh or fish\n"
 	"\n"
 	"Exit status: 0 success; 1 -c or -C found disorder; 2 error, with a message.\n";
 
@@ -273,7 +275,46 @@ static int convert_obsolete_keys(int argc, char **argv, char **ret_words)
 	return n;
 }
 
-/* Returns 0, 1 if --help or --version was printed, or a negative errno after a message. */
+/* A word that an option's value can be; NULL: there are no more. */
+static const char *get_line_option_word(const void *context, unsigned i, unsigned n, char *text)
+{
+	static const struct {
+		int option;
+		const char *words[6];
+	} rows[] = {
+		{ OPTION_SORT,
+		  { "general-numeric", "human-numeric", "month", "numeric", "version" } },
+		{ OPTION_CHECK, { "diagnose-first", "quiet", "silent" } },
+		{ OPTION_BACKEND, { "auto", "cpu", "cuda" } },
+		{ OPTION_FORMAT, { "auto", "raw" } },
+		{ OPTION_TEMP_COMPRESS, { "auto", "none", "zstd" } },
+		{ OPTION_EXPLAIN, { "text", "json" } },
+		{ OPTION_PROGRESS, { "auto", "always", "never" } },
+		{ OPTION_COMPLETION, { "bash", "zsh", "fish" } },
+	};
+
+	(void)context;
+	(void)text;
+	for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++)
+		if (rows[row].option == line_option_names[i].val)
+			return rows[row].words[n];
+	return NULL;
+}
+
+static int print_completion(const char *shell)
+{
+	struct option_list options = { .get_word = get_line_option_word };
+
+	while (options.n < OPTION_LIST_MAX &&
+	       gsort_get_line_option(options.n, &options.options[options.n],
+				     sizeof options.options[0]) == 0)
+		options.n++;
+	return option_print_completion(shell, "lsort", &options, stdout) ?
+		       1 :
+		       fail(-EINVAL, "--completion: '%s' is not bash, zsh or fish", shell);
+}
+
+/* Returns 0, 1 if --help, --version or a completion was printed, or a negative errno after a message. */
 static int parse_words(struct lines_command *command, int argc, char **argv)
 {
 	int option, r = 0;
@@ -292,6 +333,8 @@ static int parse_words(struct lines_command *command, int argc, char **argv)
 			printf("%s %s\n", GSORT_PROGRAM, GSORT_VERSION);
 			return 1;
 		}
+		if (option == OPTION_COMPLETION)
+			return print_completion(optarg);
 		/* -y takes a number, or nothing. */
 		if (option == 'y' && optarg == argv[optind - 1] && (*optarg < '0' || *optarg > '9'))
 			optind--;
