@@ -177,6 +177,15 @@ static int take_sort_word(struct line_options *options, const char *word)
 		    word);
 }
 
+/* --format=auto|raw */
+static int take_format(struct line_options *options, const char *format)
+{
+	options->params.is_raw = strcmp(format, "raw") == 0;
+	return options->params.is_raw || strcmp(format, "auto") == 0 ?
+		       0 :
+		       fail(-EINVAL, "--format: '%s' is not auto or raw", format);
+}
+
 /* --split=P */
 static int take_split(struct line_options *options, const char *text)
 {
@@ -373,10 +382,7 @@ int line_options_set(struct line_options *options, int option, const char *value
 	case OPTION_TEMP_LIMIT:
 		return take_size("--temp-limit", value, &params->temp_limit_nbytes);
 	case OPTION_FORMAT:
-		params->is_raw = strcmp(value, "raw") == 0;
-		return params->is_raw || strcmp(value, "auto") == 0 ?
-			       0 :
-			       fail(-EINVAL, "--format: '%s' is not auto or raw", value);
+		return take_format(options, value);
 	case OPTION_HEADER:
 		return take_number("--header", value ? value : "1", &params->n_header_lines);
 	default:

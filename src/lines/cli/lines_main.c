@@ -314,7 +314,10 @@ static int print_completion(const char *shell)
 		       fail(-EINVAL, "--completion: '%s' is not bash, zsh or fish", shell);
 }
 
-/* Returns 0, 1 if --help, --version or a completion was printed, or a negative errno after a message. */
+/*
+ * Returns 0; 1 if --help, --version or a completion was printed; or a negative errno after a
+ * message.
+ */
 static int parse_words(struct lines_command *command, int argc, char **argv)
 {
 	int option, r = 0;
