@@ -355,10 +355,6 @@ static int explain(const struct line_options *options)
 	struct line_plan plan;
 	int r;
 
-	if (options->params.backend == BACKEND_CUDA) {
-		fail(-EINVAL, "--explain: there is no plan of lines for --backend=cuda");
-		return EXIT_TROUBLE;
-	}
 	r = line_plan_make(process_syscalls(process_get()), &options->params, &plan);
 	if (r == 0 && strcmp(options->explain, "json") == 0)
 		r = line_plan_write_json(&plan, stdout);
