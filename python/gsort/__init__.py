@@ -54,7 +54,13 @@ def _open_files(function, inputs, output, progress, options):
     """A handle with inputs and an output."""
     if isinstance(inputs, (str, bytes, os.PathLike)):
         inputs = [inputs]
+    elif hasattr(inputs, 'read'):
+        raise TypeError(f'{function}() expects paths, not a file object')
     paths = [os.fsencode(path) for path in inputs]
+    if not paths:
+        raise ValueError(f'{function}() got no inputs')
+    if output is None and function == 'sort':
+        raise TypeError(f'{function}() got no output')
     handle = _library.Sort(_library.option_rows(function, options), progress)
     try:
         for path in paths:
@@ -202,7 +208,7 @@ def sort_array(array: npt.ArrayLike, *, keys: Names = None, order: Names = None,
         n = _arrays.sort_row(array, row, **how)
         if row is not result:
             result[:n] = row[:n]
-        return result[:n]
+        return result if n == len(result) else result[:n]
     if options.get('unique') or options.get('limit') is not None:
         raise ValueError('unique and limit are for one-dimensional arrays')
     rows, results = np.moveaxis(array, axis, -1), np.moveaxis(result, axis, -1)

@@ -103,6 +103,13 @@ def _suggest(name, options):
     return _lib.gsort_suggest(word, len(word), words, len(names))
 
 
+def _find_part(keyword, options):
+    """The option that has the keyword as its first or last word, 'numeric_sort' for 'numeric'; None."""
+    names = [name.replace('-', '_') for name in options]
+    found = [name for name in names if name.startswith(keyword + '_') or name.endswith('_' + keyword)]
+    return found[0].encode() if len(found) == 1 else None
+
+
 def _text(value, argument):
     """An option's value as the command line has it. argument: the name of the value there."""
     if isinstance(value, bytes):
@@ -122,7 +129,7 @@ def _unexpected(function, keyword, known, lines):
         message += ' with lines=True'
     elif _ALIASES.get(keyword.replace('_', '-'), keyword.replace('_', '-')) in _line_options:
         return message + ' without lines=True'
-    suggestion = _suggest(keyword, known)
+    suggestion = _suggest(keyword, known) or _find_part(keyword, known)
     return message + f'; did you mean {suggestion.decode()!r}?' if suggestion else message
 
 
@@ -218,6 +225,8 @@ class _ProgressFunction:
 def _open_progress(progress):
     if callable(progress):
         return _ProgressFunction(progress)
+    if progress is not True:
+        raise TypeError(f'progress: True, False or a function is expected, not {progress!r}')
     try:
         from tqdm import tqdm
     except ImportError:

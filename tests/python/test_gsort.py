@@ -363,6 +363,32 @@ def test_unknown_options_are_type_errors(tmp_path):
         gsort.sort('a', 'b', help=True)
 
 
+def test_unknown_options_suggest_a_part_of_their_name():
+    for keyword, suggestion in (('numeric', 'numeric_sort'), ('separator', 'field_separator')):
+        with pytest.raises(TypeError, match=f"did you mean '{suggestion}'"):
+            gsort.sort('in', 'out', lines=True, **{keyword: True})
+
+
+def test_wrong_arguments_are_refused_before_the_sort(tmp_path):
+    path = tmp_path / 'table'
+    path.write_text('b\na\n')
+    with path.open() as file, pytest.raises(TypeError, match='not a file object'):
+        gsort.sort(file, tmp_path / 'out', lines=True)
+    with pytest.raises(ValueError, match='no inputs'):
+        gsort.sort([], tmp_path / 'out', lines=True)
+    with pytest.raises(TypeError, match='no output'):
+        gsort.sort(path, None, lines=True)
+    with pytest.raises(TypeError, match='progress'):
+        gsort.sort(path, tmp_path / 'out', lines=True, progress=3)
+    assert os.listdir(tmp_path) == ['table']
+
+
+def test_a_sorted_array_is_out():
+    array = np.array([3, 1, 2])
+    assert gsort.sort_array(array, out=array) is array
+    assert array.tolist() == [1, 2, 3]
+
+
 def test_errors_are_those_of_python(tmp_path):
     out = tmp_path / 'out'
     out.write_bytes(b'older')
