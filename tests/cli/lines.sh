@@ -100,6 +100,7 @@ fails 'partitions: not with --lines' --partitions=3
 fails 'unrecognized option' --nonsense
 fails 'not allowed with -c' -c stdin other
 fails 'No such file or directory' stdin -o nowhere/output
+fails "invalid argument 'sorted' for '--check'" --check=sorted stdin
 
 claim 'a program that is called sort or lsort sorts lines'
 for name in sort lsort; do
