@@ -1,5 +1,6 @@
 """Sorting numpy arrays: dtypes as gsort's record formats, and arrays as streams of records."""
 
+import ctypes
 import re
 
 import numpy as np
@@ -125,21 +126,26 @@ def numpy_is_faster(rows, keys, options):
     return rows.shape[-1] * rows.itemsize < _MIN_ROW_NBYTES and keys is None and not options
 
 
+def _pointer(array):
+    """A pointer to the memory of an array, which keeps the array alive."""
+    return array.ctypes.data_as(ctypes.c_void_p)
+
+
 def put_array(sort, array):
     """Pass the records of a one-dimensional array; without a copy if they are contiguous."""
     if array.flags.c_contiguous:
         if array.nbytes:
-            _library.put(sort, array.ctypes.data, array.nbytes)
+            _library.put(sort, _pointer(array), array.nbytes)
         return
     step = max(1, _PIECE_NBYTES // array.itemsize)
     for begin in range(0, len(array), step):
         piece = np.ascontiguousarray(array[begin:begin + step])
-        _library.put(sort, piece.ctypes.data, piece.nbytes)
+        _library.put(sort, _pointer(piece), piece.nbytes)
 
 
 def get_array(sort, out):
     """Fill a contiguous array with the whole output. Returns the number of records."""
-    nbytes = _library.get(sort, out.ctypes.data, out.nbytes) if out.nbytes else 0
+    nbytes = _library.get(sort, _pointer(out), out.nbytes) if out.nbytes else 0
     if nbytes == out.nbytes and not _library.get_end(sort):
         raise AssertionError('the output is longer than the array')
     return nbytes // out.itemsize
@@ -149,7 +155,7 @@ def get_arrays(sort, n, dtype):
     """Yield the output as arrays of n records."""
     while True:
         out = np.empty(n, dtype)
-        nbytes = _library.get(sort, out.ctypes.data, out.nbytes)
+        nbytes = _library.get(sort, _pointer(out), out.nbytes)
         if nbytes == 0:
             return
         yield out[:nbytes // out.itemsize]

@@ -1,5 +1,6 @@
 """The C library libgsort through ctypes: functions, handles and errors."""
 
+import _thread
 import ctypes
 import errno
 import json
@@ -234,15 +235,6 @@ def _open_progress(progress):
     return _ProgressTqdm(tqdm)
 
 
-def _wait_in_spite_of_interrupts(event):
-    """Wait: a call that uses the memory of the caller must have ended when the caller goes on."""
-    while not event.is_set():
-        try:
-            event.wait()
-        except KeyboardInterrupt:
-            pass
-
-
 def _caller_level():
     """The level of the first caller outside of this package, for warnings."""
     frame, level = sys._getframe(1), 0
@@ -255,11 +247,13 @@ class Sort:
     """A handle of the library.
 
     Calls of the main thread run in a helper thread, so that Ctrl-C interrupts them: the sort is
-    cancelled, and KeyboardInterrupt is raised once the library has cleaned up.
+    cancelled, and KeyboardInterrupt is raised once the library has cleaned up. More interrupts may
+    raise it earlier. So arguments that point to memory keep it alive, and close() waits for calls.
     """
 
     def __init__(self, rows, progress=None):
         self._handle = c_void_p()
+        self._lock = threading.RLock()  # held by calls that use the handle
         self._pid = os.getpid()
         self._warnings = []
         self._callback_error = None
@@ -293,10 +287,13 @@ class Sort:
 
     def close(self):
         """Free the handle. A running sort is cancelled."""
-        handle, self._handle = self._handle, None
         # The threads of a sort do not exist in a child of fork().
-        if handle and self._pid == os.getpid():
-            _lib.gsort_close(handle)
+        if self._handle and self._pid == os.getpid():
+            self.cancel()
+            with self._lock:
+                handle, self._handle = self._handle, None
+                _lib.gsort_close(handle)
+        self._handle = None
         progress, self._progress = self._progress, None
         if progress:
             progress.close()
@@ -321,7 +318,7 @@ class Sort:
         if threading.current_thread() is threading.main_thread():
             code = self._call_interruptibly(function, arguments)
         else:
-            code = function(self._handle, *arguments)
+            code = self._call(function, arguments)
         messages, self._warnings = self._warnings, []
         if self._callback_error:
             error, self._callback_error = self._callback_error, None
@@ -332,29 +329,39 @@ class Sort:
 
     def _call_interruptibly(self, function, arguments):
         result = []
-        claim = threading.Lock()  # whoever acquires it decides whether the call is made
-        done = threading.Event()
+        end = _thread.allocate_lock()  # released at the end of the call
+        end.acquire()
 
         def run():
-            if claim.acquire(blocking=False):
-                try:
-                    result.append(function(self._handle, *arguments))
-                finally:
-                    done.set()
+            code = None
+            try:
+                code = self._call(function, arguments)
+            finally:
+                result.append(code)
+                end.release()
 
+        # Interrupts can leave objects of threading locked, so these are not used.
         try:
-            threading.Thread(target=run, daemon=True).start()
+            _thread.start_new_thread(run, ())
+        except RuntimeError as error:
+            raise Error(errno.EAGAIN, str(error)) from None
+        try:
             # A signal that another thread received does not end a wait.
-            while not done.wait(0.05):
-                pass
-        except BaseException as error:
+            while not result:
+                end.acquire(timeout=0.05)
+        except BaseException:
             self.cancel()
-            if not claim.acquire(blocking=False):
-                _wait_in_spite_of_interrupts(done)
-            if isinstance(error, RuntimeError):  # Python cannot start a thread
-                raise Error(errno.EAGAIN, str(error)) from None
+            while not result:
+                try:
+                    end.acquire(timeout=0.05)
+                except KeyboardInterrupt:
+                    pass
             raise
         return result[0]
+
+    def _call(self, function, arguments):
+        with self._lock:
+            return function(self._handle, *arguments) if self._handle else -errno.ECANCELED
 
     def statistics(self):
         """The statistics of a sort that has succeeded, as a dict."""
@@ -388,14 +395,15 @@ def version():
     return _lib.gsort_version().decode()
 
 
-def put(sort, address, nbytes):
-    sort.call('put', address, nbytes)
+def put(sort, pointer, nbytes):
+    """Pass nbytes of input. The pointer refers to the object that owns the memory."""
+    sort.call('put', pointer, nbytes)
 
 
-def get(sort, address, nbytes):
-    """Read at most nbytes of the output to an address; returns how many were read."""
+def get(sort, pointer, nbytes):
+    """Read at most nbytes of the output to a pointer like that; returns how many were read."""
     got = c_size_t()
-    sort.call('get', address, nbytes, byref(got))
+    sort.call('get', pointer, nbytes, byref(got))
     return got.value
 
 

@@ -56,7 +56,7 @@ def get_lists(sort, nbytes, end):
     buffer = ctypes.create_string_buffer(nbytes)
     rest = bytearray()  # the beginning of a line
     while True:
-        n = _library.get(sort, ctypes.addressof(buffer), nbytes)
+        n = _library.get(sort, buffer, nbytes)
         if n == 0:
             return
         head, found, tail = ctypes.string_at(buffer, n).rpartition(end)
