@@ -548,6 +548,9 @@ for damage in 'a 0002 printf x | dd of=a/part-0002 bs=1 seek=4440 conv=notrunc' 
 	(cd lists && eval "${damage#* }") 2> /dev/null
 	finds "lists/$directory/part-$part(.zst)?: " "lists/$directory"
 done
+cp -a lists kept
+printf 12345678 >> lists/a/part-0003
+finds 'lists/a/part-0003: has [0-9]+ bytes, not [0-9]+ as listed in lists/a' lists/a
 
 claim "an output does not take the place of a part of an input"
 cp -a lists kept
