@@ -156,6 +156,20 @@ static void wrong_keys_are_refused(void **state)
 		ASSERT_REFUSED("-k, --key", keys[i], "-R", "32", "-k", keys[i], "-o", "out");
 }
 
+static void direction_of_a_field_comes_after_its_order(void **state)
+{
+	static const char *const orders[] = { "n", "t", "numpy", "total" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+		char key[20], hint[40];
+
+		snprintf(key, sizeof key, "0:r:%s", orders[i]);
+		snprintf(hint, sizeof hint, ":r must be last; use 0:%s:r", orders[i]);
+		ASSERT_REFUSED(key, hint, "-R", "32", "-k", key, "-o", "out");
+	}
+}
+
 /*
  * Keys without an offset are names of fields, which may be any text. They are refused later, if the
  * input has no such field.
@@ -294,6 +308,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(keys_without_memory_are_refused_with_their_number),
 	cmocka_unit_test(unknown_types_are_refused_with_the_known_ones),
 	cmocka_unit_test(wrong_keys_are_refused),
+	cmocka_unit_test(direction_of_a_field_comes_after_its_order),
 	cmocka_unit_test(keys_without_offset_are_names),
 	cmocka_unit_test(keys_without_record_size_wait_for_input),
 	cmocka_unit_test(keys_lie_within_the_record),
