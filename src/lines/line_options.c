@@ -453,12 +453,14 @@ static int read_names(struct line_options *options)
 static int check_options(const struct line_options *options)
 {
 	const struct line_sort_params *params = &options->params;
-	const char *option = params->n_part_files    ? "--split" :
-			     params->n_shards        ? "--shard" :
-			     params->counts          ? "--count" :
-			     params->checkpoint_path ? "--checkpoint" :
-			     options->explain        ? "--explain" :
-						       NULL;
+	const char *option = params->n_part_files        ? "--split" :
+			     params->n_shards            ? "--shard" :
+			     params->counts              ? "--count" :
+			     params->limit != UINT64_MAX ? "--limit" :
+			     params->zstd_level          ? "--zstd" :
+			     params->checkpoint_path     ? "--checkpoint" :
+			     options->explain            ? "--explain" :
+							   NULL;
 
 	if (option && options->check)
 		return fail(-EINVAL, "options '-%c %s' are incompatible", options->check, option);

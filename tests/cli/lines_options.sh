@@ -242,6 +242,13 @@ for words in '--argsort --argsort:.not.with.--lines' '--fsync --fsync:.not.with'
 	one_line "${words#* }" "${words% *}"
 done
 
+claim 'a check has no output'
+for option in --limit=1 --zstd; do
+	"$GSORT" --lines -c $option table 2> stderr
+	[ $? -eq 2 ] || broken "$option: status is not 2"
+	one_line "options '-c ${option%=1}' are incompatible" "$option"
+done
+
 claim 'part files are merged by the keys that they were sorted by'
 "$GSORT" --lines -t, -k2,2n --split=2 table -o sorted 2> stderr || broken "status $?"
 for options in '-m' '-t, -k2,2 -m' '-t, -k2,2n -r -m'; do
