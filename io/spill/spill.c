@@ -60,6 +60,7 @@ struct spill {
 	size_t n_directories;
 	size_t n_files; /* a multiple of n_directories; file i is in directory i % n_directories */
 	bool is_persistent;
+	bool is_closing; /* see spill_begin_close() */
 	struct spill_remote remote; /* read NULL: a spill of this process */
 	const char *advice;         /* for damaged data; NULL: the usual */
 	struct memory_tier *memory;
@@ -678,7 +679,7 @@ int spill_read(struct spill *spill, struct spill_extent extent, void *buffer)
 void spill_discard(struct spill *spill, struct spill_extent extent)
 {
 	assert(extent.offset % SPILL_ALIGN_NBYTES == 0);
-	if (extent.nbytes == 0 || spill->remote.read)
+	if (extent.nbytes == 0 || spill->remote.read || spill->is_closing)
 		return;
 	extent.nbytes = round_up_to_page(extent.nbytes);
 	if (is_in_memory(spill, extent)) {
@@ -687,6 +688,12 @@ void spill_discard(struct spill *spill, struct spill_extent extent)
 	}
 	hole_punch_add(spill->hole_punch, extent.file, extent.offset, extent.nbytes,
 		       hole_punch_limits(spill, &spill->files[extent.file], extent.nbytes));
+}
+
+void spill_begin_close(struct spill *spill)
+{
+	if (spill)
+		spill->is_closing = !spill->is_persistent;
 }
 
 /* --- properties and counters --- */

@@ -130,6 +130,13 @@ int spill_read(struct spill *spill, struct spill_extent extent, void *buffer);
  */
 void spill_discard(struct spill *spill, struct spill_extent extent);
 
+/*
+ * Let spill_discard() do nothing from now on, because spill_close() releases all space. A file that
+ * is closed drops its dirty pages; to punch a hole, ext4 writes them first. No other thread may use
+ * the spill. NULL, and a spill that outlives the process, are ignored.
+ */
+void spill_begin_close(struct spill *spill);
+
 /* Bring what is stored in files to stable storage. */
 int spill_sync(struct spill *spill);
 

@@ -438,6 +438,7 @@ int line_sort_open(const struct syscalls *calls, const struct line_sort_params *
 
 void line_sort_close(struct line_sort *sort)
 {
+	spill_begin_close(sort->spill);
 	run_list_free(&sort->runs);
 	free(sort->pending.bytes);
 	compression_close(sort->compression);

@@ -98,6 +98,7 @@ static void close_sort(struct sort *sort, int r)
 	if (r < 0 && sort->spec->comm)
 		distributed_abandon(sort, r);
 	sort_detach_volume_stats(sort);
+	spill_begin_close(sort->job.spill);
 	run_list_free(&sort->store);
 	distributed_close(sort);
 	run_list_free(&sort->parent_runs);

@@ -341,6 +341,20 @@ static void discarded_space_returns_to_the_disk(void **state)
 	spill_close(spill);
 }
 
+static void nothing_is_discarded_before_the_close(void **state)
+{
+	const char *const directories[] = { fixture_directory };
+	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
+	struct spill_extent extent = store_bytes(spill, N);
+
+	(void)state;
+	spill_begin_close(spill);
+	spill_discard(spill, extent);
+	assert_int_equal(spill_used_nbytes(spill), N_IN_PAGES);
+	spill_close(spill);
+	spill_begin_close(NULL);
+}
+
 /* In the background: a backlog of 4 MiB may stay, and as much may be in progress. */
 static void backlog_of_discarded_space_is_small(void **state)
 {
@@ -537,6 +551,7 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(limit_counts_discarded_space),
 	FIXTURE(discarded_space_is_reclaimed_at_the_limit),
 	FIXTURE(discarded_space_returns_to_the_disk),
+	FIXTURE(nothing_is_discarded_before_the_close),
 	FIXTURE(backlog_of_discarded_space_is_small),
 	FIXTURE(discard_does_not_wait_with_ample_space),
 	FIXTURE(backlog_is_small_with_little_space),
