@@ -104,20 +104,16 @@ static int open_inherited(struct output *output, const char *name, int fd, struc
 }
 
 /* Records begin at the position of the descriptor, if it has one. */
-static int set_base_offset(struct output *output, const struct stat *status)
+static void set_base_offset(struct output *output, const struct stat *status)
 {
 	off_t base;
 
-	if (isatty(output->file.fd))
-		return fail(-ENOTTY, "%s: is a terminal; write binary records to a file with -o",
-			    output->name);
 	/* With O_APPEND the kernel ignores offsets. */
 	base = S_ISREG(status->st_mode) ? lseek(output->file.fd, 0, SEEK_CUR) : -1;
 	output->is_sequential = base < 0 || fcntl(output->file.fd, F_GETFL) & O_APPEND;
 	output->base = base < 0              ? 0 :
 		       output->is_sequential ? (uint64_t)status->st_size :
 					       (uint64_t)base;
-	return 0;
 }
 
 /* --- the target: a path --- */
@@ -254,7 +250,7 @@ static int open_records(struct output *output, const char *path,
 		r = open_inherited(output, fd == STDOUT_FILENO ? "standard output" : path, fd,
 				   &status);
 		if (r == 0)
-			r = set_base_offset(output, &status);
+			set_base_offset(output, &status);
 	} else {
 		r = open_path(output, path, params, &status);
 	}
@@ -274,11 +270,11 @@ static int open_endpoint(struct output *output, struct endpoint endpoint)
 		return 0;
 	}
 	r = duplicate_fd(output, endpoint.fd, &status);
-	if (r == 0)
-		r = set_base_offset(output, &status);
-	if (r == 0)
-		describe_target(output, &status);
-	return r;
+	if (r < 0)
+		return r;
+	set_base_offset(output, &status);
+	describe_target(output, &status);
+	return 0;
 }
 
 int output_open_endpoint(const struct syscalls *calls, const char *name, struct endpoint endpoint,
@@ -454,6 +450,14 @@ bool output_target_file_id(const struct output *output, struct file_id *ret_file
 	if (output->has_file_id)
 		*ret_file_id = output->file_id;
 	return output->has_file_id;
+}
+
+int output_refuse_terminal(const struct output *output)
+{
+	return !output->rendezvous && isatty(output->file.fd) ?
+		       fail(-ENOTTY, "%s: is a terminal; write binary records to a file with -o",
+			    output->name) :
+		       0;
 }
 
 bool output_is_atomic(const struct output *output)

@@ -42,8 +42,8 @@ enum output_durability {
 /*
  * Open a path. NULL: standard output. /dev/fd/3 and the like: what the process was given open,
  * which is written from its current position. expected_nbytes: the maximum size, which is
- * preallocated step by step (preallocate.h), or OUTPUT_SIZE_UNKNOWN. Refuses directories,
- * terminals, and sizes that the disk has no space for.
+ * preallocated step by step (preallocate.h), or OUTPUT_SIZE_UNKNOWN. Refuses directories, and
+ * sizes that the disk has no space for.
  */
 int output_open(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
 		struct output **ret_output);
@@ -51,6 +51,9 @@ int output_open(const struct syscalls *calls, const char *path, uint64_t expecte
 /* Open a path, a descriptor or a rendezvous, which messages call `name`. */
 int output_open_endpoint(const struct syscalls *calls, const char *name, struct endpoint endpoint,
 			 uint64_t expected_nbytes, struct output **ret_output);
+
+/* Refuse an output of binary records that is a terminal. Returns 0, or -ENOTTY after a message. */
+int output_refuse_terminal(const struct output *output);
 
 /*
  * Open a path for a text of unknown size, such as a report. What the process was given open is

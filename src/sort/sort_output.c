@@ -88,12 +88,14 @@ static int open_single_file(struct sort_output *out)
 {
 	const struct sort_spec *spec = out->spec;
 	const uint64_t nbytes = sort_output_expected_nbytes(spec, out->job);
+	int r;
 
 	if (spec->comm)
 		return output_open_shared(out->job->io, spec->output_path, nbytes, true,
 					  &out->owner, &out->outputs[0]);
-	return output_open_endpoint(out->job->io, spec->output_path, spec->output_endpoint, nbytes,
-				    &out->outputs[0]);
+	r = output_open_endpoint(out->job->io, spec->output_path, spec->output_endpoint, nbytes,
+				 &out->outputs[0]);
+	return r < 0 ? r : output_refuse_terminal(out->outputs[0]);
 }
 
 /* An output may replace an input only if the sort reads all of it and commits atomically. */

@@ -242,6 +242,14 @@ for words in '--argsort --argsort:.not.with.--lines' '--fsync --fsync:.not.with'
 	one_line "${words#* }" "${words% *}"
 done
 
+claim 'lines are written to a terminal, records are not'
+if command -v script > /dev/null; then
+	script -qec "'$GSORT' --lines -t, -k2n table" typescript < /dev/null | tr -d '\r' > found
+	same expected found 'a terminal'
+	script -qec "'$GSORT' -t u8 table" typescript < /dev/null > found
+	grep -q 'is a terminal; write binary records' found || broken 'records are written'
+fi
+
 claim 'a check has no output'
 for option in --limit=1 --zstd; do
 	"$GSORT" --lines -c $option table 2> stderr

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "config.h"
 #include "include/gsort.h"
@@ -374,13 +375,23 @@ static void print_disorder(const struct line_options *options, const struct line
 	fputc(options->keys.delimiter, stderr);
 }
 
+/* A progress line would be between lines of output on a terminal. */
+static enum progress_mode progress_mode(const struct lines_command *command)
+{
+	const bool is_output_shown = !command->options.check && !command->options.params.output &&
+				     isatty(STDOUT_FILENO);
+
+	return command->progress == PROGRESS_AUTO && is_output_shown ? PROGRESS_NEVER :
+								       command->progress;
+}
+
 /* Sort or check, and report. Returns the exit status. */
 static int sort_or_check(const struct lines_command *command)
 {
 	const struct syscalls *calls = process_syscalls(process_get());
 	const struct line_options *options = &command->options;
 	const struct line_sort_params *params = &options->params;
-	const struct line_report_options report_options = { .progress = command->progress,
+	const struct line_report_options report_options = { .progress = progress_mode(command),
 							    .prints_stats = options->prints_stats,
 							    .paths = options->report_paths };
 	struct line_disorder disorder = { 0 };

@@ -321,8 +321,10 @@ static void terminal_is_refused(void **state)
 	r = output_open(&faulty_calls, NULL, N, &output);
 	dup2(saved, STDOUT_FILENO);
 	close(saved);
+	assert_int_equal(r, 0);
+	assert_int_equal(output_refuse_terminal(output), -ENOTTY);
+	output_abort(output);
 	close(terminal);
-	assert_int_equal(r, -ENOTTY);
 }
 
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
