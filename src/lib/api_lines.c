@@ -100,6 +100,7 @@ static const char *argument_name(const struct option *row)
 	case OPTION_REPORT:
 		return "FILE";
 	case 'T':
+	case OPTION_CHECKPOINT:
 		return "DIR";
 	default:
 		return "VALUE";

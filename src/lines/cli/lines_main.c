@@ -294,22 +294,25 @@ static const char *get_line_option_word(const void *context, unsigned i, unsigne
 		{ OPTION_COMPLETION, { "bash", "zsh", "fish" } },
 	};
 
-	(void)context;
+	const struct option_list *options = context;
+	const int option = line_option_find(options->options[i].name);
+
 	(void)text;
 	for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++)
-		if (rows[row].option == line_option_names[i].val)
+		if (rows[row].option == option)
 			return rows[row].words[n];
 	return NULL;
 }
 
 static int print_completion(const char *shell)
 {
-	struct option_list options = { .get_word = get_line_option_word };
+	struct option_list options = { .get_word = get_line_option_word, .context = &options };
+	struct gsort_option option;
 
-	while (options.n < OPTION_LIST_MAX &&
-	       gsort_get_line_option(options.n, &options.options[options.n],
-				     sizeof options.options[0]) == 0)
-		options.n++;
+	for (unsigned i = 0; gsort_get_line_option(i, &option, sizeof option) == 0; i++)
+		if (options.n < OPTION_LIST_MAX &&
+		    strncmp(option.name, "random", 6) != 0) /* which is refused */
+			options.options[options.n++] = option;
 	return option_print_completion(shell, "lsort", &options, stdout) ?
 		       1 :
 		       fail(-EINVAL, "--completion: '%s' is not bash, zsh or fish", shell);
