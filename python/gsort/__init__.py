@@ -198,6 +198,8 @@ def sort_array(array: npt.ArrayLike, *, keys: Names = None, order: Names = None,
     if out is None:
         result = np.empty(array.shape, array.dtype)
     else:
+        if not isinstance(out, np.ndarray):
+            raise TypeError(f'out must be an array, not {type(out).__name__}')
         if out.dtype != array.dtype or out.shape != array.shape:
             raise ValueError('out must have the dtype and the shape of the array')
         if not out.flags.writeable:

@@ -11,6 +11,8 @@ import warnings
 from ctypes import POINTER, byref, c_char, c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from pathlib import Path
 
+import numpy as np
+
 
 class Error(OSError):
     """A sort has failed. ``errno`` is the error number, ``strerror`` gsort's message."""
@@ -111,16 +113,23 @@ def _find_part(keyword, options):
     return found[0].encode() if len(found) == 1 else None
 
 
-def _text(value, argument):
+def _text(keyword, value, argument):
     """An option's value as the command line has it. argument: the name of the value there."""
+    if keyword == 'type' and (isinstance(value, np.dtype) or isinstance(value, type)):
+        return np.dtype(value).str.encode()
     if isinstance(value, bytes):
         return value
     if isinstance(value, (str, os.PathLike)):
         return os.fsencode(value)
-    if hasattr(value, '__index__'):
+    if hasattr(value, '__index__') and not isinstance(value, type):
         # Sizes without a unit are KiB for some options.
         return b'%db' % value.__index__() if argument == b'SIZE' else b'%d' % value.__index__()
-    raise TypeError(f'not a number, a string or a path: {value!r}')
+    raise TypeError(f'{keyword}: an int, a string or a path is expected, not {value!r}')
+
+
+def _is_option(name, options):
+    """Whether an option can be a keyword argument."""
+    return name in options and not options[name][2] and name not in _functions
 
 
 def _unexpected(function, keyword, known, lines):
@@ -128,7 +137,7 @@ def _unexpected(function, keyword, known, lines):
     message = f'{function}() got an unexpected keyword argument {keyword!r}'
     if lines:
         message += ' with lines=True'
-    elif _ALIASES.get(keyword.replace('_', '-'), keyword.replace('_', '-')) in _line_options:
+    elif _is_option(_ALIASES.get(keyword.replace('_', '-'), keyword.replace('_', '-')), _line_options):
         return message + ' without lines=True'
     suggestion = _suggest(keyword, known) or _find_part(keyword, known)
     return message + f'; did you mean {suggestion.decode()!r}?' if suggestion else message
@@ -146,7 +155,7 @@ def option_rows(function, options):
     for keyword, value in options.items():
         name = keyword.replace('_', '-')
         name = _ALIASES.get(name, name)
-        if name not in known or known[name][2] or name in _functions:
+        if not _is_option(name, known):
             raise TypeError(_unexpected(function, keyword, known, lines))
         argument, repeatable, _ = known[name]
         if value is None or value is False:
@@ -157,11 +166,11 @@ def option_rows(function, options):
             raise TypeError(f'{keyword}: True or False is expected, not {value!r}')
         elif isinstance(value, (list, tuple)):
             if repeatable:
-                rows += [(name, _text(v, argument)) for v in value]
+                rows += [(name, _text(keyword, v, argument)) for v in value]
             else:
-                rows.append((name, b','.join(_text(v, argument) for v in value)))
+                rows.append((name, b','.join(_text(keyword, v, argument) for v in value)))
         else:
-            rows.append((name, _text(value, argument)))
+            rows.append((name, _text(keyword, value, argument)))
     return rows
 
 

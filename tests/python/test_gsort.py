@@ -383,6 +383,19 @@ def test_wrong_arguments_are_refused_before_the_sort(tmp_path):
     assert os.listdir(tmp_path) == ['table']
 
 
+def test_values_of_options_are_named(tmp_path):
+    array = np.array([3, 1, 2])
+    with pytest.raises(TypeError, match='memory: an int'):
+        gsort.sort_array(array, memory=1e9)
+    with pytest.raises(TypeError, match='out must be an array'):
+        gsort.sort_array(array, out=[1, 2, 3])
+    for kind in (np.uint16, np.dtype('>u2'), 'u16'):
+        np.array([3, 1], kind if kind != 'u16' else '<u2').tofile(tmp_path / 'in')
+        gsort.sort(tmp_path / 'in', tmp_path / 'out', type=kind)
+        assert sorted((tmp_path / 'in').read_bytes()) == sorted((tmp_path / 'out').read_bytes())
+        assert np.fromfile(tmp_path / 'out', kind if kind != 'u16' else '<u2').tolist() == [1, 3]
+
+
 def test_a_sorted_array_is_out():
     array = np.array([3, 1, 2])
     assert gsort.sort_array(array, out=array) is array
@@ -488,17 +501,21 @@ def test_warnings_are_python_warnings(tmp_path):
     assert (tmp_path / 'out').read_bytes() == (tmp_path / 'in').read_bytes()
 
 
+# A sort of this array takes several times as long as the interval of progress on any processor.
+def sort_slowly(progress):
+    gsort.sort_array(random.integers(0, 1 << 60, 24 << 20), memory='16M', threads=1, progress=progress)
+
+
 def test_progress_is_reported():
-    array = random.integers(0, 1 << 60, 4 << 20)
     calls = []
-    gsort.sort_array(array, memory='8M', progress=lambda *call: calls.append(call))
+    sort_slowly(lambda *call: calls.append(call))
     assert calls and all(isinstance(phase, str) and done >= 0 and total >= 0 for phase, done, total in calls)
 
     def fail(*_):
         raise KeyError('from the callback')
 
     with pytest.raises(KeyError, match='from the callback'):
-        gsort.sort_array(array, memory='8M', progress=fail)
+        sort_slowly(fail)
 
 
 @pytest.mark.parametrize('with_tqdm', [False, True])
@@ -523,7 +540,7 @@ def test_progress_is_shown(with_tqdm, monkeypatch, capsys):
 
     tqdm = types.SimpleNamespace(tqdm=Bar) if with_tqdm else None
     monkeypatch.setitem(sys.modules, 'tqdm', tqdm)
-    gsort.sort_array(random.integers(0, 1 << 60, 4 << 20), memory='8M', progress=True)
+    sort_slowly(True)
     line = capsys.readouterr().err
     if with_tqdm:
         assert len(bars) == 1 and any(bars[0].phases) and not bars[0].is_open and line == ''
