@@ -56,7 +56,7 @@ def _open_files(function, inputs, output, progress, options):
         inputs = [inputs]
     elif hasattr(inputs, 'read'):
         raise TypeError(f'{function}() expects paths, not a file object')
-    paths = [os.fsencode(path) for path in inputs]
+    paths = [_library.encode(path) for path in inputs]
     if not paths:
         raise ValueError(f'{function}() got no inputs')
     if output is None and function == 'sort':
@@ -66,7 +66,7 @@ def _open_files(function, inputs, output, progress, options):
         for path in paths:
             handle.add_input(path)
         if output is not None:
-            handle.set_output(os.fsencode(output))
+            handle.set_output(_library.encode(output))
     except BaseException:
         handle.close()
         raise

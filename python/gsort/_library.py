@@ -113,14 +113,22 @@ def _find_part(keyword, options):
     return found[0].encode() if len(found) == 1 else None
 
 
+def encode(text):
+    """A path or a text as bytes. One with a null byte would be cut there."""
+    encoded = os.fsencode(text)
+    if b'\0' in encoded:
+        raise ValueError('embedded null byte')
+    return encoded
+
+
 def _text(keyword, value, argument):
     """An option's value as the command line has it. argument: the name of the value there."""
     if keyword == 'type' and (isinstance(value, np.dtype) or isinstance(value, type)):
         return np.dtype(value).str.encode()
-    if isinstance(value, bytes):
-        return value
-    if isinstance(value, (str, os.PathLike)):
-        return os.fsencode(value)
+    if keyword == 'field_separator' and value in ('\0', b'\0'):
+        return b'\\0'
+    if isinstance(value, (str, bytes, os.PathLike)):
+        return encode(value)
     if hasattr(value, '__index__') and not isinstance(value, type):
         # Sizes without a unit are KiB for some options.
         return b'%db' % value.__index__() if argument == b'SIZE' else b'%d' % value.__index__()

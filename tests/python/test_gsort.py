@@ -383,6 +383,19 @@ def test_wrong_arguments_are_refused_before_the_sort(tmp_path):
     assert os.listdir(tmp_path) == ['table']
 
 
+def test_null_bytes_are_refused(tmp_path):
+    path = tmp_path / 'in'
+    path.write_bytes(b'b\0002\na\0001\n')
+    for arguments in ((str(path) + '\0x', tmp_path / 'out'), (path, str(tmp_path / 'out') + '\0x')):
+        with pytest.raises(ValueError, match='null byte'):
+            gsort.sort(*arguments, lines=True)
+    with pytest.raises(ValueError, match='null byte'):
+        gsort.sort(path, tmp_path / 'out', lines=True, memory='1G\0')
+    assert os.listdir(tmp_path) == ['in']
+    gsort.sort(path, path, lines=True, field_separator='\0', keys='2,2n')
+    assert path.read_bytes() == b'a\0001\nb\0002\n'
+
+
 def test_values_of_options_are_named(tmp_path):
     array = np.array([3, 1, 2])
     with pytest.raises(TypeError, match='memory: an int'):
