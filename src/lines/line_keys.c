@@ -661,6 +661,24 @@ static void put_version_part(const unsigned char *p, const unsigned char *end,
 	put_byte(out, END);
 }
 
+/*
+ * -V: names that are equal without their suffixes are compared with them. At the beginning of the
+ * suffixes, the end of a name sorts before a number, and that before the dot: "a0" and "a", then
+ * "a0.x", "a.x".
+ */
+static void put_version_suffix(const unsigned char *name, const unsigned char *suffix,
+			       const unsigned char *end, struct line_key_buffer *out)
+{
+	enum { NO_SUFFIX = 1, AFTER_NUMBER = 2, AFTER_SYMBOL = 3 };
+
+	if (suffix == end) {
+		put_byte(out, NO_SUFFIX);
+		return;
+	}
+	put_byte(out, suffix > name && is_digit(suffix[-1]) ? AFTER_NUMBER : AFTER_SYMBOL);
+	put_version_part(suffix, end, out);
+}
+
 static void put_version(const struct line_order *order, const unsigned char *p,
 			const unsigned char *end, struct line_key_buffer *out)
 {
@@ -685,9 +703,8 @@ static void put_version(const struct line_order *order, const unsigned char *p,
 	if (class >= 3) {
 		const unsigned char *suffix = find_suffix(p, end);
 
-		/* Where the parts in front are equal, the suffixes decide between whole names. */
 		put_version_part(p, suffix, out);
-		put_version_part(suffix, end, out);
+		put_version_suffix(p, suffix, end, out);
 	}
 	line_key_buffer_free(&filtered);
 }

@@ -11,7 +11,8 @@
  *	-g         class (no number, NaN, number), sign, exponent, mantissa
  *	-h         suffix and sign, then as -n
  *	-M         number of the month, 0 if it is none
- *	-V         class of the name; symbols and numbers without the suffix, then with it
+ *	-V         class of the name; its symbols and numbers without the suffix; whether there is a
+ *	           suffix; then those of the suffix
  *	-r         the complement of all these bytes
  *
  * Keys follow each other in the order of -k. Every part ends with a terminator or has a known

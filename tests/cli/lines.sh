@@ -102,6 +102,22 @@ fails 'not allowed with -c' -c stdin other
 fails 'No such file or directory' stdin -o nowhere/output
 fails "invalid argument 'sorted' for '--check'" --check=sorted stdin
 
+claim 'all short names are in the order of -V of sort'
+awk 'function add(name) {
+		print name
+		n = length(name)
+		for (i[n] = 1; n < 5 && i[n] <= 5; i[n = length(name)]++)
+			add(name substr("a01.~", i[n], 1))
+	}
+	BEGIN { add("") }' > names
+for options in -V '-V -u' '-V -s -r'; do
+	# shellcheck disable=SC2086
+	sort $options names > expected
+	# shellcheck disable=SC2086
+	"$GSORT" --lines $options names > found 2> stderr || broken "$options: status $?"
+	cmp -s expected found || broken "$options: another order"
+done
+
 claim 'a program that is called sort or lsort sorts lines'
 for name in sort lsort; do
 	ln -sf "$(command -v "$GSORT")" ./$name
