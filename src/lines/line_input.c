@@ -651,8 +651,10 @@ static bool order_implies(const char *stored, const char *wanted)
 	bool implies = !a || !b;
 
 	if (a && b) {
+		/* In the order in which they are at the end. */
 		const bool is_unique = cut_option(a, " -u"), is_stable = cut_option(a, " -s");
-		const bool has_last_resort = !cut_option(b, " -u") & !cut_option(b, " -s");
+		const bool wants_unique = cut_option(b, " -u"), wants_stable = cut_option(b, " -s");
+		const bool has_last_resort = !wants_unique && !wants_stable;
 
 		implies = strcmp(a, b) == 0 && (is_unique || !is_stable || !has_last_resort);
 	}
@@ -664,10 +666,14 @@ static bool order_implies(const char *stored, const char *wanted)
 int line_input_check_order(const struct line_input *input, const struct line_keys *keys)
 {
 	const struct part_inputs *part_inputs = input->part_inputs;
-	char *order = line_keys_format(keys);
-	int r = order ? 0 : fail(-ENOMEM, "no memory for the order of lines");
+	char *order;
+	int r;
 
-	for (size_t i = 0; part_inputs && i < part_inputs->n_groups && r == 0; i++) {
+	if (!part_inputs)
+		return 0;
+	order = line_keys_format(keys);
+	r = order ? 0 : fail(-errno, "no memory to describe the order of lines: %m");
+	for (size_t i = 0; i < part_inputs->n_groups && r == 0; i++) {
 		const struct input_group *group = &part_inputs->groups[i];
 
 		if (group->is_manifest && group->manifest.order &&
