@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/cancellation.h"
 #include "src/base/diagnostics.h"
 #include "src/device/cpu/page_alloc.h"
 #include "src/lines/line_scan.h"
@@ -481,9 +482,13 @@ static int sort_bucket(void *context, uint32_t task)
 	struct line_block *block = context;
 	struct bucket *bucket = &block->buckets[task];
 	struct line_element *elements = block->in.elements + bucket->first_element;
+	int r;
 
 	if (bucket->n > 1)
 		line_elements_sort(&block->in, elements, bucket->n, bucket_depth(block, task));
+	r = cancellation_check(block->in.cancellation);
+	if (r < 0)
+		return r;
 	/* The order of whole lines is checked when they are written. */
 	if (block->counts || (block->in.is_plain && !block->keys->unique))
 		return 0;
@@ -782,6 +787,7 @@ int line_block_open(const struct line_block_params *params, struct line_block **
 	block->threads = params->threads;
 	block->n_threads = params->n_threads;
 	block->in.keys = params->keys;
+	block->in.cancellation = params->cancellation;
 	block->in.is_plain = line_keys_are_plain(params->keys);
 	block->in.is_reversed = line_keys_are_reversed(params->keys);
 	block->memory_nbytes = params->memory_nbytes;

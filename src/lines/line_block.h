@@ -45,6 +45,7 @@ struct line_block_params {
 	uint32_t n_threads;
 	size_t memory_nbytes; /* for text, elements and keys */
 	bool counts;          /* with keys->unique: see line_block_count_equal() */
+	const struct cancellation *cancellation; /* NULL: never */
 };
 
 /* Returns 0 or -ENOMEM after a message. */

@@ -3,13 +3,21 @@
  */
 #include "src/lines/line_elements.h"
 
+#include "src/base/cancellation.h"
 #include "src/device/cpu/cpu_sort.h"
 #include "src/lines/line_scan.h"
 
 enum {
 	SMALL_GROUP_N = 4, /* elements that insertion sort puts in order */
 	PREFETCH_N = 12,   /* elements fetched ahead of their turn */
+	CHECK_N = 1 << 16, /* elements between two looks at a cancellation */
 };
+
+/* Return whether to stop at the i-th element of a loop. */
+static inline bool is_cancelled(const struct line_elements *in, size_t i)
+{
+	return i % CHECK_N == 0 && cancellation_is_requested(in->cancellation);
+}
 
 /* --- Lines and keys --- */
 
@@ -119,6 +127,8 @@ static struct shared find_shared(const struct line_elements *in,
 		struct line_view string;
 		size_t at = depth;
 
+		if (is_cancelled(in, i))
+			break;
 		prefetch_ahead(in, elements, n, i, which);
 		string = line_element_string(in, &elements[i], which);
 		if (string.nbytes < shared.min_nbytes)
@@ -146,7 +156,8 @@ void line_elements_sort_numbers(const struct line_elements *in, struct line_elem
 	cpu_sort(&(struct sort_elements_op){ .elements = elements,
 					     .n = n,
 					     .scratch = in->scratch + (elements - in->elements),
-					     .element_nbytes = sizeof *elements });
+					     .element_nbytes = sizeof *elements,
+					     .cancellation = in->cancellation });
 }
 
 /*
@@ -222,6 +233,8 @@ static void sort_groups(const struct line_elements *in, struct line_element *ele
 	const bool has_last_resort = line_keys_have_last_resort(in->keys);
 	size_t begin = 0;
 
+	if (cancellation_is_requested(in->cancellation))
+		return;
 	for (size_t i = 1; i <= n; i++) {
 		if (is_tied(elements, n, i + 2 * PREFETCH_N))
 			line_element_prefetch(in, &elements[i + 2 * PREFETCH_N]);
@@ -250,6 +263,8 @@ static void sort_by_prefix(const struct line_elements *in, struct line_element *
 	const bool descending = line_string_is_descending(in, string);
 
 	for (size_t i = 0; i < n; i++) {
+		if (is_cancelled(in, i))
+			return;
 		prefetch_ahead(in, elements, n, i, string);
 		elements[i].prefix = line_load_prefix(line_element_string(in, &elements[i], string),
 						      depth, descending);

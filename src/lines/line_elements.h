@@ -53,7 +53,8 @@ struct line_elements {
 	bool is_plain, is_reversed; /* of plain keys, and of lines as a last resort */
 	const unsigned char *text, *key_memory;
 	struct line_element *elements;
-	struct line_element *scratch; /* as many, for cpu_sort(), if it needs any */
+	struct line_element *scratch;            /* as many, for cpu_sort(), if it needs any */
+	const struct cancellation *cancellation; /* NULL: never */
 };
 
 /* The strings that elements are compared by: keys, then whole lines as a last resort. */
@@ -150,7 +151,8 @@ static inline uint64_t line_load_prefix(struct line_view string, size_t depth, b
 
 /*
  * Sort n of the elements, whose keys share the first `depth` bytes, and whose prefixes hold the
- * next eight. The prefixes are meaningless afterwards.
+ * next eight. The prefixes are meaningless afterwards, and so are the elements once cancellation is
+ * requested.
  */
 void line_elements_sort(const struct line_elements *in, struct line_element *elements, size_t n,
 			size_t depth);

@@ -432,7 +432,8 @@ int line_sort_open(const struct syscalls *calls, const struct line_sort_params *
 							    .threads = sort->threads,
 							    .n_threads = sort->n_threads,
 							    .memory_nbytes = sort->memory_nbytes,
-							    .counts = params->counts },
+							    .counts = params->counts,
+							    .cancellation = params->cancellation },
 			       &sort->block);
 }
 
