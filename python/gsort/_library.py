@@ -107,9 +107,9 @@ def _suggest(name, options):
 
 
 def _find_part(keyword, options):
-    """The option that has the keyword as its first or last word, 'numeric_sort' for 'numeric'; None."""
-    names = [name.replace('-', '_') for name in options]
-    found = [name for name in names if name.startswith(keyword + '_') or name.endswith('_' + keyword)]
+    """The option whose first or last word is the keyword: 'numeric_sort' for 'numeric'. Or None."""
+    found = [name for name in (option.replace('-', '_') for option in options)
+             if name.startswith(keyword + '_') or name.endswith('_' + keyword)]
     return found[0].encode() if len(found) == 1 else None
 
 
@@ -135,6 +135,12 @@ def _text(keyword, value, argument):
     raise TypeError(f'{keyword}: an int, a string or a path is expected, not {value!r}')
 
 
+def _option_name(keyword):
+    """The name of the option that a keyword argument stands for."""
+    name = keyword.replace('_', '-')
+    return _ALIASES.get(name, name)
+
+
 def _is_option(name, options):
     """Whether an option can be a keyword argument."""
     return name in options and not options[name][2] and name not in _functions
@@ -145,7 +151,7 @@ def _unexpected(function, keyword, known, lines):
     message = f'{function}() got an unexpected keyword argument {keyword!r}'
     if lines:
         message += ' with lines=True'
-    elif _is_option(_ALIASES.get(keyword.replace('_', '-'), keyword.replace('_', '-')), _line_options):
+    elif _is_option(_option_name(keyword), _line_options):
         return message + ' without lines=True'
     suggestion = _suggest(keyword, known) or _find_part(keyword, known)
     return message + f'; did you mean {suggestion.decode()!r}?' if suggestion else message
@@ -161,8 +167,7 @@ def option_rows(function, options):
     known = _line_options if lines else _record_options
     rows = [('lines', None)] if lines else []
     for keyword, value in options.items():
-        name = keyword.replace('_', '-')
-        name = _ALIASES.get(name, name)
+        name = _option_name(keyword)
         if not _is_option(name, known):
             raise TypeError(_unexpected(function, keyword, known, lines))
         argument, repeatable, _ = known[name]
@@ -418,7 +423,7 @@ def put(sort, pointer, nbytes):
 
 
 def get(sort, pointer, nbytes):
-    """Read at most nbytes of the output to a pointer like that; returns how many were read."""
+    """Read at most nbytes of the output to the pointer's memory. Returns how many were read."""
     got = c_size_t()
     sort.call('get', pointer, nbytes, byref(got))
     return got.value

@@ -46,8 +46,12 @@ def _join(lines, end):
 def put_lines(sort, data, end):
     """Pass lines: text that holds any number, or an iterable of such texts."""
     if isinstance(data, (bytes, bytearray, memoryview, str)):
-        data = [data] if data else []
-    for piece in _join(data, end):
+        text = _as_bytes(data)
+        # A long text is not copied to append the end of its last line.
+        pieces = [text, b'' if text.endswith(end) or not text else end]
+    else:
+        pieces = _join(data, end)
+    for piece in pieces:
         _library.put(sort, piece, len(piece))
 
 
