@@ -642,8 +642,9 @@ static bool cut_option(char *order, const char *option)
 }
 
 /*
- * Return whether lines in one order (line_keys_format()) are in the other one, too: with the same
- * keys, and either unique or with the same last resort.
+ * Return whether lines that were sorted in the order `stored` are in the order `wanted`, too. Both
+ * are texts of line_keys_format(). The keys must be equal; without the last resort (-s), lines with
+ * equal keys are in another order, unless there are none (-u).
  */
 static bool order_implies(const char *stored, const char *wanted)
 {
@@ -651,7 +652,7 @@ static bool order_implies(const char *stored, const char *wanted)
 	bool implies = !a || !b;
 
 	if (a && b) {
-		/* In the order in which they are at the end. */
+		/* These options are the last ones, in this order. */
 		const bool is_unique = cut_option(a, " -u"), is_stable = cut_option(a, " -s");
 		const bool wants_unique = cut_option(b, " -u"), wants_stable = cut_option(b, " -s");
 		const bool has_last_resort = !wants_unique && !wants_stable;

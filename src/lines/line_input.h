@@ -65,8 +65,8 @@ void line_input_cancel(struct line_input *input);
 int line_input_check_state(const struct line_input *input);
 
 /*
- * Check that part files were sorted in an order that the lines of keys have, too. Returns 0 or a
- * negative errno after a message.
+ * Check that part files among the inputs are sorted by the keys. Returns 0 or a negative errno
+ * after a message.
  */
 int line_input_check_order(const struct line_input *input, const struct line_keys *keys);
 

@@ -311,7 +311,7 @@ static struct line_view find_key(const struct line_keys *keys, const struct line
 
 /* --- Normalised keys --- */
 
-/* Of texts: the bytes 0 and 1 are written as this byte and their value plus 1, because 0 ends. */
+/* The byte 0 ends a text. So its bytes 0 and 1 are written as ESCAPE and their value plus 1. */
 enum { ESCAPE = 1 };
 
 /* The first byte of a decimal number, which is complemented if the number is negative. */
@@ -397,15 +397,15 @@ static bool is_compared(const struct line_order *order, unsigned char c)
 	return !has_letter(order, 'i') || (c >= ' ' && c <= '~');
 }
 
-/* Return whether a text has a byte of at most ESCAPE. */
-static bool has_escaped(const unsigned char *p, const unsigned char *end)
+/* Return whether a text has bytes that must be escaped. */
+static bool needs_escapes(const unsigned char *p, const unsigned char *end)
 {
 	const uint64_t low_bits = UINT64_C(0x0101010101010101), high_bits = low_bits << 7;
 	uint64_t word;
 
 	for (; (size_t)(end - p) >= sizeof word; p += sizeof word) {
 		memcpy(&word, p, sizeof word);
-		/* Bytes of at most 1 become 0; does one underflow? */
+		/* Clearing the lowest bits makes the bytes 0 and 1 zero. Then find a zero byte. */
 		word &= ~low_bits;
 		if ((word - low_bits) & ~word & high_bits)
 			return true;
@@ -422,7 +422,7 @@ static void put_text(const struct line_order *order, const unsigned char *p,
 	const bool folds = has_letter(order, 'f');
 	const bool filters = has_letter(order, 'd') || has_letter(order, 'i');
 
-	if (!folds && !filters && !has_escaped(p, end)) {
+	if (!folds && !filters && !needs_escapes(p, end)) {
 		put_bytes(out, p, (size_t)(end - p));
 	} else {
 		for (; p < end; p++) {
@@ -475,16 +475,22 @@ static struct decimal parse_decimal(const unsigned char *p, const unsigned char 
 	return number;
 }
 
-/*
- * Two digits a byte, so that the keys of most numbers are decided by their first eight bytes. An
- * odd last digit gets a zero after it.
- */
+/* Return digit i of a number, from its integer part on; 0 after the last one. */
+static unsigned char decimal_digit(const struct decimal *number, size_t i)
+{
+	const size_t n_integer = (size_t)(number->integer_end - number->integer);
+	const unsigned char *p = i < n_integer ? number->integer + i :
+						 number->fraction + (i - n_integer);
+
+	return i < n_integer || p < number->fraction_end ? (unsigned char)(*p - '0') : 0;
+}
+
+/* Put two digits in a byte, so that the first eight bytes decide between most numbers. */
 static void put_decimal(const struct decimal *number, struct line_key_buffer *out)
 {
 	const size_t begin = out->n;
 	const size_t n_integer = (size_t)(number->integer_end - number->integer);
 	const size_t n_fraction = (size_t)(number->fraction_end - number->fraction);
-	const unsigned char *p = number->integer;
 
 	if (number->is_zero) {
 		put_byte(out, DECIMAL_ZERO);
@@ -496,18 +502,10 @@ static void put_decimal(const struct decimal *number, struct line_key_buffer *ou
 		put_byte(out, DECIMAL_LONG);
 		put_number(out, n_integer, 8);
 	}
-	for (size_t i = 0; i < n_integer + n_fraction; i += 2) {
-		unsigned char pair = 1;
-
-		if (i == n_integer)
-			p = number->fraction;
-		pair += 10 * (*p++ - '0');
-		if (i + 1 == n_integer)
-			p = number->fraction;
-		if (i + 1 < n_integer + n_fraction)
-			pair += *p++ - '0';
-		put_byte(out, pair);
-	}
+	/* 0 ends the digits. */
+	for (size_t i = 0; i < n_integer + n_fraction; i += 2)
+		put_byte(out, (unsigned char)(1 + 10 * decimal_digit(number, i) +
+					      decimal_digit(number, i + 1)));
 	put_byte(out, 0);
 	if (number->is_negative)
 		complement_from(out, begin);
@@ -662,20 +660,20 @@ static void put_version_part(const unsigned char *p, const unsigned char *end,
 }
 
 /*
- * -V: names that are equal without their suffixes are compared with them. At the beginning of the
- * suffixes, the end of a name sorts before a number, and that before the dot: "a0" and "a", then
- * "a0.x", "a.x".
+ * -V: whole names decide between names that are equal without their suffixes. What precedes a
+ * suffix may end with a zero or not, and a digit sorts before the dot of a suffix. So names without
+ * a suffix come first, then suffixes after a digit, then others: "a" = "a0" < "a0.x" < "a.x".
  */
 static void put_version_suffix(const unsigned char *name, const unsigned char *suffix,
 			       const unsigned char *end, struct line_key_buffer *out)
 {
-	enum { NO_SUFFIX = 1, AFTER_NUMBER = 2, AFTER_SYMBOL = 3 };
+	enum { NO_SUFFIX = 1, AFTER_DIGIT = 2, AFTER_SYMBOL = 3 };
 
 	if (suffix == end) {
 		put_byte(out, NO_SUFFIX);
 		return;
 	}
-	put_byte(out, suffix > name && is_digit(suffix[-1]) ? AFTER_NUMBER : AFTER_SYMBOL);
+	put_byte(out, suffix > name && is_digit(suffix[-1]) ? AFTER_DIGIT : AFTER_SYMBOL);
 	put_version_part(suffix, end, out);
 }
 

@@ -222,6 +222,9 @@ static int take_output_option(struct line_options *options, int option, const ch
 	case OPTION_COUNT:
 		options->params.counts = true;
 		return 0;
+	case OPTION_HEADER:
+		return take_number("--header", value ? value : "1",
+				   &options->params.n_header_lines);
 	case OPTION_LIMIT:
 		return take_number("--limit", value, &options->params.limit);
 	case OPTION_ZSTD:
@@ -235,6 +238,7 @@ static int take_output_option(struct line_options *options, int option, const ch
 	case OPTION_SPLIT:
 		return take_split(options, value);
 	case OPTION_SPLIT_BY:
+		options->has_split_by = true;
 		return strcmp(value, "records") == 0 ?
 			       0 :
 			       fail(-EINVAL,
@@ -383,8 +387,6 @@ int line_options_set(struct line_options *options, int option, const char *value
 		return take_size("--temp-limit", value, &params->temp_limit_nbytes);
 	case OPTION_FORMAT:
 		return take_format(options, value);
-	case OPTION_HEADER:
-		return take_number("--header", value ? value : "1", &params->n_header_lines);
 	default:
 		return line_keys_add_letter(&options->keys, (char)option) ? 0 : -EINVAL;
 	}
@@ -468,6 +470,8 @@ static int check_options(const struct line_options *options)
 		return fail(-EINVAL, "--count requires -u");
 	if (params->n_part_files && !params->output)
 		return fail(-EINVAL, "--split requires -o");
+	if (options->has_split_by && !params->n_part_files)
+		return fail(-EINVAL, "--split-by requires --split");
 	if (params->n_shards && !options->merges)
 		return fail(-EINVAL, "--shard requires -m");
 	if (params->checkpoint_path && options->merges)

@@ -67,6 +67,7 @@ struct line_options {
 	const char *files0_from; /* list of names; NULL: none */
 	char check;              /* 'c', 'C'; 0: sort */
 	bool merges;             /* -m */
+	bool has_split_by;       /* --split-by was given */
 	const char *explain;     /* "text", "json"; NULL: sort */
 };
 

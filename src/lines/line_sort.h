@@ -42,7 +42,7 @@ struct line_sort_params {
 	uint64_t memory_nbytes;                /* limit for text, elements and buffers */
 	uint32_t n_threads;                    /* at least 1 */
 	uint32_t max_runs;                     /* merged at once; 0: as many as memory permits */
-	const char *checkpoint_path;           /* where runs are kept; NULL: nowhere */
+	const char *checkpoint_path;           /* directory of --checkpoint; NULL: none */
 	bool reads_part_files;    /* directories among the inputs stand for their part files */
 	bool is_raw;              /* do not decompress inputs */
 	uint32_t n_part_files;    /* in the directory `output`; 0: the output is a file */

@@ -48,8 +48,8 @@ struct pending_line {
 struct line_checkpoint {
 	struct checkpoint *checkpoint;
 	struct sort_spec spec;
-	char *order;         /* in words */
-	struct input *input; /* the bytes of all inputs */
+	char *order;         /* line_keys_format() */
+	struct input *input; /* all inputs as one stream of bytes */
 };
 
 struct line_sort {
@@ -111,9 +111,9 @@ int line_sort_open(const struct syscalls *calls, const struct line_sort_params *
 void line_sort_close(struct line_sort *sort);
 
 /*
- * Choose the back end of a GPU if there is one and the input is large. A GPU sorts lines with keys,
- * and writes part files and shards, only if that is demanded, because it is not known yet when that
- * is faster. *ret_backend: NULL: the CPU sorts the block.
+ * Choose the back end of a GPU if there is one and the input is large. With keys, part files or
+ * shards a GPU is used only if the options demand it: when it is faster has not been measured.
+ * *ret_backend: NULL: the CPU sorts.
  */
 int line_sort_choose_gpu(const struct line_sort *sort, const struct backend **ret_backend);
 
@@ -163,8 +163,8 @@ int line_run_write_block(struct line_sort *sort, struct line_run_writer *writer,
 			 uint64_t *ret_nbytes);
 
 /*
- * Finish a run, and put it in the place of n runs from `first` on; n is 0: behind the last one. The
- * run is made of what these were made of, and of what was read or dropped since the last run.
+ * Finish a run, and replace n runs from `first` on by it; n = 0: append it. Its origin is that of
+ * these runs, and what was read or dropped since the last run was finished.
  */
 int line_run_finish(struct line_sort *sort, const struct line_run_writer *writer, size_t first,
 		    size_t n);
@@ -176,7 +176,7 @@ int line_runs_open_spill(struct line_sort *sort);
 
 /*
  * Open the checkpoint of params->checkpoint_path, and close a zeroed or opened one. is_committed:
- * the output is published, so remove it.
+ * the output is complete; remove the checkpoint.
  */
 int line_checkpoint_open(const struct syscalls *calls, const struct line_sort_params *params,
 			 struct line_checkpoint *ret_checkpoint);
@@ -224,10 +224,10 @@ uint64_t line_sort_n_lines(const struct line_sort *sort);
 /* As line_block_select(). Returns 0 or a negative errno after a message. */
 int line_sort_select(struct line_sort *sort, uint64_t first, uint64_t n);
 
-/* Add up their bytes. */
+/* Add up the bytes of these lines. */
 int line_sort_measure_block(struct line_sort *sort, uint64_t *ret_nbytes);
 
-/* Write them. *ret_nbytes and *ret_digest: of these lines. */
+/* Write these lines. *ret_nbytes and *ret_digest: of them. */
 int line_sort_write_block(struct line_sort *sort, const struct line_sink *sink,
 			  uint64_t *ret_nbytes, struct digest *ret_digest);
 

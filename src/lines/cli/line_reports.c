@@ -10,7 +10,6 @@
 #include "src/base/diagnostics.h"
 #include "src/lines/line_sort.h"
 #include "src/options/command_files.h"
-#include "src/options/file_roles.h"
 #include "src/report/html_report.h"
 
 static void query_progress(void *stats, struct gsort_progress *ret_progress)
@@ -29,7 +28,7 @@ static void query_progress(void *stats, struct gsort_progress *ret_progress)
 	};
 }
 
-/* Refuse what records refuse if there is a checkpoint, whose files have roles, too. */
+/* Refuse reports, and a checkpoint, in files that have another role. */
 static int check_files(const struct report_paths *paths, const struct line_sort_params *params)
 {
 	const struct options options = { .spec = { .inputs = params->inputs,
@@ -41,39 +40,17 @@ static int check_files(const struct report_paths *paths, const struct line_sort_
 					 .trace_path = paths->trace,
 					 .report_path = paths->html };
 
-	return command_files_check(&options, false);
-}
-
-/* Refuse reports that are inputs, the output, or each other. */
-static int check_roles(const struct report_paths *paths, const struct line_sort_params *params)
-{
-	struct file_roles roles = { 0 };
-	int r = 0;
-
-	if (params->checkpoint_path)
-		return check_files(paths, params);
-	if (!paths->stats_json && !paths->trace && !paths->html)
+	/* Otherwise any file may be read and written, as by GNU sort. */
+	if (!paths->stats_json && !paths->trace && !paths->html && !params->checkpoint_path)
 		return 0;
-	r = file_roles_add_path(&roles, ROLE_OUTPUT, "-o", params->output);
-	if (r == 0 && !params->output)
-		r = file_roles_add_stream(&roles, ROLE_OUTPUT, STDOUT_FILENO);
-	if (r == 0)
-		r = file_roles_add_path(&roles, ROLE_REPORT, "--stats-json", paths->stats_json);
-	if (r == 0)
-		r = file_roles_add_path(&roles, ROLE_REPORT, "--trace", paths->trace);
-	if (r == 0)
-		r = file_roles_add_path(&roles, ROLE_REPORT, "--report", paths->html);
-	for (size_t i = 0; i < params->n_inputs && r == 0; i++)
-		r = file_roles_check_input(&roles, params->inputs[i]);
-	file_roles_free(&roles);
-	return r;
+	return command_files_check(&options, false);
 }
 
 int line_reports_open(const struct syscalls *calls, const struct line_report_options *options,
 		      const struct line_sort_params *params, struct line_reports *ret_reports)
 {
 	struct line_reports *reports = ret_reports;
-	int r = check_roles(&options->paths, params);
+	int r = check_files(&options->paths, params);
 
 	*reports = (struct line_reports){ .options = options };
 	if (r == 0)
