@@ -282,6 +282,9 @@ answers 2 '^gsort-check: .*--type' "$GSORT_CHECK" -t u7 sorted
 answers 2 '^gsort-check: .*file' "$GSORT_CHECK"
 answers 2 '^gsort-check: .*--same-records' "$GSORT_CHECK" --same-records sorted
 
+# Beside gsort-bench once they are installed.
+PATH=$(dirname "$GSORT_GEN"):$PATH
+
 claim 'gsort-bench checks and times, and leaves nothing'
 "$GSORT_BENCH" file --size=1M --repeat=1 --gsort="$GSORT" --json=json > stdout 2> stderr ||
 	broken "status $?"

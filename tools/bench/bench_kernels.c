@@ -1,5 +1,7 @@
 /*
- * bench_kernels.c - time the kernels against CUB and Thrust on data in device memory
+ * bench_kernels.c - gsort-bench-kernels: the kernels against CUB and Thrust, in device memory
+ *
+ * It needs only the CUDA driver, so it can be built on one machine and run on another.
  *
  * Each figure is the median of several runs, timed by events on the device. The input is copied
  * again before each run, outside of the timed part. The first run, which also warms up, is checked:
@@ -8,11 +10,12 @@
  */
 #include <cuda_runtime_api.h>
 #include <getopt.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels/kernels.h"
-#include "tools/bench/bench.h"
 #include "tools/bench/bench_device.h"
 
 /* --- timing --- */
@@ -37,7 +40,8 @@ static void bench_check_cuda(int error, const char *what)
 {
 	if (!error)
 		return;
-	fprintf(stderr, "gsort-bench: %s: %s\n", what, cudaGetErrorString((cudaError_t)error));
+	fprintf(stderr, "gsort-bench-kernels: %s: %s\n", what,
+		cudaGetErrorString((cudaError_t)error));
 	exit(2);
 }
 
@@ -788,13 +792,14 @@ static const struct {
 
 static int usage(void)
 {
-	printf("gsort-bench BENCH [--element=BYTES] [--log2=N] [--runs=N] [--no-reference]\n");
+	printf("gsort-bench-kernels BENCH [--element=BYTES] [--log2=N] [--runs=N] "
+	       "[--no-reference]\n");
 	for (size_t i = 0; i < sizeof benches / sizeof benches[0]; i++)
 		printf("  %-14s %s\n", benches[i].name, benches[i].help);
 	return 2;
 }
 
-int bench_kernels(int argc, char **argv)
+int main(int argc, char **argv)
 {
 	static const struct option long_options[] = { { "element", required_argument, NULL, 'e' },
 						      { "log2", required_argument, NULL, 'l' },
@@ -804,7 +809,9 @@ int bench_kernels(int argc, char **argv)
 	struct bench_options options = { .n_runs = 7, .compares_cub = true };
 	int c;
 
-	while ((c = getopt_long(argc, argv, "", long_options, NULL)) != -1)
+	if (argc < 2)
+		return usage();
+	while ((c = getopt_long(argc - 1, argv + 1, "", long_options, NULL)) != -1)
 		switch (c) {
 		case 'e':
 			options.element_nbytes = (uint32_t)strtoul(optarg, NULL, 10);
@@ -824,7 +831,7 @@ int bench_kernels(int argc, char **argv)
 			return usage();
 		}
 	for (size_t i = 0; i < sizeof benches / sizeof benches[0]; i++)
-		if (strcmp(argv[0], benches[i].name) == 0) {
+		if (strcmp(argv[1], benches[i].name) == 0) {
 			benches[i].bench(&options);
 			return 0;
 		}

@@ -1,5 +1,5 @@
 /*
- * tool_main.h - what gsort-gen, gsort-check and gsort-bench share: command line, messages, process
+ * tool_main.h - what gsort-gen and gsort-check share: command line, messages, process
  */
 #pragma once
 
