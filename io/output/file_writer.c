@@ -66,11 +66,11 @@ const struct file *file_writer_mmap_file(struct file_writer *writer)
 	return writer->mmap_file;
 }
 
-static void presume_mmap(struct file_writer *writer)
+static void presume_method(struct file_writer *writer)
 {
 	const bool is_faster = writer->prefers_mmap || writer->is_shared || writer->is_prefaulted;
 
-	adaptive_presume(&writer->cached_or_mmap, is_faster ? 1U << io_mmap : 0);
+	adaptive_presume(&writer->cached_or_mmap, 1U << (is_faster ? io_mmap : io_cached));
 }
 
 void file_writer_set_n_writers(struct file_writer *writer, uint32_t n_writers)
@@ -79,14 +79,14 @@ void file_writer_set_n_writers(struct file_writer *writer, uint32_t n_writers)
 	writer->prefers_mmap = n_writers >= MIN_MMAP_WRITERS;
 	if (n_writers > 1)
 		file_writer_mmap_file(writer);
-	presume_mmap(writer);
+	presume_method(writer);
 }
 
 void file_writer_set_shared(struct file_writer *writer)
 {
 	writer->is_shared = true;
 	file_writer_mmap_file(writer);
-	presume_mmap(writer);
+	presume_method(writer);
 }
 
 void file_writer_set_prefaulted(struct file_writer *writer, bool is_prefaulted)
@@ -94,7 +94,7 @@ void file_writer_set_prefaulted(struct file_writer *writer, bool is_prefaulted)
 	writer->is_prefaulted = is_prefaulted;
 	if (is_prefaulted)
 		file_writer_mmap_file(writer);
-	presume_mmap(writer);
+	presume_method(writer);
 }
 
 bool file_writer_can_mmap(const struct file_writer *writer)

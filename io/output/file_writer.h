@@ -24,7 +24,7 @@ struct file_writer {
 	struct file direct;     /* the file opened with O_DIRECT, or closed */
 	struct io_queue *queue; /* for direct writes, or NULL */
 	bool has_several_writers;
-	bool prefers_mmap; /* there are so many writers that mappings are presumed to be faster */
+	bool prefers_mmap; /* mappings are presumed to be faster; false: write() is */
 	bool is_shared;    /* with other processes */
 	bool is_prefaulted;
 	struct file reopened; /* for mappings, if the file is open for writing only */
@@ -51,8 +51,8 @@ void file_writer_use_adaptive_io(struct file_writer *writer);
 void file_writer_bypass_cache(struct file_writer *writer);
 
 /*
- * n writers write at the same time. If there are several, mappings may be faster. If there are
- * many, they are presumed to be.
+ * n writers write at the same time. If there are several, mappings may be faster. They are
+ * presumed to be if there are many writers. Otherwise write() is presumed to be faster.
  */
 void file_writer_set_n_writers(struct file_writer *writer, uint32_t n_writers);
 

@@ -75,7 +75,7 @@ in_partitions 1 --partitions=3 few | cat > output
 claim "what comes through a pipe, and goes to an open file, may be mapped as any other output"
 generate -b 24M -t u64 -o many
 "$GSORT" many -o expected
-cat many | in_partitions 3 --partitions=3 > output
+cat many | in_partitions 4 --partitions=4 > output
 same expected output "from a pipe"
 grep -q '^written: .* [1-9][0-9.]* .iB mmap' stderr || broken "$(grep ^written stderr)"
 

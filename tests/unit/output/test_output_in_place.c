@@ -198,7 +198,7 @@ static unsigned char divided_data[DIVIDED];
 /* Write both halves alternately. Returns how much was written through mappings. */
 static uint64_t write_halves(struct output *output)
 {
-	output_set_n_writers(output, 2);
+	output_set_n_writers(output, 4);
 	for (size_t at = 0; at < DIVIDED / 2; at += LONG_IN_PLACE_NBYTES)
 		for (size_t half = at; half < DIVIDED; half += DIVIDED / 2)
 			assert_int_equal(output_write_at(output, half, divided_data + half,
