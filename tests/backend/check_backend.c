@@ -1,17 +1,16 @@
 /*
  * check_backend - every operation of a back end, through its interface, against a reference
  *
- * usage: check_backend [cpu|cuda] [--bench]
+ * usage: check_backend [cpu|cuda]
  *
  * The CPU back end is compared with plain code, any other with the CPU back end: bit for bit, on
- * the same data, which goes through a sweep of record types, lengths and distributions. --bench
- * times the operations instead. Exit status 77 (skipped, to Meson) when there is no such device.
+ * the same data, which goes through a sweep of record types, lengths and distributions. Exits with
+ * 77 (skipped, to Meson) if there is no such device.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "config.h"
-#include "tests/backend/bench.h"
 #include "tests/backend/check.h"
 #include "tests/support/elements.h"
 #include "tests/support/captured_messages.h"
@@ -191,30 +190,20 @@ static int open_backend(const char *name, struct subject *ret_subject)
 
 int main(int argc, char **argv)
 {
+	const char *name = argc > 1 ? argv[1] : "cpu";
 	struct subject subject;
-	const char *name = "cpu";
-	bool bench = false;
 	int r;
 
 	captured_messages_reset(true);
-	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--bench") == 0)
-			bench = true;
-		else if (strcmp(argv[i], "cpu") == 0 || strcmp(argv[i], "cuda") == 0)
-			name = argv[i];
-		else {
-			fprintf(stderr, "usage: check_backend [cpu|cuda] [--bench]\n");
-			return 2;
-		}
+	if (argc > 2 || (strcmp(name, "cpu") != 0 && strcmp(name, "cuda") != 0)) {
+		fprintf(stderr, "usage: check_backend [cpu|cuda]\n");
+		return 2;
 	}
 	r = open_backend(name, &subject);
 	if (r)
 		return r;
-	if (bench)
-		bench_operations(&subject);
-	else
-		r = check_all(&subject, subject.device->backend == &backend_cpu ? &reference_plain :
-										  &reference_cpu);
+	r = check_all(&subject,
+		      subject.device->backend == &backend_cpu ? &reference_plain : &reference_cpu);
 	subject_close(&subject);
 	return r;
 }

@@ -1,8 +1,8 @@
 /*
- * check_cuda.c - the CUDA back end's operations on records and packed keys, on little data
+ * check_cuda.c - the CUDA back end's operations, on little data
  *
  * Like tests/backend/check_backend.c, with so little data that emulated kernels and
- * compute-sanitizer take seconds. Each data set takes one path through the code.
+ * compute-sanitizer take seconds. test_sort_kernels.c has its sorts and merges of keys.
  */
 #include <stdio.h>
 
@@ -57,12 +57,66 @@ static const struct record_set record_sets[] = {
 };
 /* clang-format on */
 
-/* Key-only records: blocks that shrink, and blocks that do not. */
+/* Key-only records: each size, both byte orders, signed and float; several keys. */
+static const char *const key_types[] = {
+	"u32",
+	"u64be",
+	"b10",
+	"u8",
+	"i16be",
+	"b3",
+	"f32be",
+	"b5",
+	"b6",
+	"b7",
+	"i64",
+	"f64",
+	"b9",
+	"b11",
+	"b13",
+	"b15",
+	"b16",
+	"i128be",
+	"u128",
+	"f64be",
+	"f16",
+	"u24",
+	"i56be",
+	"i72",
+	"t64be",
+	"f64:n",
+	"f16:n",
+	"2:u16 0:u16",
+	"0:u32 4:u32",
+	"0:f16 2:bf16be:r",
+	"4:i32be:r 0:f32",
+	"3:u32 0:u24",
+	"8:u64 0:i64:r",
+	"0:f64:r 8:f64be",
+	"5:i72be 14:u16 0:u40:r",
+};
+
+enum { N_KEY_TYPES = sizeof key_types / sizeof key_types[0], N_TYPES_FOR_RACES = 3 };
+
+/* At the limits of blocks of threads, and with several blocks. */
+static const uint64_t key_lengths[] = { 0, 1, 7, 127, 128, 129, 700 };
+
+static const struct key_check {
+	const char *operation;
+	void (*check)(struct check *check);
+} key_checks[] = {
+	{ "encode", check_encode }, { "encode in place", check_encode_in_place },
+	{ "decode", check_decode }, { "decode in place", check_decode_in_place },
+	{ "unique", check_unique }, { "sample", check_sample },
+	{ "cut", check_cut },
+};
+
+/* Blocks that shrink, and blocks that do not. */
 static const struct key_set {
 	const char *type;
 	enum gen_dist dist;
 	uint64_t n;
-} key_sets[] = {
+} packed_sets[] = {
 	{ "u32", GEN_RANDOM, 700 },  { "u64", GEN_HUNDRED_KEYS, 1100 }, { "f64", GEN_RANDOM, 40 },
 	{ "u128", GEN_RANDOM, 600 }, { "u32", GEN_EQUAL, 0 },
 };
@@ -83,34 +137,51 @@ static void check_record_sets(struct check *check)
 	check->records = NULL;
 }
 
-static void check_key_sets(struct check *check)
+static void check_keys(struct check *check, const struct key_set *set, bool descending,
+		       const struct key_check *checks, size_t n_checks)
 {
-	for (unsigned i = 0; i < sizeof key_sets / sizeof key_sets[0]; i++) {
-		const struct key_set *set = &key_sets[i];
-		struct data data;
+	struct data data;
 
-		data_make(check->reference, set->type, false, set->n, set->dist, &data);
-		check->data = &data;
-		check->operation = "pack";
-		check_pack(check);
-		check->operation = "unpack";
-		check_unpack(check);
-		data_free(&data);
+	data_make(check->reference, set->type, descending, set->n, set->dist, &data);
+	check->data = &data;
+	for (size_t i = 0; i < n_checks; i++) {
+		check->operation = checks[i].operation;
+		checks[i].check(check);
 	}
+	data_free(&data);
 	check->data = NULL;
+}
+
+static void check_key_types(struct check *check)
+{
+	static const enum gen_dist dists[] = { GEN_RANDOM, GEN_HUNDRED_KEYS, GEN_EQUAL };
+	const unsigned n_types = FOR_RACES_ONLY ? N_TYPES_FOR_RACES : N_KEY_TYPES;
+
+	for (unsigned type = 0; type < n_types; type++)
+		for (unsigned i = 0; i < sizeof key_lengths / sizeof key_lengths[0]; i++) {
+			const struct key_set set = { key_types[type], dists[(type + i) % 3],
+						     key_lengths[i] };
+
+			check_keys(check, &set, i % 2, key_checks,
+				   sizeof key_checks / sizeof key_checks[0]);
+		}
+}
+
+static void check_packed_sets(struct check *check)
+{
+	static const struct key_check checks[] = { { "pack", check_pack },
+						   { "unpack", check_unpack } };
+
+	for (unsigned i = 0; i < sizeof packed_sets / sizeof packed_sets[0]; i++)
+		check_keys(check, &packed_sets[i], false, checks, sizeof checks / sizeof checks[0]);
 }
 
 /* More keys than fit in the buffer of results. */
 static void check_large_result(struct check *check)
 {
-	struct data data;
+	static const struct key_check sample = { "sample", check_sample };
 
-	data_make(check->reference, "u64", false, 6000, GEN_RANDOM, &data);
-	check->data = &data;
-	check->operation = "sample";
-	check_sample(check);
-	data_free(&data);
-	check->data = NULL;
+	check_keys(check, &(struct key_set){ "u64", GEN_RANDOM, 6000 }, false, &sample, 1);
 }
 
 int main(void)
@@ -124,7 +195,8 @@ int main(void)
 	}
 	subject_must(subject_open(&backend_cuda, 1, &check.subject), "open");
 	check_record_sets(&check);
-	check_key_sets(&check);
+	check_key_types(&check);
+	check_packed_sets(&check);
 	check_large_result(&check);
 	array_free(&check.subject, &check.in);
 	array_free(&check.subject, &check.out);

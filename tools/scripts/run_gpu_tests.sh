@@ -13,9 +13,9 @@
 # by FOLDER/bench_series.py.
 set -eu
 
-kernels='tests/kernels/test_sort_kernels tests/kernels/test_record_kernels
-	tests/kernels/test_gather_kernels tests/kernels/test_delta_kernels
-	tests/kernels/test_line_kernels tests/kernels/check_cuda'
+kernels='tests/kernels/test_sort_kernels tests/kernels/test_gather_kernels
+	tests/kernels/test_delta_kernels tests/kernels/test_line_kernels
+	tests/kernels/check_cuda'
 programs="$kernels tests/backend/check_backend tests/fault/sort_under_cuda_faults
 	tests/kernels/hold_gpu_memory tests/cli/key_lines src/gsort tools/gsort-gen
 	tools/gsort-check tools/gsort-bench-kernels"

@@ -1,6 +1,5 @@
 /*
- * test_cpu_merge - merges against a sort of everything, over numbers and shapes of slices; cuts
- * and samples
+ * test_cpu_merge - two-way merges, and merges of thousands of slices, against a sort of everything
  */
 #include "src/device/cpu/cpu_ops.h"
 #include "src/device/cpu/cpu_merge.h"
@@ -65,33 +64,19 @@ static void two_way_merge_of_this_machine_is_exact(void **state)
 		check_merge2_all(merge2_choose(element_sizes[i]), element_sizes[i]);
 }
 
-/* How n elements are dealt to k slices. */
-enum shape { EVEN, SOME_EMPTY, ONE_LONG, DISJOINT, N_SHAPES };
-
-static uint64_t slice_n(enum shape shape, uint32_t k, uint32_t i, uint64_t n_left)
-{
-	uint64_t n = n_left / (k - i);
-
-	if (i + 1 == k)
-		return n_left;
-	if (shape == SOME_EMPTY)
-		n = i % 3 == 0 ? 0 : n * 3 / 2;
-	else if (shape == ONE_LONG)
-		n = i == 0 ? n_left * 9 / 10 : n;
-	return n;
-}
-
-/* Deal `all` to k sorted slices, each with its own guarded memory. */
-static struct slice *deal(char *all, uint32_t element_nbytes, enum shape shape, uint32_t k,
+/* Deal `all` to k sorted slices, each with its own guarded memory; every third may be empty. */
+static struct slice *deal(char *all, uint32_t element_nbytes, bool some_empty, uint32_t k,
 			  uint64_t n)
 {
 	struct slice *slices = malloc(k * sizeof *slices);
 
 	assert_non_null(slices);
-	if (shape == DISJOINT)
-		reference_sort_elements(all, element_nbytes, n);
 	for (uint32_t i = 0; i < k; i++) {
-		const uint64_t n_slice = slice_n(shape, k, i, n);
+		const uint64_t even_n = n / (k - i);
+		const uint64_t n_slice = i + 1 == k  ? n :
+					 !some_empty ? even_n :
+					 i % 3 == 0  ? 0 :
+						       even_n * 3 / 2;
 
 		reference_sort_elements(all, element_nbytes, n_slice);
 		slices[i].elements = guarded_copy(all, n_slice * element_nbytes);
@@ -109,12 +94,12 @@ static void free_slices(struct slice *slices, uint32_t k, uint32_t element_nbyte
 	free(slices);
 }
 
-static void check_merge(uint32_t element_nbytes, int dist, enum shape shape, uint32_t k, uint64_t n)
+static void check_merge(uint32_t element_nbytes, bool some_empty, uint32_t k, uint64_t n)
 {
 	const size_t scratch_nbytes =
 		(cpu_merge_scratch_nbytes(k, n, element_nbytes) + 15) / 16 * 16;
-	void *all = guarded_elements_make(element_nbytes, dist, n, k);
-	struct slice *slices = deal(all, element_nbytes, shape, k, n);
+	void *all = guarded_elements_make(element_nbytes, GEN_RANDOM, n, k);
+	struct slice *slices = deal(all, element_nbytes, some_empty, k, n);
 	void *out = guarded_alloc(n * element_nbytes);
 	void *scratch = guarded_alloc(scratch_nbytes);
 
@@ -125,48 +110,19 @@ static void check_merge(uint32_t element_nbytes, int dist, enum shape shape, uin
 					       .scratch = scratch });
 	reference_sort_elements(all, element_nbytes, n);
 	if (memcmp(out, all, n * element_nbytes) != 0)
-		fail_msg("%u bytes, distribution %d, shape %d, k %u, n %lu", element_nbytes, dist,
-			 (int)shape, k, (unsigned long)n);
+		fail_msg("%u bytes, k %u, n %lu", element_nbytes, k, (unsigned long)n);
 	free_slices(slices, k, element_nbytes);
 	guarded_free(scratch, scratch_nbytes);
 	guarded_elements_free(out, element_nbytes, n);
 	guarded_elements_free(all, element_nbytes, n);
 }
 
-static void check_merges(uint32_t k, uint64_t n)
-{
-	for (unsigned i = 0; i < N_ELEMENT_SIZES; i++)
-		for (unsigned dist = 0; dist < N_MERGE_DISTS; dist++)
-			for (enum shape shape = EVEN; shape < N_SHAPES; shape++)
-				check_merge(element_sizes[i], merge_dists[dist], shape, k, n);
-}
-
-static void any_number_of_slices_is_merged(void **state)
-{
-	static const uint32_t ks[] = { 1, 2, 3, 4, 5, 8, 13, 64, 300 };
-
-	(void)state;
-	for (unsigned i = 0; i < sizeof ks / sizeof ks[0]; i++) {
-		check_merges(ks[i], 0);
-		check_merges(ks[i], ks[i]);
-		check_merges(ks[i], 2000);
-	}
-}
-
-/* Tiles are a quarter of all, and 2^17, 2^16 and 2^15 elements at most. */
-static void merges_of_several_tiles_are_exact(void **state)
-{
-	(void)state;
-	check_merges(3, 300000);
-	check_merges(300, 60000);
-}
-
 /* So many that the shortest blocks still make a tile larger than usual. */
 static void thousands_of_slices_are_merged(void **state)
 {
 	(void)state;
-	check_merge(16, GEN_RANDOM, EVEN, 3000, 100000);
-	check_merge(8, GEN_RANDOM, SOME_EMPTY, 9000, 300000);
+	check_merge(16, false, 3000, 100000);
+	check_merge(8, true, 9000, 300000);
 }
 
 static void no_slices_are_merged_to_nothing(void **state)
@@ -177,59 +133,11 @@ static void no_slices_are_merged_to_nothing(void **state)
 	cpu_merge(&op);
 }
 
-static void cuts_are_bounds_on_key_and_slice(void **state)
-{
-	static const uint32_t a[] = { 1, 5, 5, 9 }, b[] = { 5, 5 }, c[] = { 6, 7 };
-	const struct slice slices[] = { { a, 4 }, { b, 2 }, { c, 0 }, { c, 2 } };
-	static const uint64_t expected[5][4] = {
-		{ 1, 0, 0, 0 }, { 3, 0, 0, 0 }, { 3, 2, 0, 0 }, { 3, 2, 0, 0 }, { 3, 2, 0, 0 },
-	};
-
-	(void)state;
-	for (uint32_t slice = 0; slice < 5; slice++) {
-		const struct layout layout = { .kind = LAYOUT_KEY_ONLY, .element_nbytes = 4 };
-		const encoded_key_t key = 5;
-		uint64_t cuts[4];
-
-		cpu_cut_elements(&(struct cut_op){ .layout = &layout,
-						   .slices = slices,
-						   .k = 4,
-						   .key = &key,
-						   .slice = slice,
-						   .ret_cuts = cuts });
-		assert_memory_equal(cuts, expected[slice], sizeof cuts);
-	}
-}
-
-static void every_stride_th_element_is_sampled(void **state)
-{
-	(void)state;
-	for (unsigned i = 0; i < N_ELEMENT_SIZES; i++) {
-		const struct layout layout = { .kind = LAYOUT_KEY_ONLY,
-					       .element_nbytes = element_sizes[i] };
-		void *elements = guarded_elements_make(element_sizes[i], GEN_RANDOM, 10, 1);
-		encoded_key_t keys[4];
-
-		cpu_sample_elements(&(struct sample_op){ .layout = &layout,
-							 .items = elements,
-							 .n = 10,
-							 .stride = 3,
-							 .ret_keys = keys });
-		for (unsigned j = 0; j < 4; j++)
-			assert_true(keys[j] == element_get(elements, element_sizes[i], 3 * j));
-		guarded_elements_free(elements, element_sizes[i], 10);
-	}
-}
-
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(two_way_merge_in_plain_c_is_exact),
 	cmocka_unit_test(two_way_merge_of_this_machine_is_exact),
-	cmocka_unit_test(any_number_of_slices_is_merged),
-	cmocka_unit_test(merges_of_several_tiles_are_exact),
 	cmocka_unit_test(thousands_of_slices_are_merged),
 	cmocka_unit_test(no_slices_are_merged_to_nothing),
-	cmocka_unit_test(cuts_are_bounds_on_key_and_slice),
-	cmocka_unit_test(every_stride_th_element_is_sampled),
 };
 
 UNIT_TESTS(cpu_merge, tests, NULL, NULL)
