@@ -97,14 +97,18 @@ claim 'types that are none'
 for type in '' u u7 u65 u256 x64 f24 f128 i64xe u64bee b b0 bx b-1 b99999999999 -1; do
 	refuses "(-t|--type)" -t "$type" input
 done
-refuses "(-t|--type).*65536" -t b65537 input
+refuses "(-t|--type).*'b65537'.* 65536" -t b65537 input
+refuses "'w63'.*u128" -t w63 input
+refuses "'u64xe'.*u64be" -t u64xe input
+refuses "'u63'.*did you mean u64\?" -t u63 input
 
 claim 'records and keys that are none'
-for size in '' 0 x -1 1x 65537 99999999999999999999; do
-	refuses '(-R|--record-size)' -R "$size" input
+for size in '' 0 x -1 65537 18446744073709551617 99999999999999999999; do
+	refuses "^gsort: -R, --record-size: .*$size" -R "$size" input
 done
-for key in '' 0 x u32 :u32 0: 0:u33 0:u32:x 0:u32:rr 0:u32r -1:u32 5:u32 8:u8 0:b9 0:b0 \
-	99999999999999999999:u8; do
+refuses '-R, --record-size: .*suffix' -R 1x input
+for key in '' 0 x u32 :u32 0: 0:u33 0:u32: 0:u32:x 0:u32:rr 0:u32:r:r 0:r:n 0:u32r -1:u32 5:u32 \
+	8:u8 0:b9 0:b0 0:b0000000000000001 99999999999999999999:u8; do
 	refuses '(-k|--key)' -R 8 -k "$key" input
 done
 refuses '-k, --key.*-R, --record-size' -k 0:u32 input
@@ -129,33 +133,38 @@ done
 
 claim 'sizes that are none'
 for size in '' x -1 1x 1Ki 1.5G 99999999999999999999 99999999E 0; do
-	refuses '(-S|--buffer-size)' -S "$size" input
+	refuses "^gsort: -S, --buffer-size: .*('$size'|too large|above 0)" -S "$size" input
 	refuses '(--device-memory)' --device-memory="$size" input
 done
-for size in '' x 1x 99999999999999999999; do
-	refuses '--temp-limit' --temp-limit="$size" input
+for size in '' x 1x 1XB 99999999999999999999; do
+	refuses '^gsort: --temp-limit: ' --temp-limit="$size" input
+done
+for codec in '' lzo zstd:0 delta:2; do
+	refuses "^gsort: --temp-compress: .*'$codec'" --temp-compress="$codec" input
 done
 
 claim 'numbers that are none'
-for number in '' x -1 0 1x 1.5 99999999999999999999; do
-	refuses '--parallel' --parallel="$number" input
-	refuses '--batch-size' --batch-size="$number" input
+for number in '' x -1 0 1x 1.5 0x10 4294967296 99999999999999999999; do
+	refuses "^gsort: --parallel: .*$number" --parallel="$number" input
+	refuses "^gsort: --batch-size: .*$number" --batch-size="$number" input
 done
-refuses '--batch-size' --batch-size=1 input
 
 claim 'words that are none'
-refuses '--backend' --backend=quantum input
-refuses '--progress' --progress=perhaps input
+refuses '^gsort: --backend: .*auto.cuda.cpu' --backend=quantum input
+refuses '^gsort: --progress: .*auto.always.never' --progress=perhaps input
 refuses '--gpus' --gpus=x input
 refuses '--gpus|GPU' --gpus=99 input
 refuses '--gpus|GPU' --gpus=99 --backend=auto input
 refuses '(-T|--temporary-directory)' -T '' input
 
 claim 'options that are none'
-refuses '--bogus' --bogus input
-refuses "'-Z'" -Z input
-refuses '(-t|--type)' input -t
-refuses '--verify' --verify=yes input
+refuses "unknown option '--bogus'; see --help" --bogus input
+refuses "unknown option '--bogus=zstd'" --bogus=zstd input
+refuses "unknown option '-Z'.*--help" -rZ input
+refuses '-t, --type.*requires an argument' input -t
+run input --output
+one_line '-o, --output.*requires an argument' '--output without a name'
+refuses '--verify.*takes no argument' --verify=yes input
 refuses '--s' --s input
 
 claim 'a letter of more than one byte is shown whole'
@@ -183,8 +192,9 @@ gives sorted -S 1M -S 1M sorted
 
 claim 'bounds are the real ones'
 refuses '--parallel.* 1 to 1024' --parallel=0 input
+refuses '--parallel.* 1 to 1024' --parallel=1025 input
 refuses '--batch-size.* 2 to 4294967295' --batch-size=1 input
-refuses '--skip-bytes.* 0 to 16777216 bytes' --skip-bytes=1T input
+refuses '--skip-bytes.* 0 to 16777216 bytes' --skip-bytes=16777217b input
 
 claim 'options of GNU sort say why not, and what to use'
 for option in -b -d -f -i -g -h -n -M -V -z --sort=numeric --random-sort --random-source=f \
@@ -214,6 +224,8 @@ for option in -c -C --check=quiet; do
 	run $option --verify sorted
 	one_line '(--check|-C).*--verify.*writes nothing' "$option --verify"
 done
+run -c --fsync sorted
+one_line '--check and --fsync.*writes nothing' '-c --fsync'
 
 claim 'one of several processes that sort the same by themselves says so, and no other'
 for several in OMPI_COMM_WORLD_SIZE=4 'PMI_SIZE=4 PMI_RANK=0' \
@@ -243,10 +255,11 @@ for arguments in '-c -C' '-c -m' '-C -m' '-c --verify' '-c --explain' '-c input 
 done
 run -c -o output input
 [ "$status" -eq 2 ] || broken "-c -o: status $status"
-run --verify input
-[ "$status" -eq 2 ] || broken "--verify to standard output: status $status"
-run --fsync input
-[ "$status" -eq 2 ] || broken "--fsync to standard output: status $status"
+for option in --verify --fsync; do
+	run $option input
+	[ "$status" -eq 2 ] || broken "$option to standard output: status $status"
+	one_line "$option.*-o" "$option to standard output"
+done
 refuses 'output' -o other input
 
 claim 'names of inputs from a file that are wrong'

@@ -174,24 +174,6 @@ static struct fingerprint fingerprint_of(const char *text, size_t nbytes)
 	fingerprint_of("-u\0" unique "\0state of input v\0" state,                                 \
 		       sizeof("-u\0" unique "\0state of input v\0" state))
 
-static void fingerprint_difference_is_named(void **state)
-{
-	const struct fingerprint old = DESCRIPTION("0", "device 1, inode 2, old");
-	const struct fingerprint changed = DESCRIPTION("0", "device 1, inode 2, new");
-	const struct fingerprint other = DESCRIPTION("1", "device 1, inode 2, old");
-	struct fingerprint_difference difference;
-
-	(void)state;
-	assert_false(fingerprint_differs(&old, &old, ACCEPT_NONE, &difference));
-	assert_false(fingerprint_differs(&old, &changed, ACCEPT_ALL, &difference));
-	assert_true(fingerprint_differs(&old, &changed, ACCEPT_NONE, &difference));
-	assert_string_equal(difference.name, "state of input v");
-	assert_string_equal(difference.saved_value, "device 1, inode 2, old");
-	assert_string_equal(difference.value, "device 1, inode 2, new");
-	assert_true(fingerprint_differs(&old, &other, ACCEPT_ALL, &difference));
-	assert_string_equal(difference.name, "-u");
-}
-
 static void input_replaced_by_the_output_is_accepted(void **state)
 {
 	const struct fingerprint old = DESCRIPTION("0", "device 1, inode 2, old");
@@ -250,129 +232,7 @@ static void out_of_memory_for_fingerprint_is_an_error(void **state)
 	free(fingerprint.text);
 }
 
-/* Return the value of the last entry, which is that of the input. */
-static const char *last_text(const struct fingerprint *fingerprint)
-{
-	const char *end = fingerprint->text + fingerprint->nbytes - 1;
-	const char *before = memrchr(fingerprint->text, 0, (size_t)(end - fingerprint->text));
-
-	return before + 1;
-}
-
-static void input_state_comes_from_stat(void **state)
-{
-	const char *path = fixture_path("input");
-	const struct sort_spec spec = { .inputs = &path, .n_inputs = 1, .output_path = "output" };
-	const struct timespec times[] = { { .tv_sec = 1 }, { .tv_sec = 1234567, .tv_nsec = 89 } };
-	struct fingerprint fingerprint;
-
-	(void)state;
-	write_file(path, "12345678", 8);
-	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
-	assert_int_equal(fingerprint_create(&spec, &fingerprint), 0);
-	assert_non_null(
-		strstr(last_text(&fingerprint), ", 8 bytes from 0, modified 1234567.000000089, "));
-	free(fingerprint.text);
-}
-
-/* --- Files and the saver --- */
-
-static struct checkpoint_dir files;
-static struct spill *spill;
-
-static int start_files(void **state)
-{
-	int r = fixture_start(state);
-
-	if (r < 0)
-		return r;
-	checkpoint_dir_init(&files, &faulty_calls, fixture_directory);
-	r = checkpoint_dir_open(&files);
-	if (r == 0)
-		r = spill_open_persistent(&files.runs, &files.path, CHECKPOINT_RUNS_BEGIN, 0,
-					  SPILL_UNLIMITED, &spill);
-	files.runs.fd = -1;
-	faults.n_syncs = 0;
-	return r;
-}
-
-static int finish_files(void **state)
-{
-	spill_close(spill);
-	checkpoint_dir_close(&files);
-	return fixture_finish(state);
-}
-
-/* Results of records. */
-static struct {
-	unsigned n_durable, n_lost;
-	uint64_t nbytes; /* size of the manifest when the last record was durable */
-} ended;
-
-static void record_completion(void *context, bool durable)
-{
-	(void)context;
-	if (!durable)
-		ended.n_lost++;
-	else
-		ended.n_durable++;
-	ended.nbytes = files.manifest.end;
-}
-
-static struct sync_request *create_request(void)
-{
-	struct sync_request *request = calloc(1, sizeof *request);
-
-	assert_non_null(request);
-	request->type = RECORD_RUN;
-	request->payload = strdup("payload");
-	request->nbytes = 8;
-	request->on_complete = record_completion;
-	return request;
-}
-
-static void completed_request_is_durable(void **state)
-{
-	struct sync_thread *sync_thread;
-
-	(void)state;
-	memset(&ended, 0, sizeof ended);
-	assert_int_equal(sync_thread_open(&files.manifest, spill, &sync_thread), 0);
-	for (int i = 0; i < 10; i++)
-		assert_int_equal(sync_thread_add(sync_thread, create_request()), 0);
-	sync_thread_close(sync_thread, true);
-	assert_int_equal(ended.n_durable, 10);
-	assert_int_equal(ended.nbytes, files.manifest.begin + 10 * (32 + 16));
-	assert_true(faults.n_syncs >= 2); /* of the runs and of the manifest */
-}
-
-static void record_needs_durable_data(void **state)
-{
-	struct sync_thread *sync_thread;
-
-	(void)state;
-	memset(&ended, 0, sizeof ended);
-	faults.fsync_errno = EIO;
-	assert_int_equal(sync_thread_open(&files.manifest, spill, &sync_thread), 0);
-	assert_int_equal(sync_thread_add(sync_thread, create_request()), 0);
-	sync_thread_close(sync_thread, true);
-	assert_int_equal(ended.n_durable, 0);
-	assert_int_equal(ended.n_lost, 1);
-	assert_int_equal(files.manifest.end, files.manifest.begin);
-	assert_non_null(strstr(captured_messages_error(), "stable storage"));
-}
-
-static void checkpoint_is_locked_by_one_process(void **state)
-{
-	struct checkpoint_dir other_process;
-
-	(void)state;
-	checkpoint_dir_init(&other_process, &faulty_calls, fixture_directory);
-	assert_int_equal(checkpoint_dir_open(&other_process), -EBUSY);
-	assert_non_null(
-		strstr(captured_messages_error(), "another gsort is using this checkpoint"));
-	checkpoint_dir_close(&other_process);
-}
+/* --- Files --- */
 
 static void moved_checkpoint_is_detected(void **state)
 {
@@ -396,22 +256,6 @@ static void moved_checkpoint_is_detected(void **state)
 	checkpoint_dir_remove(&moved);
 	checkpoint_dir_close(&moved);
 	assert_int_equal(rmdir(fixture_path("dir")), 0);
-}
-
-static void link_is_not_followed(void **state)
-{
-	struct checkpoint_dir linked;
-	const char *target = fixture_path("target");
-
-	(void)state;
-	write_file(target, "theirs", 6);
-	assert_int_equal(mkdir(fixture_path("dir"), 0700), 0);
-	assert_int_equal(symlink(target, fixture_path("dir/gsort-manifest")), 0);
-	checkpoint_dir_init(&linked, &faulty_calls, fixture_path("dir"));
-	assert_int_equal(checkpoint_dir_open(&linked), -EEXIST);
-	checkpoint_dir_close(&linked);
-	assert_true(file_contains(target, "theirs", 6));
-	unlink(fixture_path("dir/gsort-manifest"));
 }
 
 /* --- Whose files these are --- */
@@ -510,26 +354,6 @@ static void exceeded_limit_allows_no_writes(void **state)
 	spill_close(limited);
 }
 
-/* The time is recorded in the checkpoint and shows whether the output has changed since. */
-static void finalized_output_keeps_its_mtime(void **state)
-{
-	struct output *output;
-	struct stat finalized, named;
-	struct timespec now;
-
-	(void)state;
-	assert_int_equal(output_open(&faulty_calls, fixture_path("output"), 1 << 20, &output), 0);
-	assert_int_equal(output_write_at(output, 0, "finished", 8), 0);
-	assert_int_equal(output_finalize(output, &finalized), 0);
-	assert_int_equal(finalized.st_size, 8);
-	do /* until a change would get another time, one clock tick later */
-		clock_gettime(CLOCK_REALTIME_COARSE, &now);
-	while (now.tv_sec == finalized.st_mtim.tv_sec && now.tv_nsec <= finalized.st_mtim.tv_nsec);
-	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_int_equal(stat(fixture_path("output"), &named), 0);
-	assert_memory_equal(&named.st_mtim, &finalized.st_mtim, sizeof named.st_mtim);
-}
-
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(run_replaces_its_inputs, start, finish),
 	cmocka_unit_test_setup_teardown(replacing_missing_runs_is_refused, start, finish),
@@ -538,19 +362,11 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(only_the_first_record_is_the_header, start, finish),
 	cmocka_unit_test_setup_teardown(short_or_unknown_records_are_refused, start, finish),
 	cmocka_unit_test_setup_teardown(unpublished_output_is_not_done, start, finish),
-	cmocka_unit_test_setup_teardown(fingerprint_difference_is_named, fixture_start,
-					fixture_finish),
 	cmocka_unit_test(stored_blocks_fit_in_the_plan),
 	cmocka_unit_test(input_replaced_by_the_output_is_accepted),
 	cmocka_unit_test(out_of_memory_for_fingerprint_is_an_error),
-	cmocka_unit_test_setup_teardown(input_state_comes_from_stat, fixture_start, fixture_finish),
-	cmocka_unit_test_setup_teardown(completed_request_is_durable, start_files, finish_files),
-	cmocka_unit_test_setup_teardown(record_needs_durable_data, start_files, finish_files),
-	cmocka_unit_test_setup_teardown(checkpoint_is_locked_by_one_process, start_files,
-					finish_files),
 	cmocka_unit_test_setup_teardown(moved_checkpoint_is_detected, fixture_start,
 					fixture_finish),
-	cmocka_unit_test_setup_teardown(link_is_not_followed, fixture_start, fixture_finish),
 	cmocka_unit_test_setup_teardown(file_without_magic_is_not_touched, fixture_start,
 					fixture_finish),
 	cmocka_unit_test_setup_teardown(file_with_partial_magic_is_adopted, fixture_start,
@@ -558,8 +374,6 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(file_of_the_same_name_is_not_removed, fixture_start,
 					fixture_finish),
 	cmocka_unit_test_setup_teardown(exceeded_limit_allows_no_writes, fixture_start,
-					fixture_finish),
-	cmocka_unit_test_setup_teardown(finalized_output_keeps_its_mtime, fixture_start,
 					fixture_finish),
 };
 

@@ -125,37 +125,6 @@ static void keys_without_memory_are_refused_with_their_number(void **state)
 	lacks_memory = false;
 }
 
-static void unknown_types_are_refused_with_the_known_ones(void **state)
-{
-	(void)state;
-	ASSERT_REFUSED("'w63'", "u128", "-t", "w63");
-	ASSERT_REFUSED("-t, --type", "f64", "--type=");
-	ASSERT_REFUSED("'q18'", "bN", "-t", "q18");
-	ASSERT_REFUSED("'b65537'", "65536", "-t", "b65537");
-	ASSERT_REFUSED("'b0'", "bN", "-t", "b0");
-	ASSERT_REFUSED("'u64xe'", "u64be", "-t", "u64xe");
-	ASSERT_REFUSED("'u63'", "did you mean u64?", "-t", "u63");
-}
-
-static void wrong_keys_are_refused(void **state)
-{
-	static const char *const keys[] = { "",
-					    "0:u32:",
-					    "0:u32:x",
-					    "0:u32r",
-					    "0:u32:r:r",
-					    "0:r:n",
-					    "0:x",
-					    "0:",
-					    "99999999999999999999:u8",
-					    "0:b0000000000000001",
-					    "0:b65537" };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-		ASSERT_REFUSED("-k, --key", keys[i], "-R", "32", "-k", keys[i], "-o", "out");
-}
-
 static void direction_of_a_field_comes_after_its_order(void **state)
 {
 	static const char *const orders[] = { "n", "t", "numpy", "total" };
@@ -212,19 +181,6 @@ static void keys_lie_within_the_record(void **state)
 	ASSERT_REFUSED("-k, --key", "131072", "-R65536", "-k0:b65536", "-k0:b65536", "-o", "out");
 }
 
-static void wrong_record_sizes_are_refused(void **state)
-{
-	static const char *const sizes[] = {
-		"", "0", "-1", "x", "65537", "1x", "18446744073709551617"
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-		ASSERT_REFUSED("-R, --record-size", sizes[i], "-R", sizes[i], "-o", "out");
-	ASSERT_REFUSED("-R, --record-size: ", "suffix", "-R", "1x", "-o", "out");
-	ASSERT_REFUSED("-R, --record-size=9", "-t, --type=u64le", "-R9", "-tu64", "-o", "out");
-}
-
 /* The value must be refused before it is stored. */
 static void invalid_record_size_is_named_in_refusal(void **state)
 {
@@ -235,27 +191,6 @@ static void invalid_record_size_is_named_in_refusal(void **state)
 	captured_messages_reset(true);
 	assert_int_equal(record_options_parse_size(&spec, "1x", &record), -EINVAL);
 	assert_int_equal(record.record_nbytes, 0);
-}
-
-static void shapes_that_make_no_sense_are_refused(void **state)
-{
-	static const char *const shapes[] = { "--limit=5", "--keys-only", "--argsort", "--count" };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-		ASSERT_REFUSED(i == 0 ? "--limit" : shapes[i], "-c, --check", shapes[i], "-c", "f");
-		ASSERT_REFUSED(i == 0 ? "--limit" : shapes[i], "-C", shapes[i], "-C", "f");
-		ASSERT_REFUSED(i == 0 ? "--limit" : shapes[i], "--partial=keep", shapes[i], "-u",
-			       "--partial=keep", "-o", "out");
-	}
-	ASSERT_REFUSED("--count", "-u, --unique", "--count", "-o", "out");
-	ASSERT_REFUSED("--count", "--argsort", "-u", "--count", "--argsort", "-o", "out");
-	ASSERT_REFUSED("--keys-only", "--argsort", "--keys-only", "--argsort", "-o", "out");
-	ASSERT_REFUSED("--verify", "--argsort", "--verify", "--argsort", "-o", "out");
-	ASSERT_REFUSED("--partial", "error|keep|drop", "--partial=maybe", "-o", "out");
-	ASSERT_REFUSED("--limit", "'x'", "--limit=x", "-o", "out");
-	ASSERT_REFUSED("--limit", "'-1'", "--limit=-1", "-o", "out");
-	ASSERT_REFUSED("--skip-bytes", "'x'", "--skip-bytes=x", "-o", "out");
 }
 
 static int make_layout(const struct options *options, struct layout *ret_layout)
@@ -306,15 +241,11 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(direction_does_not_depend_on_the_order_of_options),
 	cmocka_unit_test(any_number_of_keys_is_accepted),
 	cmocka_unit_test(keys_without_memory_are_refused_with_their_number),
-	cmocka_unit_test(unknown_types_are_refused_with_the_known_ones),
-	cmocka_unit_test(wrong_keys_are_refused),
 	cmocka_unit_test(direction_of_a_field_comes_after_its_order),
 	cmocka_unit_test(keys_without_offset_are_names),
 	cmocka_unit_test(keys_without_record_size_wait_for_input),
 	cmocka_unit_test(keys_lie_within_the_record),
-	cmocka_unit_test(wrong_record_sizes_are_refused),
 	cmocka_unit_test(invalid_record_size_is_named_in_refusal),
-	cmocka_unit_test(shapes_that_make_no_sense_are_refused),
 	cmocka_unit_test(shapes_reach_their_fields_and_the_layout),
 };
 
