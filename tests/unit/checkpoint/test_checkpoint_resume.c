@@ -15,6 +15,7 @@ enum { N_RECORDS = 1000 };
 static struct layout layout;
 static struct input *input;
 static char input_path[512], output_path[512], directory[512];
+static struct options options;
 
 static const char *path_in_state(enum checkpoint_file file)
 {
@@ -37,6 +38,8 @@ static int start(void **state)
 	strcpy(output_path, fixture_path("output"));
 	strcpy(directory, fixture_path("state"));
 	write_file(input_path, numbers, sizeof numbers);
+	options =
+		PARSE_VALID("-t", "u64", "--checkpoint", directory, input_path, "-o", output_path);
 	r = key_parse_type("u64", &key);
 	if (r == 0)
 		r = layout_make_key_only(&key, &layout);
@@ -46,15 +49,16 @@ static int start(void **state)
 static int finish(void **state)
 {
 	input_close(input);
+	options_free(&options);
 	unlink(path_in_state(CHECKPOINT_MANIFEST));
 	unlink(path_in_state(CHECKPOINT_RUNS));
 	return fixture_finish(state);
 }
 
 /* Open the checkpoint of a sort, and leave it there. */
-static int open_and_abandon(struct options *options)
+static int open_and_abandon(void)
 {
-	const struct sort_spec spec = options->spec;
+	const struct sort_spec spec = options.spec;
 	struct checkpoint *checkpoint;
 	const int r = checkpoint_open(&faulty_calls, &spec, &layout, input,
 				      sizeof(uint64_t) * N_RECORDS, &checkpoint);
@@ -67,46 +71,31 @@ static int open_and_abandon(struct options *options)
 /* The record may be only in the page cache, but what it replaces is discarded. */
 static void manifest_is_synced_before_resuming(void **state)
 {
-	char *const checkpoint = directory, *const in = input_path, *const out = output_path;
-	struct options options =
-		PARSE_VALID("-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
-
 	(void)state;
-	assert_int_equal(open_and_abandon(&options), 0);
+	assert_int_equal(open_and_abandon(), 0);
 	faults.fsync_errno = EIO;
-	assert_int_equal(open_and_abandon(&options), -EIO);
+	assert_int_equal(open_and_abandon(), -EIO);
 	faults.fsync_errno = 0;
-	assert_int_equal(open_and_abandon(&options), 0);
-	options_free(&options);
+	assert_int_equal(open_and_abandon(), 0);
 }
 
 /* Both magics, the first record, and the names of the files and the directory are synced. */
 static void new_checkpoint_is_durable(void **state)
 {
-	char *const checkpoint = directory, *const in = input_path, *const out = output_path;
-	struct options options =
-		PARSE_VALID("-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
-
 	(void)state;
 	faults.n_syncs = 0;
-	assert_int_equal(open_and_abandon(&options), 0);
+	assert_int_equal(open_and_abandon(), 0);
 	assert_int_equal(faults.n_syncs, 5);
-	options_free(&options);
 }
 
 /* Otherwise the first record would follow the rest of an incomplete one. */
 static void manifest_must_be_truncatable(void **state)
 {
-	char *const checkpoint = directory, *const in = input_path, *const out = output_path;
-	struct options options =
-		PARSE_VALID("-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
-
 	(void)state;
 	faults.ftruncate_errno = EIO;
-	assert_int_equal(open_and_abandon(&options), -EIO);
+	assert_int_equal(open_and_abandon(), -EIO);
 	faults.ftruncate_errno = 0;
-	assert_int_equal(open_and_abandon(&options), 0);
-	options_free(&options);
+	assert_int_equal(open_and_abandon(), 0);
 }
 
 static void append(enum checkpoint_record type, const struct payload_slice *slices, size_t n)
@@ -136,9 +125,9 @@ static void append_done(const char *path)
 	append(RECORD_DONE, &(struct payload_slice){ &done, sizeof done }, 1);
 }
 
-static bool is_complete(struct options *options)
+static bool is_complete(void)
 {
-	const struct sort_spec spec = options->spec;
+	const struct sort_spec spec = options.spec;
 	struct checkpoint *checkpoint;
 	bool is;
 
@@ -152,29 +141,25 @@ static bool is_complete(struct options *options)
 
 static void output_that_has_changed_is_not_complete(void **state)
 {
-	char *const checkpoint = directory, *const in = input_path, *const out = output_path;
-	struct options options =
-		PARSE_VALID("-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
 	const struct timespec times[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
 
 	(void)state;
 	write_file(output_path, "complete", 8);
-	assert_int_equal(open_and_abandon(&options), 0);
+	assert_int_equal(open_and_abandon(), 0);
 	append_done(output_path);
-	assert_true(is_complete(&options));
+	assert_true(is_complete());
 	assert_int_equal(utimensat(AT_FDCWD, output_path, times, 0), 0);
-	assert_false(is_complete(&options)); /* and starts again */
+	assert_false(is_complete()); /* and starts again */
 	append_done(output_path);
 	write_file(output_path, "complete, and more", 18);
 	assert_int_equal(utimensat(AT_FDCWD, output_path, times, 0), 0);
-	assert_false(is_complete(&options));
-	options_free(&options);
+	assert_false(is_complete());
 }
 
 /* Replace the description in the manifest by one that begins with a name, as older formats do. */
-static void forge_header(const char *name, size_t name_nbytes, struct options *options)
+static void forge_header(const char *name, size_t name_nbytes)
 {
-	const struct sort_spec spec = options->spec;
+	const struct sort_spec spec = options.spec;
 	struct fingerprint fingerprint;
 	struct payload_slice slices[2] = { { name, name_nbytes } };
 
@@ -189,24 +174,20 @@ static void forge_header(const char *name, size_t name_nbytes, struct options *o
 /* Otherwise a forged manifest could cause any temp file beside the output to be removed. */
 static void manifest_that_names_a_file_is_refused(void **state)
 {
-	char *const checkpoint = directory, *const in = input_path, *const out = output_path;
-	struct options options =
-		PARSE_VALID("-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
 	static const char name[] = ".gsort-0123456789abcdef";
 
 	(void)state;
-	assert_int_equal(open_and_abandon(&options), 0);
-	forge_header(name, sizeof name, &options);
-	assert_int_equal(open_and_abandon(&options), -EINVAL);
+	assert_int_equal(open_and_abandon(), 0);
+	forge_header(name, sizeof name);
+	assert_int_equal(open_and_abandon(), -EINVAL);
 	assert_non_null(strstr(captured_messages_error(), "is of another sort"));
-	forge_header("", 0, &options);
-	assert_int_equal(open_and_abandon(&options), 0);
-	options_free(&options);
+	forge_header("", 0);
+	assert_int_equal(open_and_abandon(), 0);
 }
 
-static struct orphan_owner orphan_owner_of(struct options *options)
+static struct orphan_owner orphan_owner_of(void)
 {
-	const struct sort_spec spec = options->spec;
+	const struct sort_spec spec = options.spec;
 	struct checkpoint *checkpoint;
 	struct orphan_owner owner;
 
@@ -221,22 +202,18 @@ static struct orphan_owner orphan_owner_of(struct options *options)
 /* The temp files of a start are removed by later starts of the same sort only. */
 static void orphans_belong_to_one_checkpoint(void **state)
 {
-	char *const checkpoint = directory, *const in = input_path, *const out = output_path;
-	struct options options =
-		PARSE_VALID("-t", "u64", "--checkpoint", checkpoint, in, "-o", out);
 	struct orphan_owner first, again, other;
 
 	(void)state;
-	first = orphan_owner_of(&options);
-	again = orphan_owner_of(&options);
+	first = orphan_owner_of();
+	again = orphan_owner_of();
 	assert_true(file_is_unique_digits(first.digits));
 	assert_string_equal(first.digits, again.digits);
 	/* the old file keeps its inode */
 	assert_int_equal(rename(path_in_state(CHECKPOINT_MANIFEST), fixture_path("aside")), 0);
-	other = orphan_owner_of(&options);
+	other = orphan_owner_of();
 	assert_string_not_equal(first.digits, other.digits);
 	unlink(fixture_path("aside"));
-	options_free(&options);
 }
 
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
