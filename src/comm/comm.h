@@ -3,7 +3,7 @@
  *
  * A job has `size` processes on one or more machines. Each is a rank, numbered from 0. Ranks send
  * each other messages and take part in collectives, which are built from messages (collectives.c).
- * A transport carries the messages (transport.h): MPI (mpi/transport_mpi.h), or a test's.
+ * A transport carries the messages (transport.h): MPI (mpi/transport_mpi.c), or a test's.
  *
  *	threads of the job             the progress thread               the transport
  *	comm_send()    --queue-->      begins sends and receives   -->   send, receive

@@ -54,3 +54,9 @@ struct transport {
 	const struct transport_ops *ops;
 	int rank, size;
 };
+
+/*
+ * Open MPI as a transport (mpi/transport_mpi.c): a transport_open_fn (comm.h). May be called once
+ * per process. `argument` is unused.
+ */
+int transport_mpi_open(void *argument, struct transport **ret_transport);

@@ -15,7 +15,7 @@
 #include "src/lib/api_lines.h"
 #include "src/lib/lib_internal.h"
 #include "src/options/command_files.h"
-#include "src/options/files0.h"
+#include "src/options/file_roles.h"
 #include "src/report/explain.h"
 
 const char api_default_temp_dir[] = "/tmp";

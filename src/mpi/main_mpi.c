@@ -14,7 +14,7 @@
 #include "src/cli/cli_main.h"
 #include "src/cli/print_message.h"
 #include "src/lib/api_distributed.h"
-#include "src/comm/mpi/transport_mpi.h"
+#include "src/comm/transport.h"
 #include "src/comm/comm.h"
 
 static const uint64_t ns_per_s = 1000000000;

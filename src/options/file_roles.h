@@ -1,5 +1,5 @@
 /*
- * file_roles.h - one role for each file of a command
+ * file_roles.h - one role for each file of a command, and lists of file names
  *
  * A command reads inputs and a list of their names; it writes an output, reports, checkpoint files,
  * and text on the standard streams. A file with two roles, one of them written, would be damaged or
@@ -75,3 +75,16 @@ void file_roles_free(struct file_roles *roles);
  */
 bool file_roles_stream_is_input(const struct input *input, int fd);
 int file_roles_check_streams(const struct input *input);
+
+/* --- lists of names that end with NULs, as "find -print0" writes them --- */
+
+/*
+ * Read the names in the list at `path` ("-": standard input) into *ret_paths, an array of *ret_n
+ * names, at least one. The NUL after the last name is optional. The names point into *ret_text;
+ * free() both. memory_nbytes: refuse more names than fit (input_check_names()); 0: no limit.
+ *
+ * Returns 0 or a negative errno (reported). Errors are a list that cannot be read or is empty, an
+ * empty name, and the name "-" in a list from standard input.
+ */
+int files0_read(const char *path, uint64_t memory_nbytes, const char ***ret_paths, size_t *ret_n,
+		char **ret_text);

@@ -9,7 +9,7 @@
  * When all inputs are regular files, they are parts of job->input, which keeps few descriptors open
  * however many files there are. With a pipe among them, each path gets an input of its own.
  */
-#include "src/run/input_runs.h"
+#include "src/run/run.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -46,7 +46,7 @@ void setup_close_inputs(struct resolved_spec *resolved, struct job *job);
 
 /*
  * Read the beginning of a pipe (input_probe_pipe()), because the plan depends on its format and
- * compression. A merge reads each pipe by itself (input_runs.h): the first is probed only if
+ * compression. A merge reads each pipe by itself (input_runs.c): the first is probed only if
  * nothing else describes the records.
  */
 int setup_probe_inputs(struct resolved_spec *resolved, struct job *job, bool may_open);

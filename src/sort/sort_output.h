@@ -32,7 +32,7 @@
 #include "src/checkpoint/checkpoint.h"
 #include "src/merge/sink.h"
 #include "src/plan/job.h"
-#include "src/run/input_runs.h"
+#include "src/run/run.h"
 
 struct collective_zst;
 struct comm;

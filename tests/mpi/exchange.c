@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "src/base/diagnostics.h"
-#include "src/comm/mpi/transport_mpi.h"
+#include "src/comm/transport.h"
 #include "src/comm/comm.h"
 #include "tests/support/comm_exercise.h"
 #include "tools/cli/tool_main.h"

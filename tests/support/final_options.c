@@ -8,7 +8,7 @@
 
 #include "src/base/diagnostics.h"
 #include "src/cli/cli_main.h"
-#include "src/options/files0.h"
+#include "src/options/file_roles.h"
 #include "tools/cli/tool_main.h"
 
 static int add_list(struct options *options)

@@ -26,7 +26,6 @@
 #include "src/check/verify.h"
 #include "src/cli/exit_status.h"
 #include "src/cli/process_setup.h"
-#include "src/options/files0.h"
 #include "src/options/file_roles.h"
 #include "src/plan/sort_spec.h"
 #include "tools/cli/tool_main.h"

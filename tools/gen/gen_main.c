@@ -14,7 +14,6 @@
 #include "src/cli/process_setup.h"
 #include "src/options/file_roles.h"
 #include "tools/gen/gen.h"
-#include "tools/gen/gensort.h"
 #include "tools/cli/tool_main.h"
 
 #define DEFAULT_N_RECORDS UINT64_C(1048576)

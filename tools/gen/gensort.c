@@ -1,5 +1,5 @@
 /*
- * gensort.c - the records of the sort benchmark (see gensort.h)
+ * gensort.c - the records of the sort benchmark (see gen.h)
  *
  * The random parts of a record come from one sequence of 128-bit numbers, a linear congruential
  * generator modulo 2^128 (multiplier by L'Ecuyer, "Tables of linear congruential generators",
@@ -24,7 +24,7 @@
  * The formats, the masks and the prefixes are those of gensort 1.5 (2016, BSD version), the
  * program that defines them.
  */
-#include "tools/gen/gensort.h"
+#include "tools/gen/gen.h"
 
 #include <string.h>
 

@@ -1,14 +1,18 @@
 /*
- * transport_mpi.c - MPI as a transport (see transport_mpi.h)
+ * transport_mpi.c - MPI as a transport (see transport.h)
+ *
+ * Uses only messages of bytes between two ranks, sent and received by one thread. Nothing waits
+ * inside MPI, where waiting spins. MPI's collectives, derived types, one-sided communication and
+ * file I/O are not used. MPI delivers messages once, whole and in order, but need not notice that a
+ * rank has died (src/comm/watchdog.h).
  */
-#include "src/comm/mpi/transport_mpi.h"
+#include "src/comm/transport.h"
 
 #include <errno.h>
 #include <mpi.h>
 #include <stdlib.h>
 
 #include "src/base/diagnostics.h"
-#include "src/comm/transport.h"
 
 /* A request in progress has the same index in each array. */
 struct mpi_transport {

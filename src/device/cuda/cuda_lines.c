@@ -13,7 +13,7 @@
 
 #include "src/base/diagnostics.h"
 #include "src/base/scratch.h"
-#include "src/device/cuda/cuda_tie_break.h"
+#include "src/device/cuda/cuda_queue.h"
 
 /* The parts of the memory of a sort. */
 struct line_op_memory {

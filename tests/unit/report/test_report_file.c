@@ -2,7 +2,7 @@
  * test_report_file - a report appears when it is complete; until then an older one remains
  */
 #include "io/file/file.h"
-#include "src/report/report_file.h"
+#include "src/report/reports.h"
 #include "tests/support/capture_output.h"
 #include "tests/support/captured_messages.h"
 

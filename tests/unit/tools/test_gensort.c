@@ -4,7 +4,7 @@
  * The checksums (the sum of zlib's crc32 of each record) and the records quoted here were printed
  * by the benchmark's own gensort 1.5: gensort -c [-a | -s] [-bFIRST] COUNT /dev/null.
  */
-#include "tools/gen/gensort.h"
+#include "tools/gen/gen.h"
 
 #include <stdlib.h>
 #include <string.h>
