@@ -284,6 +284,8 @@ __device__ __forceinline__ void write_segment(const segment_memory &memory,
 	const uint64_t first = blockIdx.x % blocks_per_segment * GATHER_LINES_THREADS + threadIdx.x;
 	const uint64_t step = (uint64_t)blocks_per_segment * GATHER_LINES_THREADS * 16;
 
+	if (begin >= end)
+		return;
 	for (uint64_t at = begin / 16 * 16 + first * 16; at < end; at += step) {
 		const uint64_t from = at < begin ? begin : at;
 		const uint32_t n = (uint32_t)((end < at + 16 ? end : at + 16) - from);

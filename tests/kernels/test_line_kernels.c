@@ -329,7 +329,35 @@ static unsigned char *write_expected(const struct line_case *it, size_t *ret_nby
 	return out;
 }
 
-/* Gather all segments to windows that end anywhere; add up what they report. */
+/* Return where segment i begins in the output. */
+static size_t segment_begin(const struct line_case *it, size_t i)
+{
+	size_t nbytes = 0;
+
+	for (size_t k = 0; k < i * LINE_SEGMENT; k++) {
+		const unsigned char *line;
+
+		nbytes += find_line(it, it->order[it->first + k], false, &line);
+	}
+	return nbytes;
+}
+
+/* Draw the end of a window: anywhere, or in the last 16 bytes before a segment. */
+static size_t draw_window_end(struct line_case *it, size_t begin, size_t nbytes)
+{
+	const size_t n_segments = it->n_output / LINE_SEGMENT;
+
+	if (n_segments > 0 && draw(it, 2)) {
+		const size_t at = segment_begin(it, 1 + draw(it, n_segments)),
+			     before = draw(it, 16);
+
+		if (at >= begin + before)
+			return at - before;
+	}
+	return begin + draw(it, nbytes - begin + 1);
+}
+
+/* Gather all segments to windows; add up what they report. */
 static void gather_windows(struct line_case *it, const unsigned char *expected, size_t nbytes,
 			   uint64_t n_expected_disorders)
 {
@@ -340,8 +368,7 @@ static void gather_windows(struct line_case *it, const unsigned char *expected, 
 	size_t begin = 0;
 
 	for (size_t i = 0; i < n_windows; i++) {
-		const size_t end = i + 1 == n_windows ? nbytes :
-							begin + draw(it, nbytes - begin + 1);
+		const size_t end = i + 1 == n_windows ? nbytes : draw_window_end(it, begin, nbytes);
 		const size_t out_nbytes = (end - begin + 31) / 16 * 16;
 		unsigned char *out = kernel_memory_alloc(out_nbytes), *bytes = malloc(out_nbytes);
 		const struct gather_lines_task task = {
