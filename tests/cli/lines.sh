@@ -178,6 +178,11 @@ grep -q 'a line of 2000000 bytes is too long to be merged' stderr || broken "$(c
 [ ! -s found ] || broken 'something was written'
 same -S 64M mixed
 
+claim 'a long line is refused if its keys do not fit in memory while runs are merged'
+{ seq 100000 700000; echo "0$(head -c 500000 /dev/zero | tr '\0' x)"; } > mixed
+fails 'a line of 500002 bytes does not fit in memory with its key' -S 4M -k1,1 -k1,1r -k1,1 \
+	-k1,1r --limit=9999999 mixed
+
 claim 'compressed inputs are read, and an output is compressed'
 gzip -c stdin > stdin.gz
 "$GSORT" --lines stdin.gz other -o output.zst 2> stderr || broken "$(cat stderr)"

@@ -66,6 +66,13 @@ const struct sort_scenario sort_scenarios[] = {
 	  "--stats-json=reports/s --trace=reports/t --report=reports/r few -o output",
 	  .calibrates = true,
 	  .is_slow = true },
+	{ .name = "cuda-lines",
+	  .expected_output = EXPECTED_UNIQUE_LINES,
+	  .arguments = "--backend=cuda --lines -u -S 64M --device-memory=16M input -o output" },
+	/* Lines with keys; two chunks become runs. */
+	{ .name = "cuda-lines-spill",
+	  .expected_output = EXPECTED_UNIQUE_LINES,
+	  .arguments = CUDA "--lines -u -k1 -T tmp/a input -o output" },
 	/* For an input of unknown size the GPU is chosen. */
 	{ .name = "auto",
 	  .expected_output = EXPECTED_LARGE_RECORDS,
