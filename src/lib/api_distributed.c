@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/base/clock.h"
@@ -22,6 +21,7 @@
 #include "src/comm/comm.h"
 #include "src/lib/lib_internal.h"
 #include "src/options/command_files.h"
+#include "src/options/file_roles.h"
 #include "src/sort/distributed_sort.h"
 
 /* Refuse options that several ranks do not support, except one (NULL: none). */
@@ -59,16 +59,7 @@ static bool has_single_rank(const struct gsort *sort)
 
 int api_distributed_check_files0(const struct gsort *sort, const char *path)
 {
-	const bool is_stdin = strcmp(path, "-") == 0;
-	struct stat status;
-
-	if (has_single_rank(sort) ||
-	    (!is_stdin && (stat(path, &status) < 0 || S_ISREG(status.st_mode))))
-		return 0;
-	return fail(
-		-EINVAL,
-		"--files0-from: %s is not a regular file; all ranks must be able to read the list",
-		is_stdin ? "standard input" : path);
+	return has_single_rank(sort) ? 0 : files0_require_regular_file(path);
 }
 
 static int check_distributed(struct gsort *sort)

@@ -80,7 +80,7 @@ static bool is_for_programs(int option)
 	for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
 		if (options[i] == option)
 			return true;
-	return false;
+	return line_option_is_of_ranks(option);
 }
 
 /* Return the name of an option's value; NULL: it has none. */
@@ -115,7 +115,8 @@ int gsort_get_line_option(unsigned i, struct gsort_option *ret_option, size_t si
 
 	if (!ret_option)
 		return -EINVAL;
-	while (line_option_names[n].name)
+	/* Those of gsort-mpi are the last ones. */
+	while (line_option_names[n].name && !line_option_is_of_ranks(line_option_names[n].val))
 		n++;
 	if (i >= n)
 		return -ENOENT;
@@ -134,7 +135,9 @@ int gsort_get_line_option(unsigned i, struct gsort_option *ret_option, size_t si
 
 bool api_lines_have_option(const char *name)
 {
-	return line_option_find(name) != 0;
+	const int option = line_option_find(name);
+
+	return option != 0 && !line_option_is_of_ranks(option);
 }
 
 static int refuse_unknown(const char *name)

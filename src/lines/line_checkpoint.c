@@ -18,19 +18,17 @@
 #include "src/checkpoint/checkpoint_state.h"
 #include "src/record/record_hash.h"
 
-/* A run is one sequence of bytes to its file. */
-static const struct layout text_layout = { .record_nbytes = 1,
-					   .item_nbytes = 1,
-					   .resident_nbytes = 1 };
+const struct layout line_text_layout = { .record_nbytes = 1,
+					 .item_nbytes = 1,
+					 .resident_nbytes = 1 };
 
-/* Describe the sort as one of records whose keys are the text `lines`. */
-static struct sort_spec make_spec(const struct line_sort_params *params, const char *lines)
+struct sort_spec line_sort_make_spec(const struct line_sort_params *params, const char *order)
 {
 	return (struct sort_spec){ .inputs = params->inputs,
 				   .n_inputs = params->n_inputs,
 				   .input_endpoints = params->input_endpoints,
 				   .skip_nbytes = params->n_header_lines,
-				   .lines = lines,
+				   .lines = order,
 				   .format = params->is_raw ? FORMAT_RAW : FORMAT_AUTO,
 				   .record_nbytes = 1,
 				   .output_path = params->output,
@@ -41,7 +39,8 @@ static struct sort_spec make_spec(const struct line_sort_params *params, const c
 				   .zstd_level = params->zstd_level,
 				   .n_part_files = params->n_part_files,
 				   .temp_limit_nbytes = params->temp_limit_nbytes,
-				   .checkpoint_path = params->checkpoint_path };
+				   .checkpoint_path = params->checkpoint_path,
+				   .comm = params->comm };
 }
 
 int line_checkpoint_open(const struct syscalls *calls, const struct line_sort_params *params,
@@ -57,7 +56,7 @@ int line_checkpoint_open(const struct syscalls *calls, const struct line_sort_pa
 	checkpoint->order = line_keys_format(params->keys);
 	if (!checkpoint->order)
 		return fail(-errno, "--checkpoint: no memory to describe the sort: %m");
-	checkpoint->spec = make_spec(params, checkpoint->order);
+	checkpoint->spec = line_sort_make_spec(params, checkpoint->order);
 	r = input_open_endpoints(calls, params->inputs, params->input_endpoints, params->n_inputs,
 				 &framing, &checkpoint->input);
 	if (r < 0)
@@ -65,8 +64,8 @@ int line_checkpoint_open(const struct syscalls *calls, const struct line_sort_pa
 	nbytes = input_total_nbytes(checkpoint->input);
 	if (nbytes != INPUT_SIZE_UNKNOWN) /* the last line of each input may get a delimiter */
 		nbytes += params->n_inputs;
-	return checkpoint_open(calls, &checkpoint->spec, &text_layout, checkpoint->input, nbytes,
-			       &checkpoint->checkpoint);
+	return checkpoint_open(calls, &checkpoint->spec, &line_text_layout, checkpoint->input,
+			       nbytes, &checkpoint->checkpoint);
 }
 
 void line_checkpoint_close(struct line_checkpoint *checkpoint, bool is_committed)
@@ -199,7 +198,7 @@ static int check_blocks(const struct line_sort *sort)
 
 int line_checkpoint_restore(struct line_sort *sort)
 {
-	const struct job job = { .layout = &text_layout,
+	const struct job job = { .layout = &line_text_layout,
 				 .input = sort->checkpoint->input,
 				 .spill = sort->spill,
 				 .compression = sort->compression,

@@ -25,6 +25,18 @@
 enum {
 	SLICE_NBYTES = 2 << 20,        /* read by one task */
 	HEADER_READ_NBYTES = 64 << 10, /* while header lines are left out */
+	TAIL_READ_NBYTES = 64 << 10,   /* of the last line, after the end of a share */
+	SKIP_NBYTES = 4096,            /* read at once where text is skipped */
+};
+
+/* The lines that begin in a part of the text (line_input_take_share()). */
+struct line_share {
+	uint64_t end;      /* UINT64_MAX: all lines */
+	uint64_t position; /* of the next byte that line_input_read() returns */
+	bool is_complete;  /* nothing is left */
+	/* Bytes that were read to find the first line: [begin, end) of the skipped text. */
+	unsigned char text[SKIP_NBYTES];
+	size_t text_begin, text_end;
 };
 
 /* A regular file when its reading began. */
@@ -43,6 +55,7 @@ struct line_input {
 	size_t n_tail, tail_capacity;
 	struct read_file *files; /* of the paths before next_path */
 	uint64_t text_position;  /* of the next byte in the text of all inputs */
+	struct line_share share;
 
 	pthread_mutex_t lock; /* of changes of `input`, and of line_input_cancel() */
 	bool is_cancelled;    /* protected by the lock */
@@ -134,9 +147,8 @@ static int add_sizes(const struct line_input_params *params, uint64_t *ret_nbyte
 		uint64_t nbytes;
 		int r;
 
-		/* Files of unknown size (/proc) have 0. */
 		if (!is_path(params, i) || stat_input(params, i, &status) < 0 ||
-		    !S_ISREG(status.st_mode) || status.st_size == 0) {
+		    !S_ISREG(status.st_mode)) {
 			*ret_nbytes = UINT64_MAX;
 			return 0;
 		}
@@ -254,6 +266,7 @@ int line_input_open(const struct line_input_params *given, struct line_input **r
 		return r < 0 ? r : fail(-ENOMEM, "no memory for %zu inputs", params->n_paths);
 	}
 	input->params = *params;
+	input->share.end = UINT64_MAX;
 	input->part_inputs = part_inputs;
 	input->total_nbytes = total_nbytes;
 	pthread_mutex_init(&input->lock, NULL);
@@ -580,8 +593,9 @@ static int read_some(struct line_input *input, unsigned char *buffer, size_t nby
 	return close_current(input);
 }
 
-int line_input_read(struct line_input *input, unsigned char *buffer, size_t nbytes,
-		    size_t *ret_nbytes)
+/* Read up to nbytes of the text of all inputs; fewer only at its end. */
+static int read_text(struct line_input *input, unsigned char *buffer, size_t nbytes,
+		     size_t *ret_nbytes)
 {
 	int r = 0;
 
@@ -611,9 +625,10 @@ static uint64_t skip_in_file(struct line_input *input, uint64_t nbytes)
 	return n;
 }
 
-int line_input_skip_to(struct line_input *input, uint64_t position)
+/* Skip text up to `position`, or up to its end. */
+static int skip_text(struct line_input *input, uint64_t position)
 {
-	unsigned char scratch[4096];
+	unsigned char scratch[SKIP_NBYTES];
 	int r = 0;
 
 	while (r == 0 && input->text_position < position) {
@@ -622,10 +637,111 @@ int line_input_skip_to(struct line_input *input, uint64_t position)
 
 		if (skip_in_file(input, nbytes) > 0)
 			continue;
-		r = line_input_read(input, scratch, u64_min(nbytes, sizeof scratch), &n);
+		r = read_text(input, scratch, u64_min(nbytes, sizeof scratch), &n);
 		if (r == 0 && n == 0)
-			return fail(-EBUSY, "the inputs have less than %" PRIu64 " bytes of text",
-				    position);
+			break;
+	}
+	return r;
+}
+
+int line_input_skip_to(struct line_input *input, uint64_t position)
+{
+	const int r = skip_text(input, position);
+
+	if (r < 0 || input->text_position == position)
+		return r;
+	return fail(-EBUSY, "the inputs have less than %" PRIu64 " bytes of text", position);
+}
+
+/* --- A share of the text --- */
+
+/* Skip the rest of a line. */
+static int skip_line(struct line_input *input)
+{
+	struct line_share *share = &input->share;
+	const unsigned char *found = NULL;
+	int r = 0;
+
+	while (r == 0 && !found) {
+		r = read_text(input, share->text, sizeof share->text, &share->text_end);
+		found = memchr(share->text, input->params.delimiter, share->text_end);
+		if (share->text_end == 0)
+			break;
+	}
+	share->text_begin = found ? (size_t)(found + 1 - share->text) : share->text_end;
+	return r;
+}
+
+int line_input_take_share(struct line_input *input, uint64_t begin, uint64_t end)
+{
+	struct line_share *share = &input->share;
+	int r = 0;
+
+	/* A line begins at `begin` if the byte before it ends one. */
+	if (begin > 0 && begin < end)
+		r = skip_text(input, begin - 1);
+	if (r == 0 && begin > 0 && begin < end)
+		r = skip_line(input);
+	share->end = end;
+	share->position = input->text_position - (share->text_end - share->text_begin);
+	share->is_complete = begin >= end || share->position >= end;
+	return r;
+}
+
+/* Read up to nbytes of the next text, first those that were read before. */
+static int read_after_skip(struct line_input *input, unsigned char *buffer, size_t nbytes,
+			   size_t *ret_nbytes)
+{
+	struct line_share *share = &input->share;
+	const size_t n = u64_min(share->text_end - share->text_begin, nbytes);
+	int r;
+
+	memcpy(buffer, share->text + share->text_begin, n);
+	share->text_begin += n;
+	r = read_text(input, buffer + n, nbytes - n, ret_nbytes);
+	*ret_nbytes += n;
+	return r;
+}
+
+/* Read up to nbytes of the share; fewer before its end and at the end of its last line. */
+static int read_share_part(struct line_input *input, unsigned char *buffer, size_t nbytes,
+			   size_t *ret_nbytes)
+{
+	struct line_share *share = &input->share;
+	const uint64_t n_left = share->end - u64_min(share->position, share->end);
+	const size_t wanted = u64_min(nbytes, n_left ? n_left : TAIL_READ_NBYTES);
+	const unsigned char *last, *found;
+	int r = read_after_skip(input, buffer, wanted, ret_nbytes);
+
+	if (r < 0)
+		return r;
+	share->is_complete = *ret_nbytes < wanted;
+	share->position += *ret_nbytes;
+	if (*ret_nbytes < n_left)
+		return 0;
+	/* The last line ends with the byte before the end of the share, or later. */
+	last = buffer + (n_left ? n_left - 1 : 0);
+	found = memchr(last, input->params.delimiter, (size_t)(buffer + *ret_nbytes - last));
+	if (found) {
+		*ret_nbytes = (size_t)(found + 1 - buffer);
+		share->is_complete = true;
+	}
+	return 0;
+}
+
+int line_input_read(struct line_input *input, unsigned char *buffer, size_t nbytes,
+		    size_t *ret_nbytes)
+{
+	int r = 0;
+
+	if (input->share.end == UINT64_MAX)
+		return read_text(input, buffer, nbytes, ret_nbytes);
+	*ret_nbytes = 0;
+	while (r == 0 && *ret_nbytes < nbytes && !input->share.is_complete) {
+		size_t n = 0;
+
+		r = read_share_part(input, buffer + *ret_nbytes, nbytes - *ret_nbytes, &n);
+		*ret_nbytes += n;
 	}
 	return r;
 }
@@ -689,6 +805,11 @@ int line_input_check_order(const struct line_input *input, const struct line_key
 uint64_t line_input_n_lines(const struct line_input *input)
 {
 	return input->n_lines_before + input->n_lines;
+}
+
+bool line_input_has_part_files(const struct line_input *input)
+{
+	return input->part_inputs != NULL;
 }
 
 bool line_input_has_file(const struct line_input *input, struct file_id id)

@@ -54,6 +54,13 @@ int line_input_read(struct line_input *input, unsigned char *buffer, size_t nbyt
 int line_input_skip_to(struct line_input *input, uint64_t position);
 
 /*
+ * Limit line_input_read() to the lines that begin in [begin, end) of the text. The text may end
+ * before. Before anything is read, and with known sizes of all files. Returns 0 or a negative errno
+ * after a message.
+ */
+int line_input_take_share(struct line_input *input, uint64_t begin, uint64_t end);
+
+/*
  * Let line_input_read() return -ECANCELED (not reported), also where it waits for a pipe. Called by
  * any thread.
  */
@@ -72,6 +79,9 @@ int line_input_check_order(const struct line_input *input, const struct line_key
 
 /* The number of lines that were read so far, or more: headers and one line for each input. */
 uint64_t line_input_n_lines(const struct line_input *input);
+
+/* Return whether a directory of part files is among the inputs. */
+bool line_input_has_part_files(const struct line_input *input);
 
 /* Return whether a file is one of the inputs, or a part file of one. */
 bool line_input_has_file(const struct line_input *input, struct file_id id);

@@ -18,7 +18,7 @@ enum {
 
 /* Blocks that a task reads. */
 struct read_task {
-	struct run_file *file;
+	struct run *run;
 	struct stats *stats;
 	uint64_t first, n;
 	unsigned char *to;
@@ -27,8 +27,8 @@ struct read_task {
 
 /* A run that is merged, and the part of it that is in memory. */
 struct merged_run {
-	struct run_file *file;
-	uint64_t next_block, n_blocks;
+	struct run *run;
+	uint64_t next_block;
 	unsigned char *region, *begin, *end; /* [begin, end) of the region is not written */
 };
 
@@ -51,17 +51,23 @@ static int read_blocks(void *context, uint32_t task)
 {
 	const struct read_task *read = (const struct read_task *)context + task;
 	const struct span span = stats_begin(STAGE_FETCH, task);
-	const int r = run_file_read(read->file, read->first, read->n, read->to);
+	struct digest ignored = { 0 };
+	const int r = run_read(read->run, read->first, read->n, read->to, &ignored);
 
 	stats_end(read->stats, span, r == 0 ? read->nbytes : 0);
 	return r;
+}
+
+static size_t block_nbytes(const struct run *run, uint64_t i)
+{
+	return (size_t)(run_block_start(run, i + 1) - run_block_start(run, i));
 }
 
 /* Plan to read the next blocks of a run after what is left of it. Returns the number of tasks. */
 static size_t plan_reads(const struct line_merge *merge, struct merged_run *run,
 			 struct read_task *tasks)
 {
-	const struct run_block *blocks = run_file_blocks(run->file);
+	const uint64_t n_blocks = run->run->n_blocks;
 	const size_t share = merge->share_nbytes, n_left = (size_t)(run->end - run->begin);
 	/* So many that the tasks can fill the share. */
 	const uint64_t max_blocks =
@@ -70,22 +76,22 @@ static size_t plan_reads(const struct line_merge *merge, struct merged_run *run,
 	size_t n_tasks = 0;
 
 	/* Otherwise a whole line is in memory, and little would be read. */
-	if (run->next_block == run->n_blocks ||
+	if (run->next_block == n_blocks ||
 	    (n_left > share / 2 && n_left >= merge->sort->longest_nbytes))
 		return 0;
 	memmove(run->region, run->begin, n_left);
 	run->begin = run->region;
 	run->end = run->region + n_left;
-	while (run->next_block < run->n_blocks && n_tasks < MAX_READ_TASKS_PER_RUN) {
+	while (run->next_block < n_blocks && n_tasks < MAX_READ_TASKS_PER_RUN) {
 		struct read_task *task = &tasks[n_tasks];
 
-		*task = (struct read_task){ .file = run->file,
+		*task = (struct read_task){ .run = run->run,
 					    .stats = merge->sort->stats,
 					    .first = run->next_block,
 					    .to = run->end };
-		while (run->next_block < run->n_blocks && task->n < max_blocks &&
-		       run->end + blocks[run->next_block].n_items <= run->region + share) {
-			run->end += blocks[run->next_block++].n_items;
+		while (run->next_block < n_blocks && task->n < max_blocks &&
+		       run->end + block_nbytes(run->run, run->next_block) <= run->region + share) {
+			run->end += block_nbytes(run->run, run->next_block++);
 			task->n++;
 		}
 		if (task->n == 0)
@@ -107,8 +113,8 @@ static int fill_runs(struct line_merge *merge)
 		return 0;
 	r = thread_pool_run(merge->sort->threads, read_blocks, merge->tasks, (uint32_t)n_tasks);
 	/* A checkpoint frees runs when what was made of them is durable. */
-	for (size_t i = 0; i < n_tasks && r == 0 && !merge->sort->checkpoint; i++)
-		run_file_discard(merge->tasks[i].file, merge->tasks[i].first, merge->tasks[i].n);
+	for (size_t i = 0; i < merge->n_runs && r == 0 && !merge->sort->checkpoint; i++)
+		run_discard_before(merge->runs[i].run, merge->runs[i].next_block);
 	return r;
 }
 
@@ -119,12 +125,8 @@ static unsigned char *line_begin(const struct line_sort *sort, unsigned char *be
 	return line_sort_last_end(sort, begin, byte);
 }
 
-/*
- * Return the end of the lines of [begin, end) that do not come after the bound, a line of run
- * `bound_run`.
- */
-static unsigned char *find_cut(struct line_sort *sort, size_t run, unsigned char *begin,
-			       unsigned char *end, struct line_view bound, size_t bound_run)
+unsigned char *line_sort_find_cut(struct line_sort *sort, unsigned char *begin, unsigned char *end,
+				  struct line_view bound, bool after_equals)
 {
 	unsigned char *lo = begin, *hi = end; /* beginnings of lines, or the end */
 
@@ -133,8 +135,7 @@ static unsigned char *find_cut(struct line_sort *sort, size_t run, unsigned char
 		const struct line_view line = line_sort_view(sort, middle);
 		const int order = line_sort_compare(sort, line, bound);
 
-		/* Of equal lines, those of earlier runs come first. */
-		if (order < 0 || (order == 0 && run <= bound_run))
+		if (order < 0 || (order == 0 && after_equals))
 			lo = middle + line.nbytes + 1;
 		else
 			hi = middle;
@@ -145,10 +146,12 @@ static unsigned char *find_cut(struct line_sort *sort, size_t run, unsigned char
 /* Cut all runs after the bound, a line of run `bound_run`. */
 static void cut_runs(struct line_merge *merge, struct line_view bound, size_t bound_run)
 {
+	/* Of equal lines, those of earlier runs come first. */
 	for (size_t i = 0; i < merge->n_runs; i++)
-		merge->cuts[i] = i == bound_run ? (unsigned char *)bound.bytes + bound.nbytes + 1 :
-						  find_cut(merge->sort, i, merge->runs[i].begin,
-							   merge->cuts[i], bound, bound_run);
+		merge->cuts[i] = i == bound_run ?
+					 (unsigned char *)bound.bytes + bound.nbytes + 1 :
+					 line_sort_find_cut(merge->sort, merge->runs[i].begin,
+							    merge->cuts[i], bound, i < bound_run);
 }
 
 /* Find the window: the first of the last lines in memory of runs that go on. */
@@ -163,7 +166,7 @@ static int find_window(struct line_merge *merge)
 		struct line_view last;
 
 		merge->cuts[i] = line_sort_last_end(sort, run->begin, run->end);
-		if (run->next_block == run->n_blocks)
+		if (run->next_block == run->run->n_blocks)
 			continue;
 		if (merge->cuts[i] == run->begin)
 			return fail(-E2BIG, "internal error: a line does not fit in a window");
@@ -317,6 +320,8 @@ static int merge_window(struct line_merge *merge, struct line_run_writer *writer
 			!writer);
 	if (r == 0)
 		r = check_border(merge);
+	if (r == 0 && sort->ranks && !writer)
+		r = line_ranks_check_block(sort);
 	if (r == 0)
 		r = keep_last(merge);
 	if (r == 0)
@@ -358,11 +363,7 @@ size_t line_merge_max_runs(const struct line_sort *sort)
 /* Begin to read a run, whose region is in the text. */
 static struct merged_run begin_run(struct run *run, unsigned char *region)
 {
-	return (struct merged_run){ .file = run_spilled_file(run),
-				    .n_blocks = run->n_blocks,
-				    .region = region,
-				    .begin = region,
-				    .end = region };
+	return (struct merged_run){ .run = run, .region = region, .begin = region, .end = region };
 }
 
 /* Merge the n runs from `first` on to another run, or to the output if there is none. */
@@ -373,6 +374,8 @@ static int merge_line_runs(struct line_sort *sort, size_t first, size_t n,
 	unsigned char *text = line_block_text(sort->block);
 	int r;
 
+	if (n == 0)
+		return 0;
 	/* As in line_merge_max_runs(). The lines of a window can have larger keys than others. */
 	merge.share_nbytes = sort->memory_nbytes / 2 / n;
 	if (merge.share_nbytes < min_share_nbytes(sort))
@@ -450,15 +453,14 @@ unsigned line_merge_count_passes(uint64_t n_runs, uint64_t n)
 /* Return whether the runs are few enough for the final merge. */
 static bool is_final(const struct line_sort *sort)
 {
-	/* With -u only a single run tells how many lines are left. */
-	if (sort->keys->unique && line_output_needs_count(sort))
-		return sort->runs.n == 1;
+	if (line_output_needs_single_run(sort))
+		return sort->runs.n <= 1;
 	return sort->runs.n <= line_merge_max_runs(sort);
 }
 
 int line_merge_all(struct line_sort *sort)
 {
-	const bool needs_single_run = sort->keys->unique && line_output_needs_count(sort);
+	const bool needs_single_run = line_output_needs_single_run(sort);
 	const unsigned n_passes =
 		line_merge_count_passes(sort->runs.n, line_merge_max_runs(sort)) + needs_single_run;
 	uint64_t nbytes = runs_nbytes(sort), n_lines = sort->totals.read.n_records;
@@ -471,7 +473,7 @@ int line_merge_all(struct line_sort *sort)
 		r = merge_pass(sort, line_merge_max_runs(sort));
 	stats_complete_phase(sort->stats);
 	nbytes = runs_nbytes(sort);
-	if (r == 0 && needs_single_run)
+	if (r == 0 && needs_single_run && sort->runs.n > 0)
 		n_lines = run_n_lines(sort->runs.runs[0]);
 	stats_begin_phase(sort->stats, PHASE_FINAL_MERGE, nbytes);
 	sort->summary.n_passes = n_passes + 1;

@@ -8,12 +8,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "config.h"
 #include "io/input/part_manifest.h"
 #include "io/spill/spill.h"
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/base/size.h"
 #include "src/base/system_limits.h"
+#include "src/comm/comm.h"
+#include "src/options/file_roles.h"
 
 const struct option line_option_names[] = {
 	{ "lines", no_argument, NULL, OPTION_LINES },
@@ -67,6 +72,8 @@ const struct option line_option_names[] = {
 	{ "trace", required_argument, NULL, OPTION_TRACE },
 	{ "report", required_argument, NULL, OPTION_REPORT },
 	{ "completion", required_argument, NULL, OPTION_COMPLETION },
+	{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
+	{ "shared-memory", required_argument, NULL, OPTION_SHARED_MEMORY },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -282,6 +289,27 @@ static int take_report_option(struct line_options *options, int option, const ch
 	}
 }
 
+bool line_option_is_of_ranks(int option)
+{
+	return option == OPTION_TIMEOUT || option == OPTION_SHARED_MEMORY;
+}
+
+/* --timeout=SECONDS, which gsort-mpi has read before; --shared-memory=auto|off */
+static int take_rank_option(struct line_options *options, int option, const char *value)
+{
+	uint64_t seconds;
+
+	if (!options->accepts_ranks)
+		return fail(-EINVAL, "--%s: only with " GSORT_PROGRAM "-mpi",
+			    option == OPTION_TIMEOUT ? "timeout" : "shared-memory");
+	if (option == OPTION_TIMEOUT)
+		return take_number("--timeout", value, &seconds);
+	options->params.disable_shared_memory = strcmp(value, "off") == 0;
+	return options->params.disable_shared_memory || strcmp(value, "auto") == 0 ?
+		       0 :
+		       fail(-EINVAL, "--shared-memory: '%s' is not auto or off", value);
+}
+
 /* --check=WORD */
 static int take_check_word(struct line_options *options, const char *word)
 {
@@ -320,6 +348,8 @@ int line_options_set(struct line_options *options, int option, const char *value
 		r = take_output_option(options, option, value);
 	if (r <= 0)
 		return r;
+	if (line_option_is_of_ranks(option))
+		return take_rank_option(options, option, value);
 	switch (option) {
 	case OPTION_LINES:
 	case OPTION_DEBUG:
@@ -489,6 +519,53 @@ static int check_options(const struct line_options *options)
 	return 0;
 }
 
+/* Refuse what several ranks do not support. */
+static int check_rank_options(const struct line_options *options)
+{
+	const struct line_sort_params *params = &options->params;
+	const struct report_paths *reports = &options->report_paths;
+	const char *option = options->check                  ? "--check" :
+			     options->explain                ? "--explain" :
+			     params->n_part_files            ? "--split" :
+			     params->n_shards                ? "--shard" :
+			     params->counts                  ? "--count" :
+			     params->limit != UINT64_MAX     ? "--limit" :
+			     params->checkpoint_path         ? "--checkpoint" :
+			     params->zstd_level              ? "--zstd" :
+			     options->prints_stats           ? "--stats" :
+			     reports->stats_json             ? "--stats-json" :
+			     reports->trace                  ? "--trace" :
+			     reports->html                   ? "--report" :
+			     params->backend == BACKEND_CUDA ? "--backend=cuda" :
+							       NULL;
+
+	if (!params->comm)
+		return 0;
+	if (option)
+		return fail(-EINVAL, "%s is not supported with --lines and several ranks", option);
+	if (!params->output)
+		return fail(-EINVAL,
+			    "standard output is not possible with several ranks; name a file with "
+			    "-o");
+	return 0;
+}
+
+/* Use the CPUs and half of the memory of this host, of which each of its ranks has a share. */
+static void set_default_resources(struct line_sort_params *params)
+{
+	unsigned first_rank;
+	const unsigned n = params->comm ? comm_host_size(params->comm, &first_rank) : 1;
+	const unsigned n_cpus = cpus_available("");
+	/* A rank that is bound to some CPUs has its share already. */
+	const bool is_bound = (long)n_cpus < sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (params->n_threads == 0)
+		params->n_threads =
+			(uint32_t)u64_clamp(is_bound ? n_cpus : n_cpus / n, 1, MAX_THREADS);
+	if (params->memory_nbytes == 0)
+		params->memory_nbytes = memory_available_nbytes("") / 2 / n;
+}
+
 /* Set what was left open. */
 static int set_defaults(struct line_options *options, const char *default_temp_directory)
 {
@@ -499,13 +576,7 @@ static int set_defaults(struct line_options *options, const char *default_temp_d
 	params->inputs = options->inputs;
 	params->reads_part_files = options->merges || options->check;
 	params->temp_directories = options->temp_directories;
-	if (params->n_threads == 0) {
-		params->n_threads = cpus_available("");
-		if (params->n_threads > MAX_THREADS)
-			params->n_threads = MAX_THREADS;
-	}
-	if (params->memory_nbytes == 0)
-		params->memory_nbytes = memory_available_nbytes("") / 2;
+	set_default_resources(params);
 	if (params->memory_nbytes > memory_physical_nbytes())
 		params->memory_nbytes = memory_physical_nbytes();
 	if (!params->zstd_level && n > 4 && strcmp(params->output + n - 4, ".zst") == 0)
@@ -525,6 +596,10 @@ int line_options_finish(struct line_options *options, const char *default_temp_d
 			    "extra operand '%s': file operands cannot be combined with "
 			    "--files0-from",
 			    options->inputs[0]);
+	if (options->files0_from && options->params.comm)
+		r = files0_require_regular_file(options->files0_from);
+	if (r < 0)
+		return r;
 	if (options->files0_from)
 		r = read_names(options);
 	else if (options->params.n_inputs == 0)
@@ -538,5 +613,7 @@ int line_options_finish(struct line_options *options, const char *default_temp_d
 		r = fail(-EINVAL, "options '-%co' are incompatible", options->check);
 	if (r == 0)
 		r = line_keys_finish(&options->keys);
-	return r < 0 ? r : set_defaults(options, default_temp_directory);
+	if (r == 0)
+		r = set_defaults(options, default_temp_directory);
+	return r < 0 ? r : check_rank_options(options);
 }

@@ -46,6 +46,9 @@ enum line_option {
 	OPTION_TRACE,
 	OPTION_REPORT,
 	OPTION_COMPLETION,
+	/* Of gsort-mpi. */
+	OPTION_TIMEOUT,
+	OPTION_SHARED_MEMORY,
 };
 
 /* Long names and the values of line_options_set(), for getopt_long(). */
@@ -69,6 +72,7 @@ struct line_options {
 	bool merges;             /* -m */
 	bool has_split_by;       /* --split-by was given */
 	const char *explain;     /* "text", "json"; NULL: sort */
+	bool accepts_ranks;      /* the program is gsort-mpi; set before line_options_set() */
 };
 
 void line_options_init(struct line_options *options);
@@ -76,6 +80,9 @@ void line_options_free(struct line_options *options);
 
 /* Find an option by its long name or its letter; 0: unknown. */
 int line_option_find(const char *name);
+
+/* Return whether only gsort-mpi has the option. */
+bool line_option_is_of_ranks(int option);
 
 /*
  * Set an option: a letter or an enum line_option. value: NULL if it has none. Returns 0 or a

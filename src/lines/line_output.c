@@ -10,6 +10,7 @@
 
 #include "src/base/diagnostics.h"
 #include "src/base/system_limits.h"
+#include "src/comm/comm.h"
 #include "src/record/record_hash.h"
 
 enum {
@@ -24,7 +25,9 @@ static int write_to_output(void *context, uint64_t offset, const void *bytes, si
 {
 	struct line_sort *sort = context;
 	const struct span span = stats_begin(STAGE_WRITE, 0);
-	const int r = output_write_at(sort->output, sort->offset + offset, bytes, nbytes);
+	const int r = sort->ranks ?
+			      line_ranks_write(sort, sort->offset + offset, bytes, nbytes) :
+			      output_write_at(sort->output, sort->offset + offset, bytes, nbytes);
 
 	stats_end(sort->stats, span, r == 0 ? nbytes : 0);
 	return r;
@@ -43,6 +46,8 @@ int line_output_check_space(struct line_sort *sort)
 	const struct line_sort_params *params = sort->params;
 	const uint64_t nbytes = line_input_total_nbytes(sort->input);
 
+	if (sort->params->comm && comm_rank(sort->params->comm) > 0)
+		return 0; /* rank 0 does it */
 	if (nbytes == UINT64_MAX || sort->keys->unique || params->limit != UINT64_MAX ||
 	    params->n_shards || params->zstd_level)
 		return 0;
@@ -60,9 +65,9 @@ static uint32_t n_writers(const struct line_sort *sort)
 	return sort->n_threads < MAX_WRITERS ? sort->n_threads : MAX_WRITERS;
 }
 
-bool line_output_needs_count(const struct line_sort *sort)
+bool line_output_needs_single_run(const struct line_sort *sort)
 {
-	return sort->parts != NULL;
+	return sort->keys->unique && (sort->parts || sort->ranks);
 }
 
 /* Return which line of n the shard begins with. */
@@ -77,6 +82,8 @@ int line_output_set_size(struct line_sort *sort, uint64_t nbytes, uint64_t n_lin
 	size_t header_nbytes;
 	int r = 0;
 
+	if (sort->ranks)
+		return line_ranks_place_partition(sort, nbytes);
 	if (sort->parts)
 		return line_part_files_begin(
 			sort, n_lines < sort->n_lines_left ? n_lines : sort->n_lines_left);
@@ -233,7 +240,7 @@ static int select_shard(struct line_sort *sort)
 
 int line_output_finish(struct line_sort *sort)
 {
-	return write_pending(sort);
+	return sort->ranks ? line_ranks_finish(sort) : write_pending(sort);
 }
 
 int line_output_write_block(struct line_sort *sort, uint64_t *ret_nbytes)
@@ -270,6 +277,8 @@ static bool output_is_input(const struct line_sort *sort)
 
 int line_output_open(struct line_sort *sort)
 {
+	if (sort->ranks)
+		return line_ranks_open_output(sort);
 	if (sort->params->n_part_files)
 		return line_part_files_open(sort);
 	return output_open_endpoint(sort->calls, sort->params->output,
@@ -296,6 +305,20 @@ static int commit(struct line_sort *sort)
 	return r;
 }
 
+/* Other ranks than rank 0 only close the file. */
+static int commit_ranks(struct line_sort *sort)
+{
+	int r = line_ranks_close_output(sort, output_is_input(sort));
+
+	if (r < 0) {
+		output_abort(sort->output);
+		return r;
+	}
+	if (sort->output)
+		r = commit(sort);
+	return line_ranks_end(sort, r);
+}
+
 int line_output_close(struct line_sort *sort, int r)
 {
 	if (r == 0 && sort->checkpoint)
@@ -307,7 +330,7 @@ int line_output_close(struct line_sort *sort, int r)
 	}
 	if (r == 0) {
 		sort->summary.written = output_get_io_stats(sort->output);
-		return commit(sort);
+		return sort->ranks ? commit_ranks(sort) : commit(sort);
 	}
 	output_abort(sort->output);
 	return r;

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "src/base/diagnostics.h"
+#include "src/comm/comm.h"
 #include "src/lines/line_sort.h"
 #include "src/lines/line_sort_internal.h"
 #include "src/plan/job.h"
@@ -63,11 +64,13 @@ uint64_t line_runs_stored_nbytes(uint64_t nbytes)
 /* How many bytes will be stored; UINT64_MAX: unknown, or it depends on the lines. */
 static uint64_t spilled_nbytes(const struct line_sort *sort)
 {
+	const struct line_sort_params *params = sort->params;
 	const uint64_t nbytes = line_input_total_nbytes(sort->input);
+	const unsigned n_ranks = params->comm ? comm_size(params->comm) : 1;
 
-	return nbytes == UINT64_MAX || sort->keys->unique || sort->params->limit != UINT64_MAX ?
+	return nbytes == UINT64_MAX || sort->keys->unique || params->limit != UINT64_MAX ?
 		       UINT64_MAX :
-		       line_runs_stored_nbytes(nbytes);
+		       line_runs_stored_nbytes(nbytes / n_ranks);
 }
 
 static struct temp_space_demand make_demand(const struct line_sort *sort)

@@ -69,6 +69,8 @@ static int spill_block(struct line_sort *sort)
 
 	if (r == 0)
 		r = line_runs_check_space(sort);
+	if (r == 0 && sort->ranks)
+		r = line_ranks_sample_block(sort);
 	if (r == 0)
 		r = line_run_open(sort, &writer);
 	if (r < 0)
@@ -125,7 +127,10 @@ int line_sort_read_chunk(struct line_sort *sort, size_t *n, unsigned char **ret_
 	}
 }
 
-/* Sort chunk after chunk. A single one is left in the block; others become runs. */
+/*
+ * Sort chunk after chunk. A single one is left in the block, unless there are other ranks; others
+ * become runs.
+ */
 static int sort_chunks(struct line_sort *sort)
 {
 	unsigned char *text = line_block_text(sort->block), *end;
@@ -146,7 +151,7 @@ static int sort_chunks(struct line_sort *sort)
 			r = line_block_sort(sort->block, &(struct line_range){ text, end }, 1,
 					    text + n, &n_sorted);
 		stats_end(sort->stats, span, r == 0 ? n_sorted : 0);
-		if (r < 0 || (n == 0 && sort->runs.n > 0))
+		if (r < 0 || (n == 0 && (sort->runs.n > 0 || sort->ranks)))
 			return r;
 		if (n_sorted > sort->summary.chunk_nbytes)
 			sort->summary.chunk_nbytes = n_sorted;
@@ -154,7 +159,7 @@ static int sort_chunks(struct line_sort *sort)
 		sort->text_nbytes += n_sorted;
 		if (line_block_longest(sort->block) > sort->longest_nbytes)
 			sort->longest_nbytes = line_block_longest(sort->block);
-		is_single = is_at_end && n_sorted == n && sort->runs.n == 0;
+		is_single = is_at_end && n_sorted == n && sort->runs.n == 0 && !sort->ranks;
 		r = line_sort_reduce_block(sort, (struct line_view){ 0 }, is_single);
 		if (r < 0 || is_single)
 			return r;
@@ -225,7 +230,8 @@ int line_sort_check_scratch(const struct line_sort *sort)
 /* Check that every line that was read has been written, or dropped by an option. */
 static int check_digests(const struct line_sort *sort)
 {
-	if (sort->params->limit != UINT64_MAX || sort->params->n_shards ||
+	/* Ranks have checked it together. */
+	if (sort->params->limit != UINT64_MAX || sort->params->n_shards || sort->ranks ||
 	    record_totals_are_balanced(sort->totals))
 		return 0;
 	return fail(-EIO, "internal error: the output does not hold the lines of the input");
@@ -255,7 +261,8 @@ int line_sort_choose_gpu(const struct line_sort *sort, const struct backend **re
 	int r;
 
 	*ret_backend = NULL;
-	if (params->backend == BACKEND_CPU || (params->backend == BACKEND_AUTO && !is_plain))
+	if (params->backend == BACKEND_CPU ||
+	    (params->backend == BACKEND_AUTO && (!is_plain || params->comm)))
 		return 0;
 	if (params->counts)
 		return fail(-EINVAL, "--backend=cuda: not with --count");
@@ -325,13 +332,16 @@ static int sort_to_output(struct line_sort *sort)
 	stats_complete_phase(sort->stats);
 	sort->summary.n_runs_spilled = sort->runs.n;
 	sort->summary.n_runs = sort->runs.n ? sort->runs.n : 1;
+	if (r == 0 && sort->ranks)
+		r = line_ranks_exchange_runs(sort);
 	if (r == 0)
-		r = sort->runs.n > 0 ? line_merge_all(sort) : write_single_block(sort);
+		r = sort->runs.n > 0 || sort->ranks ? line_merge_all(sort) :
+						      write_single_block(sort);
 	if (r == 0)
 		r = line_output_finish(sort);
 	if (r == 0)
 		r = line_sort_check_scratch(sort);
-	if (r == 0)
+	if (r == 0 && !sort->ranks)
 		r = line_input_check_state(sort->input);
 	if (r == 0)
 		stats_complete_phase(sort->stats);
@@ -378,7 +388,8 @@ static void plan_memory(struct line_sort *sort)
 	sort->memory_nbytes = memory - memory / BUFFERS_SHARE;
 	if (sort->n_threads * thread_nbytes < memory / BUFFERS_SHARE)
 		sort->memory_nbytes = memory - sort->n_threads * thread_nbytes;
-	sort->maps_output = sort->n_threads > 1 && memory > MAPPINGS_SHARE * MAX_MAPPINGS_NBYTES;
+	sort->maps_output = sort->n_threads > 1 && !params->comm &&
+			    memory > MAPPINGS_SHARE * MAX_MAPPINGS_NBYTES;
 	if (sort->maps_output)
 		sort->memory_nbytes -= MAX_MAPPINGS_NBYTES;
 	sort->plans_mappings = sort->maps_output;
@@ -441,6 +452,7 @@ void line_sort_close(struct line_sort *sort)
 {
 	spill_begin_close(sort->spill);
 	run_list_free(&sort->runs);
+	line_ranks_close(sort);
 	free(sort->pending.bytes);
 	compression_close(sort->compression);
 	spill_close(sort->spill);
@@ -499,7 +511,8 @@ static int resume_and_run(const struct syscalls *calls, const struct line_sort_p
 	int r;
 
 	if (!params->checkpoint_path) {
-		r = line_sort_open(calls, params, NULL, sort);
+		r = params->comm ? line_ranks_open(calls, params, sort) :
+				   line_sort_open(calls, params, NULL, sort);
 		return r < 0 ? r : run_sort(sort);
 	}
 	r = line_checkpoint_open(calls, params, checkpoint);
@@ -529,6 +542,8 @@ int line_sort_run(const struct syscalls *calls, const struct line_sort_params *p
 		*ret_summary = sort.summary;
 		stats_finish(params->stats);
 	}
+	if (r < 0 && params->comm)
+		line_ranks_abandon(&sort, r);
 	stats_set_temp_space_source(params->stats, NULL, NULL);
 	stats_set_volume_source(params->stats, NULL, NULL);
 	line_sort_close(&sort);

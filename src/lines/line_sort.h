@@ -14,6 +14,8 @@
  * If the lines of a window need too much memory, the window is halved. Runs for which memory is too
  * small are merged in several passes.
  *
+ * Several ranks sort shares of the input, and each merges one partition (line_ranks.c).
+ *
  * Every line is counted and hashed when it is read, and when it is written or dropped
  * (src/record/digest.h), and neighbours are compared when they are written. So a sort that succeeds
  * has written the lines that it has read, in order.
@@ -27,6 +29,8 @@
 #include "src/device/backend.h"
 #include "src/lines/line_keys.h"
 #include "src/sort/sort_summary.h"
+
+struct comm;
 
 struct line_sort_params {
 	const struct line_keys *keys;
@@ -53,6 +57,8 @@ struct line_sort_params {
 	int zstd_level;                    /* of the output; 0: it is not compressed */
 	struct stats *stats;               /* NULL: none */
 	struct cancellation *cancellation; /* NULL: never */
+	struct comm *comm;                 /* the ranks that sort together; NULL: one process */
+	bool disable_shared_memory;        /* exchange runs by messages, even on one host */
 	enum backend_choice backend;
 	uint64_t device_memory_nbytes; /* limit of the GPU's memory; 0: 90 % of what is free */
 };

@@ -7,6 +7,7 @@
  *	line_merge.c	merging them
  *	line_output.c	the output
  *	line_part_files.c	the output as part files
+ *	line_ranks.c	several ranks
  *	line_check.c	checking the order of an input
  */
 #pragma once
@@ -52,6 +53,8 @@ struct line_checkpoint {
 	struct input *input; /* all inputs as one stream of bytes */
 };
 
+struct line_ranks;
+
 struct line_sort {
 	const struct line_sort_params *params;
 	struct line_checkpoint *checkpoint; /* NULL: none */
@@ -64,6 +67,7 @@ struct line_sort {
 	struct device_text *text;      /* NULL: chunks are sorted in the block */
 	struct output *output;         /* of the current part file */
 	struct line_part_files *parts; /* NULL: the output is one file */
+	struct line_ranks *ranks;      /* NULL: a single process */
 	size_t buffer_nbytes, block_nbytes, memory_nbytes;
 	uint32_t n_threads, n_compressors;
 	bool has_output_size; /* the size of the output was set */
@@ -138,6 +142,13 @@ int line_sort_reduce_block(struct line_sort *sort, struct line_view last, bool i
 unsigned char *line_sort_last_end(const struct line_sort *sort, unsigned char *begin,
 				  const unsigned char *end);
 
+/*
+ * Return the end of the lines of [begin, end) that come before the bound, or equal it (if
+ * after_equals).
+ */
+unsigned char *line_sort_find_cut(struct line_sort *sort, unsigned char *begin, unsigned char *end,
+				  struct line_view bound, bool after_equals);
+
 /* Returns 0, or -ENOMEM after a message if the key of a line could not be made. */
 int line_sort_check_scratch(const struct line_sort *sort);
 
@@ -173,6 +184,15 @@ int line_run_finish(struct line_sort *sort, const struct line_run_writer *writer
 int line_runs_open_spill(struct line_sort *sort);
 
 /* --- line_checkpoint.c --- */
+
+/* A run of lines as a run of records: one sequence of bytes. */
+extern const struct layout line_text_layout;
+
+/*
+ * Describe the sort as one of records whose keys are the text `order` (line_keys_format()), for
+ * fingerprints.
+ */
+struct sort_spec line_sort_make_spec(const struct line_sort_params *params, const char *order);
 
 /*
  * Open the checkpoint of params->checkpoint_path, and close a zeroed or opened one. is_committed:
@@ -212,8 +232,11 @@ int line_output_check_space(struct line_sort *sort);
  */
 int line_output_set_size(struct line_sort *sort, uint64_t nbytes, uint64_t n_lines);
 
-/* Return whether the number of lines must be known before the first one is written. */
-bool line_output_needs_count(const struct line_sort *sort);
+/*
+ * Return whether runs must be merged into one before the first line is written: with -u only a
+ * single run tells how many lines are left.
+ */
+bool line_output_needs_single_run(const struct line_sort *sort);
 
 /* Allocate the pages of the output while a GPU starts and sorts, if that is likely to pay. */
 void line_output_start_prefault(struct line_sort *sort);
@@ -261,3 +284,46 @@ int line_part_files_write_block(struct line_sort *sort, const struct line_sink *
 
 /* Write the manifest, and give the directory its name. */
 int line_part_files_commit(struct line_sort *sort);
+
+/* --- line_ranks.c --- */
+
+/*
+ * Collectives, called in this order, unless they say otherwise. One rank reports an error; then
+ * comm_abort() ends all. After an error line_ranks_abandon() is due. line_ranks_close() is always
+ * due, when sort.runs are closed.
+ */
+
+/* Open the sort of each rank, and give it a share of the input. */
+int line_ranks_open(const struct syscalls *calls, const struct line_sort_params *params,
+		    struct line_sort *ret_sort);
+
+/* Open the file that all ranks write to. */
+int line_ranks_open_output(struct line_sort *sort);
+
+/* The sorted block is going to be a run: take samples of its lines. */
+int line_ranks_sample_block(struct line_sort *sort);
+
+/* Replace the runs of this rank by the segments of its partition. */
+int line_ranks_exchange_runs(struct line_sort *sort);
+
+/* Find the place of the partition, of nbytes, in the output. Rank 0 writes the header. */
+int line_ranks_place_partition(struct line_sort *sort, uint64_t nbytes);
+
+/* Check that the lines of the sorted block belong to the partition. Not a collective. */
+int line_ranks_check_block(struct line_sort *sort);
+
+/* As output_write_at(), within the partition. Not a collective. */
+int line_ranks_write(struct line_sort *sort, uint64_t offset, const void *bytes, size_t nbytes);
+
+/* The partition is written: exchange heads, and check the lines and inputs of all ranks. */
+int line_ranks_finish(struct line_sort *sort);
+
+/* Close the output on all ranks but rank 0. is_synced: sync the data before. */
+int line_ranks_close_output(struct line_sort *sort, bool is_synced);
+
+/* r: the result of the commit on rank 0, which all ranks return. */
+int line_ranks_end(const struct line_sort *sort, int r);
+
+/* Make sure that other ranks no longer read from this one. Not a collective. */
+void line_ranks_abandon(const struct line_sort *sort, int r);
+void line_ranks_close(struct line_sort *sort);

@@ -16,6 +16,8 @@
 #include "src/lib/api_distributed.h"
 #include "src/comm/transport.h"
 #include "src/comm/comm.h"
+#include "src/lines/cli/lines_main.h"
+#include "src/sort/distributed_sort.h"
 
 static const uint64_t ns_per_s = 1000000000;
 static const uint64_t default_timeout_ns = UINT64_C(60) * 1000000000;
@@ -111,6 +113,7 @@ static const struct cli_program mpi_program = {
 	.name = GSORT_PROGRAM "-mpi",
 	.usage = "Usage: mpirun -np N " GSORT_PROGRAM "-mpi [OPTION]... -o FILE FILE...\n"
 		 "Sort fixed-size binary records with N processes, on one machine or several.\n"
+		 "With --lines, sort lines of text.\n"
 		 "\n"
 		 "Inputs and the output are files that all processes can open. Several files are\n"
 		 "sorted together. --shard is refused.\n",
@@ -132,15 +135,46 @@ static const char *format_rank_label(const struct comm *comm, struct rank_label 
 	return rank == 0 ? NULL : ret_label->text;
 }
 
-static int run_rank(struct comm *comm, int argc, char **argv)
+/* Check that all ranks sort lines, or none does. */
+static int compare_modes(struct comm *comm, bool sorts_lines)
 {
-	struct rank_label label;
+	uint64_t n = sorts_lines;
+	int r = comm_allreduce_sum(comm, &n, 1);
+
+	if (r == 0 && comm_rank(comm) == 0 && n % comm_size(comm) != 0)
+		r = fail(-EINVAL, "--lines is given to %u of %u ranks; give it to all ranks",
+			 (unsigned)n, comm_size(comm));
+	return distributed_broadcast_status(comm, r);
+}
+
+static int run_lines(struct comm *comm, const char *message_prefix, int argc, char **argv)
+{
+	const struct lines_hooks hooks = { .comm = comm_size(comm) > 1 ? comm : NULL,
+					   .message_prefix = message_prefix,
+					   .accepts_ranks = true };
+
+	return lines_main(&hooks, argc, argv);
+}
+
+static int run_records(struct comm *comm, const char *message_prefix, int argc, char **argv)
+{
 	const struct cli_hooks hooks = { .context = comm,
 					 .program = &mpi_program,
-					 .message_prefix = format_rank_label(comm, &label),
+					 .message_prefix = message_prefix,
 					 .before_parse = wait_for_root,
 					 .after_parse = check_command_line };
-	const int status = cli_main(&hooks, argc, argv);
+
+	return cli_main(&hooks, argc, argv);
+}
+
+static int run_rank(struct comm *comm, int argc, char **argv)
+{
+	const bool sorts_lines = lines_is_requested(argc, argv);
+	struct rank_label label;
+	const char *prefix = format_rank_label(comm, &label);
+	const int status = compare_modes(comm, sorts_lines) < 0 ? EXIT_TROUBLE :
+			   sorts_lines ? run_lines(comm, prefix, argc, argv) :
+					 run_records(comm, prefix, argc, argv);
 
 	if (status == EXIT_TROUBLE || comm_close(comm) < 0) /* other ranks wait for this one */
 		comm_abort(comm, EXIT_TROUBLE);

@@ -381,3 +381,16 @@ out:
 	}
 	return r;
 }
+
+int files0_require_regular_file(const char *path)
+{
+	const bool is_stdin = strcmp(path, "-") == 0;
+	struct stat status;
+
+	if (!is_stdin && (stat(path, &status) < 0 || S_ISREG(status.st_mode)))
+		return 0;
+	return fail(
+		-EINVAL,
+		"--files0-from: %s is not a regular file; all ranks must be able to read the list",
+		is_stdin ? "standard input" : path);
+}

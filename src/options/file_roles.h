@@ -88,3 +88,9 @@ int file_roles_check_streams(const struct input *input);
  */
 int files0_read(const char *path, uint64_t memory_nbytes, const char ***ret_paths, size_t *ret_n,
 		char **ret_text);
+
+/*
+ * Require that a list of names ("-": standard input) is a regular file, which every rank can read.
+ * A missing file is not refused here. Returns 0 or -EINVAL (reported).
+ */
+int files0_require_regular_file(const char *path);

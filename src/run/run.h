@@ -218,8 +218,9 @@ int run_count_before(struct run *run, const struct run_bound *bound, uint64_t *r
 
 /*
  * Read and verify the blocks [first, first + n). Their items are stored one after the other.
- * Records of an input are checked for order, projected to items, and added to *ret_digest. One
- * thread at a time, in order. Returns 0 or a negative errno (reported).
+ * Records of an input are checked for order, projected to items, and added to *ret_digest, by one
+ * thread at a time, in order. Several threads may read blocks of other runs, in any order. Returns
+ * 0 or a negative errno (reported).
  */
 int run_read(struct run *run, uint64_t first, uint64_t n, void *items, struct digest *ret_digest);
 

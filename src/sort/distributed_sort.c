@@ -59,11 +59,7 @@ static int receive_description(struct comm *comm, const struct fingerprint *own,
 	return r;
 }
 
-/*
- * Elect the lowest rank that has an error as the reporter. Returns 1 on that rank, 0 if no rank has
- * an error, or -ECANCELED on the others, after the reporter has had time to report and abort.
- */
-static int elect_reporter(struct comm *comm, bool has_error)
+int distributed_elect_reporter(struct comm *comm, bool has_error)
 {
 	const uint64_t no_rank = comm_size(comm);
 	uint64_t first = has_error ? comm_rank(comm) : no_rank;
@@ -86,7 +82,8 @@ int distributed_compare_descriptions(struct comm *comm, const struct fingerprint
 
 	if (r < 0)
 		return r;
-	r = elect_reporter(comm, fingerprint_differs(&first, own, ACCEPT_NONE, &difference));
+	r = distributed_elect_reporter(comm,
+				       fingerprint_differs(&first, own, ACCEPT_NONE, &difference));
 	if (r > 0)
 		r = report(context, &difference);
 	free(first.text);

@@ -39,6 +39,13 @@ struct sort_spec;
  */
 int distributed_broadcast_status(struct comm *comm, int r);
 
+/*
+ * Collective: elect the lowest rank that has an error as the reporter. Returns 1 on that rank, 0 if
+ * no rank has an error, or -ECANCELED on the others, after the reporter has had time to report and
+ * abort.
+ */
+int distributed_elect_reporter(struct comm *comm, bool has_error);
+
 /* Report that this rank's description differs from that of rank 0. Returns a negative errno. */
 typedef int report_difference_fn(const void *context,
 				 const struct fingerprint_difference *difference);

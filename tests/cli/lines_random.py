@@ -2,7 +2,7 @@
 """lines_random - gsort --lines against GNU sort: random files and options
 
 usage: lines_random.py [--seed=N] [--count=N] [--first=N] [--large=N] [--large-nbytes=N]
-                       [--cuda]
+                       [--cuda | --ranks]
 
 GSORT is the program. Each case sorts, merges or checks a few random files with random options, by
 both programs in the C locale. Then it sorts --large files that do not fit in the memory of gsort, which spills and
@@ -11,6 +11,7 @@ sort orders arbitrarily, and no byte 80, which coreutils 9.1 takes for a separat
 failure prints the case and how to repeat it.
 
 --cuda: on a GPU, the large files with little device memory.
+--ranks: by MPIRUN, from 2 to 5 ranks of the program GSORT_MPI, without checks.
 """
 import argparse
 import os
@@ -119,17 +120,31 @@ def run_in_parts(program, options, files, directory, n):
     return status, text, stderr
 
 
+def run_ranks(rng, options, files, directory):
+    """Sort by several ranks, and read the output."""
+    output = os.path.join(directory, 'output')
+    program = [os.environ['MPIRUN'], '-np', '%d' % rng.randrange(2, 6), os.environ['GSORT_MPI'], '--lines', '-o', output]
+    if rng.random() < 0.3:
+        program.append('--shared-memory=off')
+    status, text, stderr = run(program, options, files, b'')
+    if status == 0:
+        with open(output, 'rb') as file:
+            text += file.read()
+        os.remove(output)
+    return status, text, stderr
+
+
 def last_message(stderr):
     """What -c says, without the name of the program."""
     return stderr.partition(b': ')[2] if b'disorder' in stderr else b''
 
 
-def check_case(seed, number, directory, cuda):
+def check_case(seed, number, directory, cuda, ranks):
     rng = random.Random(f'{seed} {number}')
     options = random_options(rng)
     delimiter = b'\0' if '-z' in options else b'\n'
     texts = [random_file(rng, delimiter) for _ in range(rng.choice([1, 1, 1, 2, 3]))]
-    mode = rng.choice(['sort', 'sort', 'sort', 'check', 'quiet', 'stdin', 'sorted check'])
+    mode = 'sort' if ranks else rng.choice(['sort', 'sort', 'sort', 'check', 'quiet', 'stdin', 'sorted check'])
     files = []
     for i, text in enumerate(texts):
         files.append(os.path.join(directory, f'in{i}'))
@@ -146,7 +161,9 @@ def check_case(seed, number, directory, cuda):
         files = files[:1]
     expected = run(['sort'], options, files, stdin)
     own = [GSORT, '--lines'] + (['--backend=cuda'] if cuda else [])
-    if cuda and mode == 'sort' and rng.random() < 0.3:
+    if ranks:
+        found = run_ranks(rng, options, files, directory)
+    elif cuda and mode == 'sort' and rng.random() < 0.3:
         found = run_in_parts(own, options, files, directory, rng.randrange(1, 6))
     else:
         found = run(own, options, files, stdin)
@@ -177,20 +194,23 @@ def large_file(rng, delimiter, nbytes):
     return bytes(text)
 
 
-def check_large_case(seed, number, directory, cuda, nbytes):
+def check_large_case(seed, number, directory, cuda, ranks, nbytes):
     rng = random.Random(f'large {seed} {number}')
     options = random_options(rng)
     text = large_file(rng, b'\0' if '-z' in options else b'\n', nbytes)
     path = os.path.join(directory, 'large')
     with open(path, 'wb') as file:
         file.write(text)
-    own = ['--lines', '-S', '1M', '--parallel=%d' % rng.randrange(1, 5)]
+    own = ['-S', '1M', '--parallel=%d' % rng.randrange(1, 5)]
     if cuda:
         own += ['--backend=cuda', '--device-memory=%d' % (rng.choice([20, 40, 1000]) * nbytes // 8192)]
     if rng.random() < 0.5:
         own.append('--batch-size=%d' % rng.randrange(2, 4))
     expected = run(['sort'], options, [path], b'')
-    found = run([GSORT], own + options, [path], b'')
+    if ranks:
+        found = run_ranks(rng, own + options, [path], directory)
+    else:
+        found = run([GSORT, '--lines'], own + options, [path], b'')
     if expected[:2] != found[:2]:
         print(f'large case {number} of seed {seed}: sort {" ".join(own + options)} {path}')
         print(f'status {found[0]}, expected {expected[0]}; {len(found[1])} bytes, expected {len(expected[1])}', found[2])
@@ -206,16 +226,17 @@ def main():
     parser.add_argument('--large', type=int, default=6)
     parser.add_argument('--large-nbytes', type=int, default=8 << 20)
     parser.add_argument('--cuda', action='store_true')
+    parser.add_argument('--ranks', action='store_true')
     arguments = parser.parse_args()
     failures = 0
     with tempfile.TemporaryDirectory() as directory:
         for number in range(arguments.first, arguments.first + arguments.count):
-            failures += not check_case(arguments.seed, number, directory, arguments.cuda)
+            failures += not check_case(arguments.seed, number, directory, arguments.cuda, arguments.ranks)
             if failures >= 3:
                 break
         for number in range(arguments.large):
             failures += not check_large_case(arguments.seed, number, directory, arguments.cuda,
-                                             arguments.large_nbytes)
+                                             arguments.ranks, arguments.large_nbytes)
     if failures:
         sys.exit(1)
     print(f'{arguments.count} and {arguments.large} large cases as GNU sort does')

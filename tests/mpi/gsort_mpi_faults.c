@@ -66,6 +66,34 @@ int __wrap_distributed_complete(struct sort *sort)
 	return __real_distributed_complete(sort);
 }
 
+/* --- a sort of lines --- */
+
+struct line_sort;
+
+int __real_line_ranks_exchange_runs(struct line_sort *sort);
+int __wrap_line_ranks_exchange_runs(struct line_sort *sort);
+int __wrap_line_ranks_exchange_runs(struct line_sort *sort)
+{
+	stop_at_phase("sorted");
+	return __real_line_ranks_exchange_runs(sort);
+}
+
+int __real_line_ranks_finish(struct line_sort *sort);
+int __wrap_line_ranks_finish(struct line_sort *sort);
+int __wrap_line_ranks_finish(struct line_sort *sort)
+{
+	stop_at_phase("written");
+	return __real_line_ranks_finish(sort);
+}
+
+int __real_line_ranks_close_output(struct line_sort *sort, bool is_synced);
+int __wrap_line_ranks_close_output(struct line_sort *sort, bool is_synced);
+int __wrap_line_ranks_close_output(struct line_sort *sort, bool is_synced)
+{
+	stop_at_phase("checked");
+	return __real_line_ranks_close_output(sort, is_synced);
+}
+
 int __real_comm_open(const struct comm_params *params, transport_open_fn *open, void *argument,
 		     struct comm **ret_comm);
 int __wrap_comm_open(const struct comm_params *params, transport_open_fn *open, void *argument,

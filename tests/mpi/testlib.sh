@@ -71,4 +71,63 @@ agrees() {
 	as_expected "$n ranks, $*"
 }
 
+# --- failures ---
+
+no_process() {
+	for process in /proc/[0-9]*; do
+		case $(readlink "$process/exe") in
+		"$GSORT_MPI" | "$GSORT_MPI_FAULTS") ;;
+		*) continue ;;
+		esac
+		[ "$(readlink "$process/cwd")" != "$PWD" ] || return 1
+	done
+}
+
+# ends WHAT REGEX [STATUS...]: the last ranks have ended with one of these and printed that
+ends() {
+	what=$1 regex=$2
+	shift 2
+	echo "${*:-2}" | grep -qw "$status" || broken "$what: status $status"
+	grep -qE "^gsort: $regex" stderr || broken "$what: no message matches $regex"
+	in_time no_process || broken "$what: a rank has not ended"
+	all_gone "$what"
+}
+
+# begin POINT1 POINT2 ARGUMENT...: two ranks that stop at these points ("": none), in the background
+begin() {
+	first=$1 other=$2
+	shift 2
+	timeout 120 "$MPIRUN" -np 1 env GSORT_TEST_STOP_AT="$first" "$GSORT_MPI_FAULTS" "$@" : \
+		-np 1 env GSORT_TEST_STOP_AT="$other" "$GSORT_MPI_FAULTS" "$@" \
+		> stdout 2> stderr < /dev/null &
+	launcher=$!
+}
+
+# all_stopped N NAME: the N processes that have created files NAME.PID are stopped
+all_stopped() {
+	stopped=
+	for told in "$2".*; do
+		[ ! -e "$told" ] || stopped="$stopped ${told##*.}"
+	done
+	[ "$(echo "$stopped" | wc -w)" -eq "$1" ] || return 1
+	for process in $stopped; do
+		grep -q '^State:.T' "/proc/$process/status" || return 1
+	done
+}
+
+# signal_stopped SIGNAL N NAME: send the signal when all are stopped, and wait for the launcher
+signal_stopped() {
+	in_time all_stopped "$2" "$3" || broken "$3: not $2 ranks have reached the point"
+	# Numbers.
+	# shellcheck disable=SC2086
+	kill -"$1" $stopped
+	wait_for_end "$3"
+}
+
+wait_for_end() {
+	wait $launcher
+	status=$?
+	rm -f "$1".*
+}
+
 mkdir out

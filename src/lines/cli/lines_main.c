@@ -1,6 +1,8 @@
 /*
- * lines_main - gsort: records (src/cli/cli_main.h), or lines of text with the options of GNU sort
+ * lines_main.c - sort lines of text with the options of GNU sort (see lines_main.h)
  */
+#include "src/lines/cli/lines_main.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -17,10 +19,12 @@
 #include "src/cli/option_parse.h"
 #include "src/cli/print_message.h"
 #include "src/cli/process_setup.h"
+#include "src/comm/comm.h"
 #include "src/lib/process_hooks.h"
 #include "src/lines/cli/line_reports.h"
 #include "src/lines/line_explain.h"
 #include "src/lines/line_options.h"
+#include "src/sort/distributed_sort.h"
 
 static const char help_text[] =
 	"Sort lines of text as GNU sort does in the C locale.\n"
@@ -84,18 +88,24 @@ static const char help_text[] =
 	"\n"
 	"Exit status: 0 success; 1 -c or -C found disorder; 2 error, with a message.\n";
 
+static const char rank_help_text[] =
+	"\n"
+	"Ranks (" GSORT_PROGRAM "-mpi):\n"
+	"      --timeout=SECONDS          abort if a rank has not answered for SECONDS (60)\n"
+	"      --shared-memory=auto|off   read runs in the memory of other ranks of the same\n"
+	"                                 machine (auto), or exchange all as messages (off)\n";
+
 /* What the command line asks for. */
 struct lines_command {
+	const struct lines_hooks *hooks;
 	struct line_options options;
 	enum progress_mode progress;
-	char **words; /* the command line without obsolete keys */
+	int answer;                /* --help, --version or --completion; 0: none */
+	const char *answered_word; /* the shell of --completion */
+	char **words;              /* the command line without obsolete keys */
 };
 
-/*
- * Return whether the command line is one of lines: the program is called "sort" or "lsort", or one
- * of the words before "--" is --lines, or an unambiguous abbreviation of it.
- */
-static bool lines_is_requested(int argc, char **argv)
+bool lines_is_requested(int argc, char **argv)
 {
 	const char *name = argc > 0 ? strrchr(argv[0], '/') : NULL;
 
@@ -314,14 +324,37 @@ static int print_completion(const char *shell)
 		    strncmp(option.name, "random", 6) != 0) /* which is refused */
 			options.options[options.n++] = option;
 	return option_print_completion(shell, "lsort", &options, stdout) ?
-		       1 :
+		       0 :
 		       fail(-EINVAL, "--completion: '%s' is not bash, zsh or fish", shell);
 }
 
-/*
- * Returns 0; 1 if --help, --version or a completion was printed; or a negative errno after a
- * message.
- */
+static void print_help(const struct lines_command *command)
+{
+	if (command->hooks->accepts_ranks)
+		printf("Usage: mpirun -np N %s-mpi --lines [OPTION]... -o FILE FILE...\n",
+		       GSORT_PROGRAM);
+	else
+		printf("Usage: %s --lines [OPTION]... [FILE]...\n", GSORT_PROGRAM);
+	fputs(help_text, stdout);
+	if (command->hooks->accepts_ranks)
+		fputs(rank_help_text, stdout);
+}
+
+/* Print what is asked for instead of a sort. Returns the exit status. */
+static int print_answer(const struct lines_command *command)
+{
+	int r = 0;
+
+	if (command->answer == OPTION_HELP)
+		print_help(command);
+	else if (command->answer == OPTION_VERSION)
+		printf("%s %s\n", GSORT_PROGRAM, GSORT_VERSION);
+	else
+		r = print_completion(command->answered_word);
+	return r == 0 && fflush(stdout) == 0 ? EXIT_SORTED : EXIT_TROUBLE;
+}
+
+/* Returns 0; 1 if there is a command.answer; or a negative errno after a message. */
 static int parse_words(struct lines_command *command, int argc, char **argv)
 {
 	int option, r = 0;
@@ -331,17 +364,12 @@ static int parse_words(struct lines_command *command, int argc, char **argv)
 					       line_option_names, NULL)) != -1) {
 		if (option == '?')
 			return -EINVAL;
-		if (option == OPTION_HELP) {
-			printf("Usage: %s --lines [OPTION]... [FILE]...\n%s", GSORT_PROGRAM,
-			       help_text);
+		if (option == OPTION_HELP || option == OPTION_VERSION ||
+		    option == OPTION_COMPLETION) {
+			command->answer = option;
+			command->answered_word = optarg;
 			return 1;
 		}
-		if (option == OPTION_VERSION) {
-			printf("%s %s\n", GSORT_PROGRAM, GSORT_VERSION);
-			return 1;
-		}
-		if (option == OPTION_COMPLETION)
-			return print_completion(optarg);
 		/* -y takes a number, or nothing. */
 		if (option == 'y' && optarg == argv[optind - 1] && (*optarg < '0' || *optarg > '9'))
 			optind--;
@@ -419,30 +447,65 @@ static int sort_or_check(const struct lines_command *command)
 	return r < 0 ? EXIT_TROUBLE : disorder.number ? EXIT_DISORDER : EXIT_SORTED;
 }
 
-static int run_command(struct lines_command *command, int argc, char **argv)
+/* Returns as parse_words(). */
+static int parse_command_line(struct lines_command *command, int argc, char **argv)
 {
 	const char *directory = getenv("TMPDIR");
-	int r = process_setup(), n_words;
+	int r, n_words;
+
+	command->words = calloc(2 * (size_t)argc + 1, sizeof *command->words);
+	if (!command->words)
+		return fail(-ENOMEM, "no memory for the command line");
+	n_words = convert_obsolete_keys(argc, argv, command->words);
+	r = n_words < 0 ? n_words : complete_option_names(n_words, command->words);
+	if (r == 0)
+		r = parse_words(command, n_words, command->words);
+	return r ? r :
+		   line_options_finish(&command->options,
+				       directory && *directory ? directory : "/tmp");
+}
+
+/* Check that all ranks print something (--help), or none does. */
+static int compare_answers(struct comm *comm, int parsed)
+{
+	uint64_t n = parsed > 0;
+	int r = comm_allreduce_sum(comm, &n, 1);
+
+	if (r == 0 && comm_rank(comm) == 0 && n % comm_size(comm) != 0)
+		r = fail(-EINVAL, "--help, --version or --completion is given to %u of %u ranks",
+			 (unsigned)n, comm_size(comm));
+	return distributed_broadcast_status(comm, r);
+}
+
+/* Rank 0 parses its command line first, and reports its errors for all ranks. */
+static int parse_of_ranks(struct lines_command *command, int argc, char **argv)
+{
+	struct comm *comm = command->hooks->comm;
+	const bool is_first = comm_rank(comm) == 0;
+	int parsed = is_first ? parse_command_line(command, argc, argv) : 0;
+	int r = distributed_broadcast_status(comm, parsed);
+
+	if (r == 0 && !is_first)
+		parsed = parse_command_line(command, argc, argv);
+	if (r < 0 || parsed < 0)
+		return r < 0 ? r : parsed;
+	r = compare_answers(comm, parsed);
+	return r < 0 ? r : parsed;
+}
+
+static int run_command(struct lines_command *command, int argc, char **argv)
+{
+	int r = process_setup();
 
 	if (r < 0) {
 		fail(r, "cannot handle signals: %m");
 		return EXIT_TROUBLE;
 	}
 	fatal_signals_install();
-	command->words = calloc(2 * (size_t)argc + 1, sizeof *command->words);
-	if (!command->words) {
-		fail(-ENOMEM, "no memory for the command line");
-		return EXIT_TROUBLE;
-	}
-	n_words = convert_obsolete_keys(argc, argv, command->words);
-	r = n_words < 0 ? n_words : complete_option_names(n_words, command->words);
-	if (r == 0)
-		r = parse_words(command, n_words, command->words);
-	if (r > 0)
-		return fflush(stdout) == 0 ? EXIT_SORTED : EXIT_TROUBLE;
-	if (r == 0)
-		r = line_options_finish(&command->options,
-					directory && *directory ? directory : "/tmp");
+	r = command->hooks->comm ? parse_of_ranks(command, argc, argv) :
+				   parse_command_line(command, argc, argv);
+	if (r > 0) /* rank 0 answers for all ranks */
+		return command->hooks->message_prefix ? EXIT_SORTED : print_answer(command);
 	if (r < 0)
 		return EXIT_TROUBLE;
 	return command->options.explain ? explain(&command->options) : sort_or_check(command);
@@ -450,40 +513,33 @@ static int run_command(struct lines_command *command, int argc, char **argv)
 
 static void print_diagnostic(void *context, const struct message *message)
 {
+	const struct lines_hooks *hooks = context;
+	const enum gsort_severity severity = message->kind == MESSAGE_ERROR   ? GSORT_ERROR :
+					     message->kind == MESSAGE_WARNING ? GSORT_WARNING :
+										GSORT_NOTICE;
 	char line[QUOTED_NBYTES(MESSAGE_NBYTES)];
 
-	(void)context;
-	cli_message(message->kind == MESSAGE_ERROR   ? GSORT_ERROR :
-		    message->kind == MESSAGE_WARNING ? GSORT_WARNING :
-						       GSORT_NOTICE,
-		    quote_text(message->text, line, sizeof line));
+	quote_text(message->text, line, sizeof line);
+	if (!hooks->message_prefix)
+		cli_message(severity, line);
+	else if (severity != GSORT_NOTICE)
+		cli_message_from(hooks->message_prefix, severity, line);
 }
 
-/* Sort or check lines. Returns the exit status. */
-static int lines_main(int argc, char **argv)
+int lines_main(const struct lines_hooks *hooks, int argc, char **argv)
 {
-	struct lines_command command = { 0 };
+	struct lines_command command = { .hooks = hooks };
 	struct diagnostics diagnostics;
 	int status;
 
-	diagnostics_init(&diagnostics, print_diagnostic, NULL);
+	diagnostics_init(&diagnostics, print_diagnostic, (void *)(uintptr_t)hooks);
 	diagnostics_push(&diagnostics);
 	line_options_init(&command.options);
+	command.options.params.comm = hooks->comm;
+	command.options.accepts_ranks = hooks->accepts_ranks;
 	status = run_command(&command, argc, argv);
 	line_options_free(&command.options);
 	free(command.words);
 	fatal_signals_raise_pending();
 	return status;
-}
-
-static int run_gsort(int argc, char **argv)
-{
-	return lines_is_requested(argc, argv) ? lines_main(argc, argv) :
-						cli_main(&(struct cli_hooks){ 0 }, argc, argv);
-}
-
-int main(int argc, char **argv)
-{
-	cli_configure_malloc();
-	return process_run_main(run_gsort, argc, argv);
 }

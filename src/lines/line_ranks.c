@@ -1,0 +1,855 @@
+/*
+ * line_ranks.c - a sort of lines by several ranks (see line_sort_internal.h)
+ *
+ * Each rank reads a share of the input, the lines that begin in a part of its text, and stores
+ * sorted chunks of them as runs. Then the ranks agree on splitters, and each cuts its runs there.
+ * Each rank merges one partition, the segments between two splitters, and writes it at its place:
+ *
+ *	rank 0   share 0 -> [ run 0 |   run 1   ]	the runs are cut at the splitter
+ *	rank 1   share 1 -> [   run 0   | run 1 ]
+ *	                     ^ partition of rank 0
+ *
+ * Segments are read from the ranks that have stored them (src/exchange/exchange.h). To that module
+ * a run of lines is a run of records of one byte.
+ *
+ * A splitter is a line of a run. Lines that equal it are before the cut in all runs up to that one,
+ * in the order of ranks and runs, and after it in later runs. With -u all of them are before it. So
+ * equal lines keep the order of the input, and can be divided among ranks.
+ *
+ * The splitters are chosen from samples. Each rank takes lines at equal distances from each sorted
+ * chunk, and all ranks get all samples (regular sampling, Shi and Schaeffer, 1992). Every sample
+ * weighs the bytes that it stands for. Long lines are truncated: a splitter need not be a line of
+ * the input.
+ *
+ * A file is divided into stripes, each of which one rank writes (sort_output_ranks.c). A rank keeps
+ * its bytes of the stripe in which its partition begins, the head. At the end it sends the head to
+ * the rank in whose partition that stripe begins.
+ */
+#include "src/lines/line_sort.h"
+#include "src/lines/line_sort_internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
+#include "src/comm/comm.h"
+#include "src/comm/peer_memory.h"
+#include "src/exchange/exchange.h"
+#include "src/plan/job.h"
+#include "src/sort/distributed_sort.h"
+
+enum {
+	MAX_SAMPLES = 4096,       /* of a rank */
+	MAX_SAMPLE_NBYTES = 4096, /* of a line */
+	MIN_SAMPLE_TEXT_NBYTES = 4 * MAX_SAMPLE_NBYTES,
+	MAX_SAMPLE_TEXT_NBYTES = 1 << 20, /* of the samples of a rank, */
+	ALL_SAMPLES_NBYTES = 4 << 20,     /* and of those of all ranks */
+};
+
+/* A line of a sorted chunk, which stands for `weight` bytes of lines around it. */
+struct line_sample {
+	uint64_t weight;
+	uint64_t offset; /* in the text of the samples */
+	uint32_t nbytes, run;
+};
+
+/* A sample of any rank. */
+struct line_splitter {
+	struct line_sort *sort; /* for qsort() */
+	struct line_view line;
+	uint64_t weight;
+	unsigned rank;
+	uint32_t run;
+};
+
+struct line_ranks {
+	struct comm *comm;
+	unsigned rank, n;
+
+	/* Samples of the own lines. */
+	struct line_sample *samples; /* n_samples, of MAX_SAMPLES */
+	unsigned char *sample_text;
+	size_t n_samples, sample_text_nbytes, max_sample_text_nbytes;
+	uint64_t stride; /* from one sample of a chunk to the next */
+
+	/* Between the partitions of the ranks: n - 1; none if there are no lines. */
+	struct line_splitter *splitters;
+	size_t n_splitters;
+	void *splitter_text;
+
+	/* The runs of this rank. Those of the sort are segments. */
+	struct run_list own_runs;
+	uint64_t *cuts;
+	struct job job; /* what `remote` needs */
+	struct peer_memory *peer_memory;
+	struct remote_runs *remote;
+
+	/* The output: the partition of rank i is [begins[i], begins[i + 1]). */
+	uint64_t *begins;
+	uint64_t stripe_nbytes;
+	unsigned char *head;
+};
+
+static bool is_first(const struct line_ranks *ranks)
+{
+	return ranks->rank == 0;
+}
+
+/* --- Opening --- */
+
+static int open_supported(const struct syscalls *calls, const struct line_sort_params *params,
+			  struct line_sort *ret_sort)
+{
+	const struct sort_spec spec = line_sort_make_spec(params, NULL);
+	int r = distributed_check_spec(&spec);
+
+	if (r == 0)
+		r = line_sort_open(calls, params, NULL, ret_sort);
+	if (r < 0)
+		return r;
+	if (line_input_has_part_files(ret_sort->input))
+		return fail(-EINVAL, "several ranks cannot read lines of part files");
+	if (line_input_total_nbytes(ret_sort->input) == UINT64_MAX)
+		return fail(-EINVAL,
+			    "several ranks require regular files as input: pipes and compressed "
+			    "files without an index cannot be divided");
+	return 0;
+}
+
+/* Check that all ranks have the same options and see the same files. */
+static int compare_specs(const struct line_sort_params *params)
+{
+	char *order = line_keys_format(params->keys);
+	struct sort_spec spec = line_sort_make_spec(params, order);
+	const int r = order ? distributed_compare_specs(&spec) :
+			      fail(-ENOMEM, "no memory to describe the sort");
+
+	free(order);
+	return r;
+}
+
+/* Return where the share of a rank begins. That of rank 0 is not empty, unless the text is. */
+static uint64_t share_begin(const struct line_ranks *ranks, unsigned rank, uint64_t nbytes)
+{
+	return (uint64_t)(((__uint128_t)nbytes * rank + ranks->n - 1) / ranks->n);
+}
+
+/* Use the largest blocks of all ranks: a rank reads the runs of the others. */
+static int agree_block_size(struct line_sort *sort, uint64_t *values)
+{
+	const struct line_ranks *ranks = sort->ranks;
+	const uint64_t nbytes = sort->block_nbytes;
+	const int r = comm_allgather(ranks->comm, &nbytes, sizeof nbytes, values);
+
+	for (unsigned i = 0; i < ranks->n && r == 0; i++)
+		sort->block_nbytes = u64_max(sort->block_nbytes, values[i]);
+	return r;
+}
+
+static int begin_share(struct line_sort *sort)
+{
+	struct line_ranks *ranks = sort->ranks;
+	const uint64_t nbytes = line_input_total_nbytes(sort->input);
+	const uint64_t begin = share_begin(ranks, ranks->rank, nbytes);
+	const uint64_t end = share_begin(ranks, ranks->rank + 1, nbytes);
+
+	ranks->stride = (end - begin) / (MAX_SAMPLES / 2) + 1;
+	return line_input_take_share(sort->input, begin, end);
+}
+
+static int open_ranks(struct line_sort *sort)
+{
+	struct comm *comm = sort->params->comm;
+	const unsigned n = comm_size(comm);
+	struct line_ranks *ranks = calloc(1, sizeof *ranks);
+	int r;
+
+	sort->ranks = ranks;
+	if (!ranks)
+		return fail(-ENOMEM, "no memory for %u ranks", n);
+	ranks->comm = comm;
+	ranks->rank = comm_rank(comm);
+	ranks->n = n;
+	ranks->max_sample_text_nbytes =
+		u64_clamp(ALL_SAMPLES_NBYTES / n, MIN_SAMPLE_TEXT_NBYTES, MAX_SAMPLE_TEXT_NBYTES);
+	ranks->samples = calloc(MAX_SAMPLES, sizeof *ranks->samples);
+	ranks->sample_text = malloc(ranks->max_sample_text_nbytes);
+	ranks->begins = calloc(n + (size_t)1, sizeof *ranks->begins);
+	if (!ranks->samples || !ranks->sample_text || !ranks->begins)
+		return fail(-ENOMEM, "no memory for %u ranks", n);
+	r = agree_block_size(sort, ranks->begins);
+	return r < 0 ? r : begin_share(sort);
+}
+
+int line_ranks_open(const struct syscalls *calls, const struct line_sort_params *params,
+		    struct line_sort *ret_sort)
+{
+	const bool opens_first = comm_rank(params->comm) == 0;
+	int r = opens_first ? open_supported(calls, params, ret_sort) : 0;
+
+	/* All ranks find the same errors. Rank 0 reports them. */
+	r = distributed_broadcast_status(params->comm, r);
+	if (r == 0 && !opens_first)
+		r = open_supported(calls, params, ret_sort);
+	if (r == 0)
+		r = compare_specs(params);
+	return r < 0 ? r : open_ranks(ret_sort);
+}
+
+/* --- Samples --- */
+
+/* Drop every second sample. The others stand for twice as many lines. */
+static void thin_samples(struct line_ranks *ranks)
+{
+	size_t n = 0, nbytes = 0;
+
+	for (size_t i = 0; i < ranks->n_samples; i += 2) {
+		struct line_sample sample = ranks->samples[i];
+
+		if (i + 1 < ranks->n_samples)
+			sample.weight += ranks->samples[i + 1].weight;
+		memmove(ranks->sample_text + nbytes, ranks->sample_text + sample.offset,
+			sample.nbytes);
+		sample.offset = nbytes;
+		nbytes += sample.nbytes;
+		ranks->samples[n++] = sample;
+	}
+	ranks->n_samples = n;
+	ranks->sample_text_nbytes = nbytes;
+	ranks->stride *= 2;
+}
+
+static void add_sample(struct line_ranks *ranks, struct line_view line, uint64_t weight,
+		       uint32_t run)
+{
+	const size_t nbytes = u64_min(line.nbytes, MAX_SAMPLE_NBYTES);
+
+	while (ranks->n_samples == MAX_SAMPLES ||
+	       nbytes > ranks->max_sample_text_nbytes - ranks->sample_text_nbytes)
+		thin_samples(ranks);
+	ranks->samples[ranks->n_samples++] =
+		(struct line_sample){ .weight = weight,
+				      .offset = ranks->sample_text_nbytes,
+				      .nbytes = (uint32_t)nbytes,
+				      .run = run };
+	if (nbytes)
+		memcpy(ranks->sample_text + ranks->sample_text_nbytes, line.bytes, nbytes);
+	ranks->sample_text_nbytes += nbytes;
+}
+
+int line_ranks_sample_block(struct line_sort *sort)
+{
+	struct line_ranks *ranks = sort->ranks;
+	const uint64_t n_lines = line_block_n_lines(sort->block);
+	uint64_t nbytes, n;
+	const int r = line_block_measure(sort->block, &nbytes);
+
+	if (r < 0 || n_lines == 0)
+		return r;
+	n = u64_min(u64_clamp(nbytes / ranks->stride, 1, n_lines), MAX_SAMPLES);
+	for (uint64_t i = 0; i < n; i++)
+		add_sample(ranks, line_block_line(sort->block, (2 * i + 1) * n_lines / (2 * n)),
+			   nbytes / n, (uint32_t)sort->runs.n);
+	return 0;
+}
+
+/* --- Splitters --- */
+
+static int compare_splitters(const void *left, const void *right)
+{
+	const struct line_splitter *a = left, *b = right;
+	const int order = line_sort_compare(a->sort, a->line, b->line);
+
+	if (order)
+		return order;
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	return (a->run > b->run) - (a->run < b->run);
+}
+
+/* The samples of all ranks, one rank after the other. */
+struct all_samples {
+	struct line_sample *samples;
+	size_t *samples_nbytes, *text_nbytes; /* of each rank */
+	struct line_splitter *candidates;     /* n: the samples as splitters */
+	size_t n;
+};
+
+static void free_all_samples(struct all_samples *all)
+{
+	free(all->samples);
+	free(all->samples_nbytes);
+	free(all->candidates);
+}
+
+static int gather_samples(struct line_ranks *ranks, struct all_samples *all)
+{
+	void *samples = NULL, *text;
+	size_t nbytes = LINE_SLACK_NBYTES;
+	int r;
+
+	all->samples_nbytes = calloc(2 * (size_t)ranks->n, sizeof *all->samples_nbytes);
+	if (!all->samples_nbytes)
+		return fail(-ENOMEM, "no memory for %u ranks", ranks->n);
+	all->text_nbytes = all->samples_nbytes + ranks->n;
+	r = comm_allgatherv(ranks->comm, ranks->samples, ranks->n_samples * sizeof *ranks->samples,
+			    &samples, all->samples_nbytes);
+	all->samples = samples;
+	if (r == 0)
+		r = comm_allgatherv(ranks->comm, ranks->sample_text, ranks->sample_text_nbytes,
+				    &ranks->splitter_text, all->text_nbytes);
+	if (r < 0)
+		return r;
+	for (unsigned i = 0; i < ranks->n; i++)
+		nbytes += all->text_nbytes[i];
+	text = realloc(ranks->splitter_text, nbytes);
+	if (!text)
+		return fail(-ENOMEM, "no memory for samples of %zu bytes", nbytes);
+	ranks->splitter_text = text;
+	return 0;
+}
+
+/* Add the n samples of a rank, with the nbytes of their text. */
+static int add_candidates(struct line_sort *sort, struct all_samples *all, unsigned rank,
+			  const struct line_sample *samples, size_t n, const unsigned char *text)
+{
+	const size_t nbytes = all->text_nbytes[rank];
+
+	for (size_t i = 0; i < n; i++) {
+		if (samples[i].offset > nbytes || samples[i].nbytes > nbytes - samples[i].offset)
+			return fail(-EPROTO,
+				    "internal error: rank %u on %s sent invalid samples; the "
+				    "output was not written",
+				    rank, comm_host(sort->ranks->comm, rank));
+		all->candidates[all->n++] = (struct line_splitter){
+			.sort = sort,
+			.line = { text + samples[i].offset, samples[i].nbytes },
+			.weight = samples[i].weight,
+			.rank = rank,
+			.run = samples[i].run
+		};
+	}
+	return 0;
+}
+
+static int sort_candidates(struct line_sort *sort, struct all_samples *all)
+{
+	const struct line_ranks *ranks = sort->ranks;
+	const struct line_sample *samples = all->samples;
+	const unsigned char *text = ranks->splitter_text;
+	size_t n_all = 0;
+	int r = 0;
+
+	for (unsigned i = 0; i < ranks->n; i++)
+		n_all += all->samples_nbytes[i] / sizeof *samples;
+	all->candidates = calloc(n_all + 1, sizeof *all->candidates);
+	if (!all->candidates)
+		return fail(-ENOMEM, "no memory for %zu samples", n_all);
+	for (unsigned i = 0; i < ranks->n && r == 0; i++) {
+		const size_t n = all->samples_nbytes[i] / sizeof *samples;
+
+		r = add_candidates(sort, all, i, samples, n, text);
+		samples += n;
+		text += all->text_nbytes[i];
+	}
+	if (r == 0)
+		qsort(all->candidates, all->n, sizeof *all->candidates, compare_splitters);
+	return r < 0 ? r : line_sort_check_scratch(sort);
+}
+
+/* Choose the splitters so that the partitions have about the same number of bytes. */
+static int choose_splitters(struct line_ranks *ranks, const struct all_samples *all)
+{
+	uint64_t total = 0, before = 0;
+	size_t next = 0;
+
+	ranks->splitters = calloc(ranks->n, sizeof *ranks->splitters);
+	if (!ranks->splitters)
+		return fail(-ENOMEM, "no memory for %u ranks", ranks->n);
+	for (size_t i = 0; i < all->n; i++)
+		total += all->candidates[i].weight;
+	for (unsigned i = 1; i < ranks->n && all->n > 0; i++) {
+		const uint64_t target = (uint64_t)((__uint128_t)total * i / ranks->n);
+
+		while (next + 1 < all->n && before + all->candidates[next].weight / 2 < target)
+			before += all->candidates[next++].weight;
+		ranks->splitters[ranks->n_splitters++] = all->candidates[next];
+	}
+	return 0;
+}
+
+/* Collective: all ranks choose the same splitters from the same samples. */
+static int find_splitters(struct line_sort *sort)
+{
+	struct all_samples all = { 0 };
+	int r = gather_samples(sort->ranks, &all);
+
+	if (r == 0)
+		r = sort_candidates(sort, &all);
+	if (r == 0)
+		r = choose_splitters(sort->ranks, &all);
+	free_all_samples(&all);
+	return r;
+}
+
+/* --- Cuts --- */
+
+/* Text of a run in memory, from the beginning of a block to that of block next_block. */
+struct run_text {
+	struct run *run;
+	unsigned char *begin, *end;
+	uint64_t next_block;
+};
+
+/* Read the next block. */
+static int read_block(const struct line_sort *sort, struct run_text *text)
+{
+	const uint64_t nbytes = run_block_start(text->run, text->next_block + 1) -
+				run_block_start(text->run, text->next_block);
+	struct digest ignored = { 0 };
+	int r;
+
+	if (nbytes > sort->memory_nbytes - (size_t)(text->end - text->begin))
+		return fail(-E2BIG, "internal error: a line does not fit in memory");
+	r = run_read(text->run, text->next_block++, 1, text->end, &ignored);
+	text->end += nbytes;
+	return r;
+}
+
+/* Find the next delimiter from `from` on. *ret_found: NULL: the run has no more. */
+static int find_delimiter(const struct line_sort *sort, struct run_text *text, unsigned char *from,
+			  unsigned char **ret_found)
+{
+	int r = 0;
+
+	for (;;) {
+		*ret_found = memchr(from, sort->keys->delimiter, (size_t)(text->end - from));
+		if (*ret_found || text->next_block == text->run->n_blocks)
+			return 0;
+		from = text->end;
+		r = read_block(sort, text);
+		if (r < 0)
+			return r;
+	}
+}
+
+/*
+ * Read the first line that begins after the first delimiter of a block; of block 0, its first line.
+ * *ret_line: bytes NULL: there is none.
+ */
+static int read_first_line(struct line_sort *sort, struct run *run, uint64_t block,
+			   struct run_text *ret_text, struct line_view *ret_line)
+{
+	unsigned char *memory = line_block_text(sort->block), *line = memory, *end = NULL;
+	int r = 0;
+
+	*ret_text = (struct run_text){ run, memory, memory, block };
+	*ret_line = (struct line_view){ 0 };
+	if (block > 0) {
+		r = find_delimiter(sort, ret_text, memory, &end);
+		if (r < 0 || !end)
+			return r;
+		line = end + 1;
+	}
+	r = find_delimiter(sort, ret_text, line, &end);
+	if (r == 0 && end)
+		*ret_line = (struct line_view){ line, (size_t)(end - line) };
+	return r;
+}
+
+/* Cut a run at a bound. *ret_cut: how many of its bytes come before. */
+static int cut_run(struct line_sort *sort, struct run *run, struct line_view bound,
+		   bool after_equals, uint64_t *ret_cut)
+{
+	uint64_t lo = 0, hi = run->n_blocks; /* the first lines of blocks before lo come before */
+	unsigned char *end, *begin;
+	struct run_text text;
+	struct line_view line;
+	int r;
+
+	*ret_cut = 0;
+	while (lo < hi) {
+		const uint64_t i = lo + (hi - lo) / 2;
+		int order = 1;
+
+		r = read_first_line(sort, run, i, &text, &line);
+		if (r < 0)
+			return r;
+		if (line.bytes)
+			order = line_sort_compare(sort, line, bound);
+		if (order < 0 || (order == 0 && after_equals))
+			lo = i + 1;
+		else
+			hi = i;
+	}
+	if (lo == 0)
+		return 0;
+	/* The cut is between the first lines of two blocks. */
+	r = read_first_line(sort, run, lo - 1, &text, &line);
+	if (r == 0)
+		r = find_delimiter(
+			sort, &text,
+			text.begin + (run_block_start(run, lo) - run_block_start(run, lo - 1)),
+			&end);
+	if (r < 0)
+		return r;
+	begin = (unsigned char *)line.bytes;
+	end = line_sort_find_cut(sort, begin, end ? end + 1 : text.end, bound, after_equals);
+	*ret_cut = run_block_start(run, lo - 1) + (uint64_t)(end - text.begin);
+	return 0;
+}
+
+/* Return whether lines that equal the splitter are before the cut in the own run i. */
+static bool cuts_after_equals(const struct line_sort *sort, const struct line_splitter *splitter,
+			      size_t i)
+{
+	const struct line_ranks *ranks = sort->ranks;
+
+	return sort->keys->unique || ranks->rank < splitter->rank ||
+	       (ranks->rank == splitter->rank && i <= splitter->run);
+}
+
+/* Cut the own runs at all splitters; the cuts are as in remote_runs_open(). */
+static int cut_runs(struct line_sort *sort)
+{
+	struct line_ranks *ranks = sort->ranks;
+	const size_t n = ranks->own_runs.n;
+	int r = 0;
+
+	ranks->cuts = calloc((ranks->n + (size_t)1) * n + 1, sizeof *ranks->cuts);
+	if (!ranks->cuts)
+		return fail(-ENOMEM, "no memory for the segments of %zu runs", n);
+	for (size_t i = 0; i < n && r == 0; i++) {
+		struct run *run = ranks->own_runs.runs[i];
+
+		for (size_t j = 0; j < ranks->n_splitters && r == 0; j++)
+			r = cut_run(sort, run, ranks->splitters[j].line,
+				    cuts_after_equals(sort, &ranks->splitters[j], i),
+				    &ranks->cuts[(j + 1) * n + i]);
+		ranks->cuts[ranks->n * n + i] = run->n_items;
+	}
+	return r < 0 ? r : line_sort_check_scratch(sort);
+}
+
+/* --- Exchange --- */
+
+/* A merge must have room for the longest line of all ranks. */
+static int agree_longest_line(struct line_sort *sort)
+{
+	struct line_ranks *ranks = sort->ranks;
+	const uint64_t nbytes = sort->longest_nbytes;
+	int r = comm_allgather(ranks->comm, &nbytes, sizeof nbytes, ranks->begins);
+
+	for (unsigned i = 0; i < ranks->n && r == 0; i++)
+		sort->longest_nbytes = u64_max(sort->longest_nbytes, ranks->begins[i]);
+	return r < 0 ? r : line_runs_check_longest(sort);
+}
+
+static int open_remote_runs(struct line_sort *sort)
+{
+	struct line_ranks *ranks = sort->ranks;
+	int r = peer_memory_open(ranks->comm, !sort->params->disable_shared_memory,
+				 &ranks->peer_memory);
+
+	ranks->job = (struct job){ .layout = &line_text_layout,
+				   .spill = sort->spill,
+				   .compression = sort->compression,
+				   .plan.block_nbytes = sort->block_nbytes,
+				   .stats = sort->stats };
+	if (r == 0)
+		r = remote_runs_open(ranks->comm, ranks->peer_memory, &ranks->job, &ranks->own_runs,
+				     ranks->cuts, &ranks->remote);
+	return r < 0 ? r : remote_runs_append(ranks->remote, &sort->runs);
+}
+
+int line_ranks_exchange_runs(struct line_sort *sort)
+{
+	struct line_ranks *ranks = sort->ranks;
+	int r = line_runs_open_spill(sort); /* other ranks ask for what is in it */
+
+	ranks->own_runs = sort->runs;
+	sort->runs = (struct run_list){ 0 };
+	if (r == 0)
+		r = agree_longest_line(sort);
+	if (r == 0)
+		r = find_splitters(sort);
+	if (r == 0)
+		r = cut_runs(sort);
+	return r < 0 ? r : open_remote_runs(sort);
+}
+
+/* --- Output --- */
+
+int line_ranks_open_output(struct line_sort *sort)
+{
+	const struct line_sort_params *params = sort->params;
+	const struct line_ranks *ranks = sort->ranks;
+	char name[TEMP_NAME_SIZE] = "";
+	int r = 0;
+
+	if (is_first(ranks))
+		r = output_open_shared(sort->calls, params->output, OUTPUT_SIZE_UNKNOWN, true, NULL,
+				       &sort->output);
+	if (r < 0)
+		return r;
+	if (is_first(ranks))
+		memcpy(name, output_shared_name(sort->output), sizeof name);
+	r = comm_broadcast(ranks->comm, name, sizeof name, 0);
+	name[sizeof name - 1] = '\0';
+	if (r == 0 && !is_first(ranks))
+		r = output_open_shared_existing(sort->calls, params->output, name, &sort->output);
+	/* If rank 0 fails later, it removes the file; by then all ranks have opened it. */
+	return r < 0 ? r : comm_barrier(ranks->comm);
+}
+
+/* Return where the head of a partition ends. Rank 0 has none. */
+static uint64_t head_end(const struct line_ranks *ranks, unsigned rank)
+{
+	const uint64_t begin = ranks->begins[rank];
+
+	return rank == 0 ? begin :
+			   u64_min(round_up(begin, ranks->stripe_nbytes), ranks->begins[rank + 1]);
+}
+
+static size_t head_nbytes(const struct line_ranks *ranks, unsigned rank)
+{
+	return (size_t)(head_end(ranks, rank) - ranks->begins[rank]);
+}
+
+/* Return the rank in whose partition the stripe of a head begins; in a header: rank 0. */
+static unsigned head_writer(const struct line_ranks *ranks, unsigned rank)
+{
+	const uint64_t begin = ranks->begins[rank] / ranks->stripe_nbytes * ranks->stripe_nbytes;
+
+	return (unsigned)find_interval(ranks->begins, sizeof *ranks->begins, 0, ranks->n, begin);
+}
+
+/* What ranks tell each other; header and stripe are those of rank 0. */
+struct rank_partition {
+	uint64_t nbytes, header_nbytes, stripe_nbytes;
+};
+
+static int gather_partitions(struct line_sort *sort, uint64_t nbytes,
+			     const unsigned char **ret_header)
+{
+	struct line_ranks *ranks = sort->ranks;
+	struct rank_partition *partitions = calloc(ranks->n, sizeof *partitions);
+	struct rank_partition own = { .nbytes = nbytes };
+	size_t header_nbytes;
+	int r;
+
+	*ret_header = line_input_header(sort->input, &header_nbytes);
+	own.header_nbytes = header_nbytes;
+	own.stripe_nbytes = is_first(ranks) ? output_stripe_nbytes(sort->output) : 0;
+	r = partitions ? comm_allgather(ranks->comm, &own, sizeof own, partitions) :
+			 fail(-ENOMEM, "no memory for %u ranks", ranks->n);
+	if (r == 0) {
+		ranks->stripe_nbytes = partitions[0].stripe_nbytes;
+		ranks->begins[0] = partitions[0].header_nbytes;
+		for (unsigned i = 0; i < ranks->n; i++)
+			ranks->begins[i + 1] = ranks->begins[i] + partitions[i].nbytes;
+	}
+	free(partitions);
+	return r;
+}
+
+int line_ranks_place_partition(struct line_sort *sort, uint64_t nbytes)
+{
+	struct line_ranks *ranks = sort->ranks;
+	const unsigned char *header;
+	int r = gather_partitions(sort, nbytes, &header);
+
+	if (r < 0)
+		return r;
+	sort->offset = ranks->begins[ranks->rank];
+	if (!is_first(ranks)) {
+		ranks->head = malloc(head_nbytes(ranks, ranks->rank) + 1);
+		return ranks->head ?
+			       output_check_limit(sort->output, ranks->begins[ranks->rank + 1]) :
+			       fail(-ENOMEM, "no memory for the beginning of a partition");
+	}
+	if (!sort->has_output_size)
+		r = output_set_expected_size(sort->output, ranks->begins[ranks->n]);
+	if (r == 0 && ranks->begins[0] > 0)
+		r = output_write_at(sort->output, 0, header, (size_t)ranks->begins[0]);
+	return r;
+}
+
+int line_ranks_check_block(struct line_sort *sort)
+{
+	const struct line_ranks *ranks = sort->ranks;
+	const struct line_view first = line_block_first(sort->block);
+	const struct line_view last = line_block_last(sort->block);
+	int lower = -1, upper = -1;
+
+	if (!first.bytes || ranks->n_splitters == 0)
+		return 0;
+	if (ranks->rank > 0)
+		lower = line_sort_compare(sort, ranks->splitters[ranks->rank - 1].line, first);
+	if (ranks->rank + 1 < ranks->n)
+		upper = line_sort_compare(sort, last, ranks->splitters[ranks->rank].line);
+	if (lower < 0 || (lower == 0 && !sort->keys->unique))
+		if (upper <= 0)
+			return 0;
+	return fail(-EIO, "internal error: lines are in the partition of another rank");
+}
+
+int line_ranks_write(struct line_sort *sort, uint64_t offset, const void *bytes, size_t nbytes)
+{
+	const struct line_ranks *ranks = sort->ranks;
+	const uint64_t end = head_end(ranks, ranks->rank);
+	const size_t n = offset < end ? u64_min(nbytes, end - offset) : 0;
+
+	if (n > 0)
+		memcpy(ranks->head + (offset - ranks->begins[ranks->rank]), bytes, n);
+	return n == nbytes ? 0 :
+			     output_write_at(sort->output, offset + n, (const char *)bytes + n,
+					     nbytes - n);
+}
+
+/* --- The end --- */
+
+/* Write the head of another rank. */
+static int receive_head(struct line_sort *sort, unsigned rank)
+{
+	const struct line_ranks *ranks = sort->ranks;
+	const size_t nbytes = head_nbytes(ranks, rank);
+	unsigned char *head = malloc(nbytes);
+	int r = head ? comm_receive_wait(ranks->comm, rank, COMM_TAG_STRIPES, head, nbytes) :
+		       fail(-ENOMEM, "no memory for the beginning of a partition");
+
+	if (r == 0)
+		r = output_write_at(sort->output, ranks->begins[rank], head, nbytes);
+	free(head);
+	return r;
+}
+
+/* Send the head to its writer, and write those of other ranks. *ret_nbytes: of the latter. */
+static int exchange_heads(struct line_sort *sort, uint64_t *ret_nbytes)
+{
+	const struct line_ranks *ranks = sort->ranks;
+	const size_t nbytes = head_nbytes(ranks, ranks->rank);
+	struct comm_transfer transfer;
+	int r = 0;
+
+	*ret_nbytes = 0;
+	if (nbytes > 0)
+		r = comm_send(ranks->comm, head_writer(ranks, ranks->rank), COMM_TAG_STRIPES,
+			      ranks->head, nbytes, &transfer);
+	for (unsigned i = ranks->rank + 1; i < ranks->n && r == 0; i++) {
+		if (head_nbytes(ranks, i) == 0 || head_writer(ranks, i) != ranks->rank)
+			continue;
+		r = receive_head(sort, i);
+		*ret_nbytes += head_nbytes(ranks, i);
+	}
+	return r == 0 && nbytes > 0 ? comm_wait(ranks->comm, &transfer) : r;
+}
+
+/* Check that the inputs have not changed. The lowest rank that sees a change reports it. */
+static int check_inputs(const struct line_sort *sort)
+{
+	struct captured_error error = { 0 };
+	struct message_capture *capture;
+	int r = message_capture_begin(&capture), state;
+
+	if (r < 0)
+		return r;
+	state = line_input_check_state(sort->input);
+	message_capture_end(capture, &error);
+	r = distributed_elect_reporter(sort->ranks->comm, state < 0);
+	if (r > 0)
+		r = fail(state, "%s", error.text ? error.text : "an input has changed");
+	free(error.text);
+	return r;
+}
+
+/* Check that all lines were written or dropped. */
+static int check_totals(struct line_sort *sort)
+{
+	const struct line_ranks *ranks = sort->ranks;
+	uint64_t *sums = (uint64_t *)&sort->totals;
+	int r;
+
+	_Static_assert(sizeof sort->totals == 6 * sizeof *sums, "numbers and sums of hashes");
+	r = comm_allreduce_sum(ranks->comm, sums, 6);
+	if (r < 0)
+		return r;
+	if (is_first(ranks) && !record_totals_are_balanced(sort->totals))
+		r = fail(-EIO, "internal error: the output does not hold the lines of the input");
+	return distributed_broadcast_status(ranks->comm, r);
+}
+
+int line_ranks_finish(struct line_sort *sort)
+{
+	const struct line_ranks *ranks = sort->ranks;
+	uint64_t nbytes = 0;
+	int r = 0;
+
+	if (sort->offset != ranks->begins[ranks->rank + 1])
+		r = fail(-EIO,
+			 "internal error: the partition of this rank ends at %" PRIu64
+			 ", not at %" PRIu64,
+			 sort->offset, ranks->begins[ranks->rank + 1]);
+	if (r == 0)
+		r = remote_runs_finish(ranks->remote);
+	if (r == 0)
+		r = exchange_heads(sort, &nbytes);
+	if (r < 0)
+		return r;
+	if (is_first(ranks) && ranks->begins[ranks->n] > ranks->begins[1])
+		output_record_remote_writes(sort->output,
+					    ranks->begins[ranks->n] - ranks->begins[1] - nbytes,
+					    ranks->begins[ranks->n]);
+	r = check_totals(sort);
+	return r < 0 ? r : check_inputs(sort);
+}
+
+int line_ranks_close_output(struct line_sort *sort, bool is_synced)
+{
+	const struct line_ranks *ranks = sort->ranks;
+	struct output *output = sort->output;
+	int r = 0;
+
+	if (!is_first(ranks)) {
+		r = is_synced ? output_sync(output) : 0;
+		if (r < 0)
+			return r;
+		sort->output = NULL;
+		r = output_close_shared(output);
+	}
+	return r < 0 ? r : comm_barrier(ranks->comm);
+}
+
+int line_ranks_end(const struct line_sort *sort, int r)
+{
+	return distributed_broadcast_status(sort->ranks->comm, r);
+}
+
+void line_ranks_abandon(const struct line_sort *sort, int r)
+{
+	if (sort->ranks)
+		peer_memory_revoke(sort->ranks->peer_memory);
+	comm_fail(sort->params->comm, r);
+}
+
+void line_ranks_close(struct line_sort *sort)
+{
+	struct line_ranks *ranks = sort->ranks;
+
+	if (!ranks)
+		return;
+	remote_runs_close(ranks->remote);
+	peer_memory_close(ranks->peer_memory);
+	run_list_free(&ranks->own_runs);
+	free(ranks->cuts);
+	free(ranks->samples);
+	free(ranks->sample_text);
+	free(ranks->splitters);
+	free(ranks->splitter_text);
+	free(ranks->begins);
+	free(ranks->head);
+	free(ranks);
+}
