@@ -34,7 +34,7 @@ struct memory_tier {
 	struct memory_extent *extents; /* by offset */
 	size_t n_extents, n_allocated;
 	uint64_t end; /* the offset of the next extent */
-	uint64_t used_nbytes, peak_nbytes;
+	uint64_t used_nbytes;
 };
 
 int memory_tier_open(uint64_t limit_nbytes, struct memory_tier **ret_tier)
@@ -76,8 +76,6 @@ static int charge_memory(struct memory_tier *tier, uint64_t nbytes)
 	pthread_mutex_lock(&tier->lock);
 	if (tier->limit_nbytes - tier->used_nbytes >= nbytes) {
 		tier->used_nbytes += nbytes;
-		if (tier->peak_nbytes < tier->used_nbytes)
-			tier->peak_nbytes = tier->used_nbytes;
 		r = 0;
 	}
 	pthread_mutex_unlock(&tier->lock);
@@ -241,16 +239,6 @@ void memory_tier_get_addresses(struct memory_tier *tier, size_t n,
 	pthread_mutex_unlock(&tier->lock);
 }
 
-static uint64_t read_counter(struct memory_tier *tier, const uint64_t *counter)
-{
-	uint64_t value;
-
-	pthread_mutex_lock(&tier->lock);
-	value = *counter;
-	pthread_mutex_unlock(&tier->lock);
-	return value;
-}
-
 uint64_t memory_tier_free_nbytes(struct memory_tier *tier)
 {
 	uint64_t nbytes;
@@ -263,10 +251,10 @@ uint64_t memory_tier_free_nbytes(struct memory_tier *tier)
 
 uint64_t memory_tier_used_nbytes(struct memory_tier *tier)
 {
-	return read_counter(tier, &tier->used_nbytes);
-}
+	uint64_t nbytes;
 
-uint64_t memory_tier_peak_nbytes(struct memory_tier *tier)
-{
-	return read_counter(tier, &tier->peak_nbytes);
+	pthread_mutex_lock(&tier->lock);
+	nbytes = tier->used_nbytes;
+	pthread_mutex_unlock(&tier->lock);
+	return nbytes;
 }

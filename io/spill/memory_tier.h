@@ -62,7 +62,6 @@ size_t memory_tier_n_extents(struct memory_tier *tier);
 void memory_tier_get_addresses(struct memory_tier *tier, size_t n,
 			       struct extent_address *ret_addresses);
 
-/* Bytes that could still be stored, bytes in use, and their maximum. */
+/* Bytes that could still be stored, and bytes in use. */
 uint64_t memory_tier_free_nbytes(struct memory_tier *tier);
 uint64_t memory_tier_used_nbytes(struct memory_tier *tier);
-uint64_t memory_tier_peak_nbytes(struct memory_tier *tier);

@@ -753,11 +753,6 @@ uint64_t spill_memory_nbytes(struct spill *spill)
 	return memory_tier_used_nbytes(spill->memory);
 }
 
-uint64_t spill_memory_peak_nbytes(struct spill *spill)
-{
-	return memory_tier_peak_nbytes(spill->memory);
-}
-
 struct spill_traffic spill_traffic(const struct spill *spill)
 {
 	return (struct spill_traffic){ .written_nbytes = atomic_load(&spill->written_nbytes),

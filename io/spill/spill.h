@@ -175,10 +175,9 @@ const char *spill_directory(const struct spill *spill, uint32_t file);
 uint64_t spill_used_nbytes(struct spill *spill);
 uint64_t spill_used_nbytes_nowait(struct spill *spill);
 
-/* The maximum of space in files, memory now, and its maximum. */
+/* The maximum of space in files; memory now. */
 uint64_t spill_peak_nbytes(struct spill *spill);
 uint64_t spill_memory_nbytes(struct spill *spill);
-uint64_t spill_memory_peak_nbytes(struct spill *spill);
 
 /* Bytes written to and read from files. */
 struct spill_traffic {

@@ -115,24 +115,6 @@ encoded_key_t layout_encode(const struct layout *layout, const void *record)
 	}
 }
 
-static uint128_t decode_raw(const struct key_encoding *encoding, encoded_key_t encoded)
-{
-	switch (encoding->element_nbytes) {
-	case 4:
-		return decode_raw_key_4((uint32_t)encoded, encoding);
-	case 8:
-		return decode_raw_key_8((uint64_t)encoded, encoding);
-	default:
-		return decode_raw_key_16(encoded, encoding);
-	}
-}
-
-void layout_decode(const struct layout *layout, encoded_key_t encoded, void *record)
-{
-	store_upto_16(record, decode_raw(&layout->encoding, encoded),
-		      layout->encoding.record_nbytes);
-}
-
 /* --- Indirect layouts --- */
 
 /*

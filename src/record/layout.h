@@ -170,9 +170,6 @@ bool layout_is_disorder(const struct layout *layout, bool strict, const void *la
 /* Encode the record at `record` (record_nbytes, any alignment), widened. */
 encoded_key_t layout_encode(const struct layout *layout, const void *record);
 
-/* Decode an encoded key to a record. */
-void layout_decode(const struct layout *layout, encoded_key_t encoded, void *record);
-
 /* Return element i of an array, widened. */
 encoded_key_t element_get(const void *elements, uint32_t element_nbytes, uint64_t i);
 

@@ -281,11 +281,6 @@ void run_list_replace(struct run_list *list, size_t first, size_t n, struct run 
 /* Return the number of runs that are not resident: spilled runs and inputs. */
 size_t run_list_n_spilled(const struct run_list *list);
 
-static inline size_t run_list_n_resident(const struct run_list *list)
-{
-	return list->n - run_list_n_spilled(list);
-}
-
 /*
  * Check, for an input of unknown size, that the index of all blocks still has room in memory.
  * Returns 0 or -E2BIG (reported).

@@ -11,6 +11,7 @@
 #include "src/device/cpu/cpu_sort.h"
 #include "src/record/key_batch.h"
 #include "tests/support/elements.h"
+#include "tests/support/decode_key.h"
 
 static void element_set(void *elements, uint32_t element_nbytes, uint64_t i, encoded_key_t element)
 {

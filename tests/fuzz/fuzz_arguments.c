@@ -15,6 +15,7 @@
 
 #include "tests/support/captured_messages.h"
 #include "tests/support/final_options.h"
+#include "tests/support/decode_key.h"
 
 enum { MAX_FUZZ_WORDS = 32 };
 

@@ -2,6 +2,7 @@
  * job_fixture.c - a job for merges (see job_fixture.h)
  */
 #include "tests/support/job_fixture.h"
+#include "tests/support/decode_key.h"
 
 struct job job;
 struct layout layout;

@@ -85,11 +85,3 @@ static inline GSORT_HD void key_store(void *elements, uint32_t element_nbytes, u
 
 	memcpy((char *)elements + i * element_nbytes, &element, element_nbytes);
 }
-
-static inline void keys_fill(void *elements, uint32_t element_nbytes, uint64_t n,
-			     enum key_distribution distribution)
-{
-	for (uint64_t i = 0; i < n; i++)
-		key_store(elements, element_nbytes, i,
-			  key_make(distribution, i, n, element_nbytes * 8));
-}

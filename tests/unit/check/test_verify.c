@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tests/support/unit_test.h"
+#include "tests/support/decode_key.h"
 
 /* Several blocks for each of several threads. */
 enum { N_RECORDS = 300001 };

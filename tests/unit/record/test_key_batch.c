@@ -9,6 +9,7 @@
 #include "src/record/layout.h"
 #include "tests/support/elements.h"
 #include "tests/support/key_lists.h"
+#include "tests/support/decode_key.h"
 
 /* Lengths around the blocks of key_batch_encode(). */
 static const uint64_t lengths[] = { 0, 1, 2, 3, 7, 8, 9, 100, 255, 256, 257, 511, 512, 513, 1000 };
