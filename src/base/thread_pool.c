@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -184,23 +185,47 @@ void threads_run_numbered(uint32_t n_threads, numbered_thread_fn *work, void *co
 	pthread_mutex_destroy(&team.lock);
 }
 
-struct unnumbered_work {
-	void (*work)(void *context);
+struct block_job {
+	process_block_fn *process;
 	void *context;
+	uint64_t n_blocks;
+	size_t buffer_nbytes;
+	_Atomic uint64_t next_block;
+	atomic_bool is_over;
+	atomic_int error; /* the first one, or 0 */
 };
 
-static void call_unnumbered(void *context, uint32_t number, uint32_t n)
+static void process_blocks(void *context, uint32_t number, uint32_t n)
 {
-	const struct unnumbered_work *unnumbered = context;
+	struct block_job *job = context;
+	void *buffer = malloc(job->buffer_nbytes);
+	int no_error = 0, r = buffer ? 0 :
+				       fail(-ENOMEM, "no memory for a buffer of %zu bytes: %m",
+					    job->buffer_nbytes);
 
 	(void)number, (void)n;
-	unnumbered->work(unnumbered->context);
+	while (r == 0 && !atomic_load(&job->is_over)) {
+		const uint64_t block = atomic_fetch_add(&job->next_block, 1);
+
+		r = block < job->n_blocks ? job->process(job->context, block, buffer) : 1;
+	}
+	if (r < 0)
+		atomic_compare_exchange_strong(&job->error, &no_error, r);
+	atomic_store(&job->is_over, true);
+	free(buffer);
 }
 
-void threads_run(uint32_t n_threads, void (*work)(void *context), void *context)
+int threads_run_blocks(uint32_t n_threads, uint64_t n_blocks, size_t buffer_nbytes,
+		       process_block_fn *process, void *context)
 {
-	threads_run_numbered(n_threads, call_unnumbered,
-			     &(struct unnumbered_work){ work, context });
+	struct block_job job = { .process = process,
+				 .context = context,
+				 .n_blocks = n_blocks,
+				 .buffer_nbytes = buffer_nbytes };
+
+	threads_run_numbered(n_threads < n_blocks ? n_threads : (uint32_t)n_blocks, process_blocks,
+			     &job);
+	return atomic_load(&job.error);
 }
 
 /* --- bounded queues --- */

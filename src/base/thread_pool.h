@@ -56,18 +56,22 @@ int thread_pool_run(struct thread_pool *pool, thread_pool_task *task, void *cont
 		    uint32_t n_tasks);
 
 /*
- * Call work(context) on n_threads threads at once, including the caller's, and return when all
- * calls have returned. For a job whose threads claim tasks by themselves. Runs on fewer threads if
- * so many cannot be started.
- */
-void threads_run(uint32_t n_threads, void (*work)(void *context), void *context);
-
-/*
- * Like threads_run(), with the number of the thread, from 0, and how many were started:
- * work(context, number, n).
+ * Call work(context, number, n) on n threads at once, including the caller's, with the number of
+ * the thread, from 0, and return when all calls have returned. Runs on fewer threads if so many
+ * cannot be started.
  */
 typedef void numbered_thread_fn(void *context, uint32_t number, uint32_t n);
 void threads_run_numbered(uint32_t n_threads, numbered_thread_fn *work, void *context);
+
+/*
+ * Process the blocks 0 to n_blocks - 1 on n_threads threads, including the caller's. Each thread
+ * has a buffer of buffer_nbytes, claims one block after the other, and calls process(). That
+ * returns 0, a negative errno (reported), or 1 to end; either leaves out all blocks that no thread
+ * has claimed. Returns 0 or the first error (reported).
+ */
+typedef int process_block_fn(void *context, uint64_t block, void *buffer);
+int threads_run_blocks(uint32_t n_threads, uint64_t n_blocks, size_t buffer_nbytes,
+		       process_block_fn *process, void *context);
 
 /*
  * --- bounded queues ---

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/int_math.h"
 #include "src/base/thread_pool.h"
 #include "src/base/diagnostics.h"
 #include "src/record/key_batch.h"
@@ -269,12 +270,10 @@ struct verify {
 	uint64_t begin, end; /* of the range that is checked */
 	uint64_t block_nbytes;
 
-	_Atomic uint64_t next_block;
 	_Atomic uint64_t first_disorder; /* a record number; UINT64_MAX: none */
-	_Atomic int error;               /* the first, or 0 */
 
 	pthread_mutex_t lock;
-	struct verify_result result; /* under the lock; threads add their results when they end */
+	struct verify_result result; /* under the lock */
 };
 
 /* Consecutive records in memory. */
@@ -369,52 +368,12 @@ static int check_block(struct verify *verify, struct record_block block, uint64_
 
 static bool can_stop_at_first(const struct verify *verify, uint64_t position)
 {
-	return atomic_load(&verify->error) ||
-	       (verify->options->stop_at_disorder &&
-		atomic_load(&verify->first_disorder) <= position / verify->record_nbytes);
+	return verify->options->stop_at_disorder &&
+	       atomic_load(&verify->first_disorder) <= position / verify->record_nbytes;
 }
 
-/*
- * Claim, read and check a block. Returns 1, 0 if there is nothing left to do, or a negative errno.
- */
-static int check_next_block(struct verify *verify, unsigned char *buffer,
-			    struct verify_result *result)
+static void add_result(struct verify *verify, const struct verify_result *result)
 {
-	const uint64_t record_nbytes = verify->record_nbytes;
-	const uint64_t index = atomic_fetch_add(&verify->next_block, 1);
-	const uint64_t position = verify->begin + index * verify->block_nbytes;
-	const uint64_t begin = position ? position - record_nbytes : 0;
-	struct span span = stats_begin(STAGE_VERIFY, index);
-	uint64_t nbytes;
-	int r;
-
-	if (position >= verify->end || can_stop_at_first(verify, position))
-		return 0;
-	nbytes = verify->end - position < verify->block_nbytes ? verify->end - position :
-								 verify->block_nbytes;
-	nbytes += position - begin;
-	r = cancellation_check(verify->options->cancellation);
-	if (r == 0)
-		r = verify->read_at(verify->file, begin, buffer, nbytes);
-	if (r < 0)
-		return r;
-	r = check_block(verify,
-			(struct record_block){ .records = buffer,
-					       .n = nbytes / record_nbytes,
-					       .number = begin / record_nbytes + 1,
-					       .has_previous = position > 0 },
-			begin, result);
-	stats_end(verify->options->stats, span, nbytes);
-	return r < 0 ? r : 1;
-}
-
-/* Add the results of a thread to those of all. */
-static void merge_thread_result(struct verify *verify, const struct verify_result *result, int r)
-{
-	int no_error = 0;
-
-	if (r < 0)
-		atomic_compare_exchange_strong(&verify->error, &no_error, r);
 	pthread_mutex_lock(&verify->lock);
 	digest_add(&verify->result.digest, result->digest);
 	verify->result.n_disorders += result->n_disorders;
@@ -424,39 +383,45 @@ static void merge_thread_result(struct verify *verify, const struct verify_resul
 	pthread_mutex_unlock(&verify->lock);
 }
 
-static void *allocate_buffer(void)
-{
-	void *buffer = malloc(VERIFY_THREAD_NBYTES);
-
-	if (!buffer)
-		fail(-ENOMEM, "no memory for a buffer of %d bytes: %m", VERIFY_THREAD_NBYTES);
-	return buffer;
-}
-
-/* A thread: check blocks until there are none. */
-static void verify_thread_main(void *context)
+/* Read and check a block, and the record before it. A process_block_fn. */
+static int check_numbered_block(void *context, uint64_t index, void *buffer)
 {
 	struct verify *verify = context;
+	const uint64_t record_nbytes = verify->record_nbytes;
+	const uint64_t position = verify->begin + index * verify->block_nbytes;
+	const uint64_t begin = position ? position - record_nbytes : 0;
+	const uint64_t nbytes =
+		u64_min(verify->end - position, verify->block_nbytes) + position - begin;
+	const struct span span = stats_begin(STAGE_VERIFY, index);
 	struct verify_result result = { 0 };
-	unsigned char *buffer = allocate_buffer();
-	int r = buffer ? 1 : -ENOMEM;
+	int r;
 
-	while (r > 0)
-		r = check_next_block(verify, buffer, &result);
-	free(buffer);
-	merge_thread_result(verify, &result, r);
+	if (can_stop_at_first(verify, position))
+		return 1;
+	r = cancellation_check(verify->options->cancellation);
+	if (r == 0)
+		r = verify->read_at(verify->file, begin, buffer, nbytes);
+	if (r == 0)
+		r = check_block(verify,
+				(struct record_block){ .records = buffer,
+						       .n = nbytes / record_nbytes,
+						       .number = begin / record_nbytes + 1,
+						       .has_previous = position > 0 },
+				begin, &result);
+	if (r < 0)
+		return r;
+	add_result(verify, &result);
+	stats_end(verify->options->stats, span, nbytes);
+	return 0;
 }
 
-static void verify_in_threads(struct verify *verify)
+static int verify_in_threads(struct verify *verify)
 {
-	const uint64_t n_blocks = (verify->end - verify->begin) / verify->block_nbytes + 1;
-	unsigned n_threads = verify->options->n_threads;
+	const unsigned n_threads = verify->options->n_threads;
 
-	if (n_threads > MAX_THREADS)
-		n_threads = MAX_THREADS;
-	if (n_threads > n_blocks)
-		n_threads = (unsigned)n_blocks;
-	threads_run(n_threads, verify_thread_main, verify);
+	return threads_run_blocks(n_threads < MAX_THREADS ? n_threads : MAX_THREADS,
+				  divide_up(verify->end - verify->begin, verify->block_nbytes),
+				  VERIFY_THREAD_NBYTES, check_numbered_block, verify);
 }
 
 static void verify_init(struct verify *verify, const struct verify_options *options, bool are_items)
@@ -474,10 +439,10 @@ static void verify_init(struct verify *verify, const struct verify_options *opti
 	};
 }
 
-static int verify_get_result(struct verify *verify, struct verify_result *ret_result)
+/* r: the result of the check. */
+static int finish_verify(const struct verify *verify, int r, struct verify_result *ret_result)
 {
 	const uint64_t first_disorder = atomic_load(&verify->first_disorder);
-	const int r = atomic_load(&verify->error);
 
 	if (r < 0)
 		return r;
@@ -517,14 +482,15 @@ static int check_stream(struct verify *verify, struct input *input, unsigned cha
 	}
 }
 
-static void verify_stream(struct verify *verify, struct input *input)
+static int verify_stream(struct verify *verify, struct input *input)
 {
-	struct verify_result result = { 0 };
-	unsigned char *buffer = allocate_buffer();
-	const int r = buffer ? check_stream(verify, input, buffer, &result) : -ENOMEM;
+	unsigned char *buffer = malloc(VERIFY_THREAD_NBYTES);
+	const int r = buffer ? check_stream(verify, input, buffer, &verify->result) :
+			       fail(-ENOMEM, "no memory for a buffer of %d bytes: %m",
+				    VERIFY_THREAD_NBYTES);
 
 	free(buffer);
-	merge_thread_result(verify, &result, r);
+	return r;
 }
 
 static int read_input(void *file, uint64_t position, void *buffer, size_t nbytes)
@@ -542,11 +508,9 @@ int verify_input(struct input *input, const struct verify_options *options,
 	verify.read_at = read_input;
 	verify.file = verify.input = input;
 	verify.end = input_total_nbytes(input);
-	if (verify.end == INPUT_SIZE_UNKNOWN)
-		verify_stream(&verify, input);
-	else
-		verify_in_threads(&verify);
-	r = verify_get_result(&verify, ret_result);
+	r = verify.end == INPUT_SIZE_UNKNOWN ? verify_stream(&verify, input) :
+					       verify_in_threads(&verify);
+	r = finish_verify(&verify, r, ret_result);
 	if (r == 0)
 		input_seek_end(input);
 	return r;
@@ -562,8 +526,7 @@ int verify_input_range(struct input *input, struct verify_record_range range,
 	verify.file = verify.input = input;
 	verify.begin = range.begin * verify.record_nbytes;
 	verify.end = range.end * verify.record_nbytes;
-	verify_in_threads(&verify);
-	return verify_get_result(&verify, ret_result);
+	return finish_verify(&verify, verify_in_threads(&verify), ret_result);
 }
 
 int verify_output(verify_read_fn *read_at, void *context, uint64_t nbytes,
@@ -575,8 +538,7 @@ int verify_output(verify_read_fn *read_at, void *context, uint64_t nbytes,
 	verify.read_at = read_at;
 	verify.file = context;
 	verify.end = nbytes;
-	verify_in_threads(&verify);
-	return verify_get_result(&verify, ret_result);
+	return finish_verify(&verify, verify_in_threads(&verify), ret_result);
 }
 
 int verify_edge_open(const struct layout *layout, struct verify_edge *ret_edge)

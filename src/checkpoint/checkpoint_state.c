@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -397,82 +397,55 @@ struct run_verification {
 	uint64_t first_record, n_records;
 	uint64_t batch_records;
 
-	_Atomic uint64_t next_record; /* in the input */
-	atomic_int error;             /* the first error, or 0 */
-
 	pthread_mutex_t lock;
 	struct digest digest; /* with the lock */
 };
 
-/* Records, and their items if these differ. */
-struct record_buffers {
-	unsigned char *records, *items;
-};
-
-static struct digest digest_records(const struct layout *layout,
-				    const struct record_buffers *buffers, uint64_t n,
-				    uint64_t position)
+/* items: memory for the items of the records, if these differ. */
+static struct digest digest_records(const struct layout *layout, const unsigned char *records,
+				    unsigned char *items, uint64_t n, uint64_t position)
 {
 	struct digest digest = { 0 };
 
 	if (!layout_is_key_only(layout)) {
-		layout_project_records(layout, buffers->records, n, position, buffers->items,
-				       &digest);
+		layout_project_records(layout, records, n, position, items, &digest);
 		return digest;
 	}
 	for (uint64_t i = 0; i < n; i++)
-		digest.sum += digest_record(buffers->records + i * layout->record_nbytes,
-					    layout->record_nbytes);
+		digest.sum +=
+			digest_record(records + i * layout->record_nbytes, layout->record_nbytes);
 	digest.n_records = n;
 	return digest;
 }
 
-/* Returns 1, 0 at the end, or a negative errno. */
-static int verify_batch(struct run_verification *verification, const struct record_buffers *buffers)
+/* The records of a batch, before their items. */
+static size_t batch_nbytes(const struct run_verification *verification)
 {
+	return round_up(verification->batch_records * verification->job->layout->record_nbytes,
+			_Alignof(max_align_t));
+}
+
+static int verify_batch(void *context, uint64_t batch, void *buffer)
+{
+	struct run_verification *verification = context;
 	const struct job *job = verification->job;
 	const uint64_t record_nbytes = job->layout->record_nbytes;
-	const uint64_t offset =
-		atomic_fetch_add(&verification->next_record, verification->batch_records);
-	struct span span = stats_begin(STAGE_VERIFY, offset / verification->batch_records);
+	const uint64_t offset = batch * verification->batch_records,
+		       first = verification->first_record + offset;
+	const uint64_t n = u64_min(verification->n_records - offset, verification->batch_records);
+	const struct span span = stats_begin(STAGE_VERIFY, batch);
+	unsigned char *items = (unsigned char *)buffer + batch_nbytes(verification);
 	struct digest digest;
-	uint64_t n;
-	int r;
+	int r = input_read_at(job->input, first * record_nbytes, buffer, n * record_nbytes);
 
-	if (offset >= verification->n_records || atomic_load(&verification->error) < 0)
-		return 0;
-	n = verification->n_records - offset;
-	if (n > verification->batch_records)
-		n = verification->batch_records;
-	r = input_read_at(job->input, (verification->first_record + offset) * record_nbytes,
-			  buffers->records, n * record_nbytes);
 	if (r < 0)
 		return r;
-	digest = digest_records(job->layout, buffers, n, verification->first_record + offset);
+	digest = digest_records(job->layout, buffer, items, n, first);
 	pthread_mutex_lock(&verification->lock);
 	digest_add(&verification->digest, digest);
 	pthread_mutex_unlock(&verification->lock);
 	stats_end(job->stats, span, n * record_nbytes);
-	return 1;
-}
-
-static void verify_batches(void *context)
-{
-	struct run_verification *verification = context;
-	const struct layout *layout = verification->job->layout;
-	const struct record_buffers buffers = {
-		malloc(verification->batch_records * layout->record_nbytes),
-		malloc(verification->batch_records * layout->item_nbytes)
-	};
-	int r = buffers.records && buffers.items ? 1 :
-						   fail(-ENOMEM, "no memory to read inputs again");
-
-	while (r > 0)
-		r = verify_batch(verification, &buffers);
-	if (r < 0)
-		atomic_store(&verification->error, r);
-	free(buffers.records);
-	free(buffers.items);
+	return 0;
 }
 
 /* Check a run of records of one size. */
@@ -488,12 +461,15 @@ static int verify_run_input(const struct job *job, uint64_t position,
 						 .n_records = expected.n_records,
 						 .batch_records = batch_records ? batch_records : 1,
 						 .lock = PTHREAD_MUTEX_INITIALIZER };
+	int r = threads_run_blocks(n_threads < MAX_CHECK_THREADS ? n_threads : MAX_CHECK_THREADS,
+				   divide_up(verification.n_records, verification.batch_records),
+				   batch_nbytes(&verification) +
+					   verification.batch_records * job->layout->item_nbytes,
+				   verify_batch, &verification);
 
-	threads_run(n_threads < MAX_CHECK_THREADS ? n_threads : MAX_CHECK_THREADS, verify_batches,
-		    &verification);
 	pthread_mutex_destroy(&verification.lock);
-	if (atomic_load(&verification.error) < 0)
-		return atomic_load(&verification.error);
+	if (r < 0)
+		return r;
 	if (digest_equal(verification.digest, expected))
 		return 0;
 	ret_change->unit = "record";

@@ -49,8 +49,7 @@ struct io_probe {
 	uint64_t block_nbytes;
 	uint64_t end_ns;
 	uint32_t n_blocks;
-	_Atomic uint32_t next_block, n_done_blocks;
-	_Atomic int error;
+	_Atomic uint32_t n_done_blocks;
 
 	struct input *input;
 	bool is_warm; /* second reading: blocks are read into memory that was touched */
@@ -59,18 +58,17 @@ struct io_probe {
 	char *data; /* block_nbytes each */
 };
 
-static void process_probe_blocks(void *context)
+static int process_probe_block(void *context, uint64_t block, void *buffer)
 {
 	struct io_probe *probe = context;
-	uint32_t block;
+	int r;
 
-	while (clock_now_ns() < probe->end_ns && (block = probe->next_block++) < probe->n_blocks) {
-		const int r = probe->process_block(probe, block);
-
-		if (r < 0)
-			probe->error = r;
-		probe->n_done_blocks++;
-	}
+	(void)buffer;
+	if (clock_now_ns() >= probe->end_ns)
+		return 1;
+	r = probe->process_block(probe, (uint32_t)block);
+	probe->n_done_blocks += r == 0;
+	return r;
 }
 
 /*
@@ -81,14 +79,14 @@ static double time_probe_blocks(struct io_probe *probe, uint32_t n_blocks, uint3
 				int (*process_block)(struct io_probe *probe, uint32_t block))
 {
 	const uint64_t begin_ns = clock_now_ns();
+	int r;
 
 	probe->process_block = process_block;
 	probe->n_blocks = n_blocks;
-	probe->next_block = 0;
 	probe->n_done_blocks = 0;
-	threads_run(n_threads < MAX_PROBE_THREADS ? n_threads : MAX_PROBE_THREADS,
-		    process_probe_blocks, probe);
-	if (probe->error)
+	r = threads_run_blocks(n_threads < MAX_PROBE_THREADS ? n_threads : MAX_PROBE_THREADS,
+			       n_blocks, 0, process_probe_block, probe);
+	if (r < 0)
 		return 0;
 	return (double)(probe->n_done_blocks * probe->block_nbytes) /
 	       ((double)(clock_now_ns() - begin_ns) * 1e-9);

@@ -20,12 +20,12 @@
 #include "tools/gen/gen.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/output/output.h"
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/base/thread_pool.h"
 #include "src/record/key_batch.h"
 #include "src/record/key_layout.h"
@@ -453,54 +453,25 @@ void gen_set_prefix(struct gen *gen, uint32_t prefix_nbytes)
 /* A block stays in the second-level cache of a core until it is written. */
 enum { BLOCK_NBYTES = 512 << 10 };
 
-/* Shared by the threads. */
 struct gen_job {
 	const struct data_set *set;
 	struct output *output;
 	uint64_t block_records;
-	_Atomic uint64_t next_block;
-	_Atomic int error;
 };
 
-/* Return 1, 0 after the last block, or a negative errno (reported). */
-static int write_next_block(struct gen_job *job, void *buffer)
+static int write_block(void *context, uint64_t block, void *buffer)
 {
+	const struct gen_job *job = context;
 	const uint64_t record_nbytes = job->set->record_nbytes;
-	const uint64_t first = atomic_fetch_add(&job->next_block, 1) * job->block_records;
-	uint64_t n;
+	const uint64_t first = block * job->block_records;
+	const uint64_t n = u64_min(job->set->n_records - first, job->block_records);
 	int r;
 
-	if (first >= job->set->n_records || atomic_load(&job->error))
-		return 0;
-	n = job->set->n_records - first;
-	if (n > job->block_records)
-		n = job->block_records;
 	data_set_fill(job->set, first, n, buffer);
 	r = output_write_at(job->output, first * record_nbytes, buffer, n * record_nbytes);
-	return r < 0 ? r : 1;
-}
-
-static void generate_blocks(void *context)
-{
-	struct gen_job *job = context;
-	void *buffer = malloc(BLOCK_NBYTES);
-	int r = buffer ? 1 : fail(-ENOMEM, "no memory for a block: %m");
-
-	while (r > 0)
-		r = write_next_block(job, buffer);
-	if (r < 0) {
-		atomic_store(&job->error, r);
+	if (r < 0) /* other threads may wait for this block */
 		output_cancel(job->output);
-	}
-	free(buffer);
-}
-
-static int generate_all_blocks(struct gen_job *job, unsigned n_threads)
-{
-	const uint64_t n_blocks = job->set->n_records / job->block_records + 1;
-
-	threads_run(n_threads < n_blocks ? n_threads : (uint32_t)n_blocks, generate_blocks, job);
-	return atomic_load(&job->error);
+	return r;
 }
 
 int gen_write_file(const struct data_set *data_set, const struct syscalls *calls, const char *path,
@@ -513,7 +484,8 @@ int gen_write_file(const struct data_set *data_set, const struct syscalls *calls
 	r = output_open(calls, path, data_set->n_records * data_set->record_nbytes, &job.output);
 	if (r < 0)
 		return r;
-	r = generate_all_blocks(&job, n_threads);
+	r = threads_run_blocks(n_threads, divide_up(data_set->n_records, job.block_records),
+			       BLOCK_NBYTES, write_block, &job);
 	if (r < 0) {
 		output_abort(job.output);
 		return r;

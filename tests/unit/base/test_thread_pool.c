@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "src/base/diagnostics.h"
 #include "tests/support/unit_test.h"
@@ -154,30 +155,54 @@ static void pool_without_memory_is_an_error(void **state)
 
 /* Tasks that threads claim by themselves. */
 struct thread_claims {
-	atomic_uint next, n_threads;
+	atomic_uint n_threads;
 	atomic_uint n_done[N_POOL_TASKS];
 };
 
-static void claim_all(void *context)
-{
-	struct thread_claims *claims = context;
-	unsigned i;
+enum { BLOCK_BUFFER_NBYTES = 16 };
 
-	while ((i = atomic_fetch_add(&claims->next, 1)) < N_POOL_TASKS)
-		atomic_fetch_add(&claims->n_done[i], 1);
-	atomic_fetch_add(&claims->n_threads, 1);
+struct block_claims {
+	atomic_uint n_done[N_POOL_TASKS];
+	uint64_t last; /* the block that ends the job */
+	int r;         /* its result */
+};
+
+static int claim_block(void *context, uint64_t block, void *buffer)
+{
+	struct block_claims *claims = context;
+
+	memset(buffer, (int)block, BLOCK_BUFFER_NBYTES);
+	atomic_fetch_add(&claims->n_done[block], 1);
+	return block == claims->last ? claims->r : 0;
 }
 
-static void threads_run_waits_for_all_threads(void **state)
+static void threads_process_each_block_once(void **state)
 {
 	(void)state;
 	for (uint32_t n_threads = 1; n_threads <= 5; n_threads++) {
-		struct thread_claims claims = { 0 };
+		struct block_claims claims = { 0 };
 
-		threads_run(n_threads, claim_all, &claims);
-		assert_int_equal(claims.n_threads, n_threads);
+		assert_int_equal(threads_run_blocks(n_threads, N_POOL_TASKS, BLOCK_BUFFER_NBYTES,
+						    claim_block, &claims),
+				 0);
 		for (uint32_t i = 0; i < N_POOL_TASKS; i++)
 			assert_int_equal(claims.n_done[i], 1);
+	}
+}
+
+static void a_block_ends_the_job(void **state)
+{
+	static const int results[] = { 1, -EIO };
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct block_claims claims = { .last = 10, .r = results[i] };
+
+		assert_int_equal(threads_run_blocks(1, N_POOL_TASKS, BLOCK_BUFFER_NBYTES,
+						    claim_block, &claims),
+				 results[i] < 0 ? results[i] : 0);
+		assert_int_equal(claims.n_done[10], 1);
+		assert_int_equal(claims.n_done[11], 0);
 	}
 }
 
@@ -230,7 +255,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(failure_ends_the_job_not_the_pool),
 	cmocka_unit_test(tasks_run_concurrently),
 	cmocka_unit_test(pool_without_memory_is_an_error),
-	cmocka_unit_test(threads_run_waits_for_all_threads),
+	cmocka_unit_test(threads_process_each_block_once),
+	cmocka_unit_test(a_block_ends_the_job),
 	cmocka_unit_test(each_thread_has_its_own_number),
 	cmocka_unit_test(job_without_tasks_returns),
 };
