@@ -193,35 +193,21 @@ static size_t longest_part(const struct line_merge *merge)
 	return longest;
 }
 
-/* Leave only the first line of the window. Returns an error if it has no other. */
-static int cut_to_first_line(struct line_merge *merge)
+/* Leave only what comes before a line, the only one of its run; leave the line if it is first. */
+static void cut_before_line(struct line_merge *merge, size_t run)
 {
-	struct line_view first = { 0 };
-	size_t first_run = 0, n_parts = 0;
+	struct merged_run *runs = merge->runs;
+	bool is_first = true;
 
-	for (size_t i = 0; i < merge->n_runs; i++) {
-		struct line_view line;
-
-		if (merge->runs[i].begin == merge->cuts[i])
-			continue;
-		n_parts++;
-		line = line_sort_view(merge->sort, merge->runs[i].begin);
-		if (!first.bytes || line_sort_compare(merge->sort, line, first) < 0) {
-			first = line;
-			first_run = i;
-		}
-	}
-	if (n_parts == 1)
-		return fail(-E2BIG,
-			    "a line of %zu bytes does not fit in memory with its key; use a larger "
-			    "-S",
-			    first.nbytes);
-	cut_runs(merge, first, first_run);
-	return 0;
+	cut_runs(merge, line_sort_view(merge->sort, runs[run].begin), run);
+	for (size_t i = 0; i < merge->n_runs; i++)
+		is_first &= i == run || merge->cuts[i] == runs[i].begin;
+	if (!is_first)
+		merge->cuts[run] = runs[run].begin;
 }
 
 /* Halve the longest part of the window, and cut the others where that one ends. */
-static int halve_window(struct line_merge *merge)
+static void halve_window(struct line_merge *merge)
 {
 	const size_t longest = longest_part(merge);
 	unsigned char *begin = merge->runs[longest].begin, *end = merge->cuts[longest];
@@ -229,10 +215,10 @@ static int halve_window(struct line_merge *merge)
 
 	if (middle > begin)
 		middle = line_begin(merge->sort, begin, middle - 1);
-	else if (middle + line_sort_view(merge->sort, middle).nbytes + 1 == end)
-		return cut_to_first_line(merge);
-	cut_runs(merge, line_sort_view(merge->sort, middle), longest);
-	return 0;
+	if (middle + line_sort_view(merge->sort, middle).nbytes + 1 == end)
+		cut_before_line(merge, longest);
+	else
+		cut_runs(merge, line_sort_view(merge->sort, middle), longest);
 }
 
 /* Sort the lines of the window, or of a smaller one if memory is too small. */
@@ -262,9 +248,7 @@ static int sort_window(struct line_merge *merge)
 			stats_end(sort->stats, span, nbytes);
 			return r;
 		}
-		r = halve_window(merge);
-		if (r < 0)
-			return r;
+		halve_window(merge);
 	}
 }
 

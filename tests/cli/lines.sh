@@ -178,6 +178,10 @@ grep -q 'a line of 2000000 bytes is too long to be merged' stderr || broken "$(c
 [ ! -s found ] || broken 'something was written'
 same -S 64M mixed
 
+claim 'a long line whose keys need much memory does not let others be merged one by one'
+{ seq 100000 500000; echo "a$(head -c 400000 /dev/zero | tr '\0' x)"; } > mixed
+same -S 4M -k1,1 -k1,1r -k1,1 -k1,1r mixed
+
 claim 'a long line is refused if its keys do not fit in memory while runs are merged'
 { seq 100000 700000; echo "0$(head -c 500000 /dev/zero | tr '\0' x)"; } > mixed
 fails 'a line of 500002 bytes does not fit in memory with its key' -S 4M -k1,1 -k1,1r -k1,1 \
