@@ -688,6 +688,11 @@ int line_input_take_share(struct line_input *input, uint64_t begin, uint64_t end
 	return r;
 }
 
+uint64_t line_input_share_position(const struct line_input *input)
+{
+	return input->share.position;
+}
+
 /* Read up to nbytes of the next text, first those that were read before. */
 static int read_after_skip(struct line_input *input, unsigned char *buffer, size_t nbytes,
 			   size_t *ret_nbytes)
@@ -710,22 +715,23 @@ static int read_share_part(struct line_input *input, unsigned char *buffer, size
 	struct line_share *share = &input->share;
 	const uint64_t n_left = share->end - u64_min(share->position, share->end);
 	const size_t wanted = u64_min(nbytes, n_left ? n_left : TAIL_READ_NBYTES);
-	const unsigned char *last, *found;
-	int r = read_after_skip(input, buffer, wanted, ret_nbytes);
+	const int r = read_after_skip(input, buffer, wanted, ret_nbytes);
 
 	if (r < 0)
 		return r;
 	share->is_complete = *ret_nbytes < wanted;
-	share->position += *ret_nbytes;
-	if (*ret_nbytes < n_left)
-		return 0;
-	/* The last line ends with the byte before the end of the share, or later. */
-	last = buffer + (n_left ? n_left - 1 : 0);
-	found = memchr(last, input->params.delimiter, (size_t)(buffer + *ret_nbytes - last));
-	if (found) {
-		*ret_nbytes = (size_t)(found + 1 - buffer);
-		share->is_complete = true;
+	if (*ret_nbytes >= n_left) {
+		/* The last line ends with the byte before the end of the share, or later. */
+		const unsigned char *last = buffer + (n_left ? n_left - 1 : 0), *found;
+
+		found = memchr(last, input->params.delimiter,
+			       (size_t)(buffer + *ret_nbytes - last));
+		if (found) {
+			*ret_nbytes = (size_t)(found + 1 - buffer);
+			share->is_complete = true;
+		}
 	}
+	share->position += *ret_nbytes;
 	return 0;
 }
 

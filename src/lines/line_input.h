@@ -60,6 +60,9 @@ int line_input_skip_to(struct line_input *input, uint64_t position);
  */
 int line_input_take_share(struct line_input *input, uint64_t begin, uint64_t end);
 
+/* After line_input_take_share(): the position in the text of the next byte of the share. */
+uint64_t line_input_share_position(const struct line_input *input);
+
 /*
  * Let line_input_read() return -ECANCELED (not reported), also where it waits for a pipe. Called by
  * any thread.

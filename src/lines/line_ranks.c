@@ -68,6 +68,8 @@ struct line_splitter {
 struct line_ranks {
 	struct comm *comm;
 	unsigned rank, n;
+	bool has_share;       /* else it was not looked for: there are few bytes */
+	uint64_t share_begin; /* of its first line */
 
 	/* Samples of the own lines. */
 	struct line_sample *samples; /* n_samples, of MAX_SAMPLES */
@@ -155,9 +157,13 @@ static int begin_share(struct line_sort *sort)
 	const uint64_t nbytes = line_input_total_nbytes(sort->input);
 	const uint64_t begin = share_begin(ranks, ranks->rank, nbytes);
 	const uint64_t end = share_begin(ranks, ranks->rank + 1, nbytes);
+	int r;
 
 	ranks->stride = (end - begin) / (MAX_SAMPLES / 2) + 1;
-	return line_input_take_share(sort->input, begin, end);
+	ranks->has_share = begin < end;
+	r = line_input_take_share(sort->input, begin, end);
+	ranks->share_begin = line_input_share_position(sort->input);
+	return r;
 }
 
 static int open_ranks(struct line_sort *sort)
@@ -536,15 +542,47 @@ static int cut_runs(struct line_sort *sort)
 
 /* --- Exchange --- */
 
-/* A merge must have room for the longest line of all ranks. */
-static int agree_longest_line(struct line_sort *sort)
+/* What a rank has read, as it is sent to all. */
+struct share {
+	uint64_t is_present, begin, end; /* positions in the text of all inputs */
+	uint64_t longest_nbytes;         /* of its lines */
+};
+
+/* Check that each line of the input is in one share: a share begins where the last one ended. */
+static int check_shares(const struct line_ranks *ranks, const struct share *shares)
 {
-	struct line_ranks *ranks = sort->ranks;
-	const uint64_t nbytes = sort->longest_nbytes;
-	int r = comm_allgather(ranks->comm, &nbytes, sizeof nbytes, ranks->begins);
+	uint64_t end = 0;
+
+	for (unsigned i = 0; i < ranks->n; i++) {
+		if (shares[i].is_present && shares[i].begin != end)
+			return fail(-EIO,
+				    "internal error: lines of rank %u begin at byte %" PRIu64
+				    ", not at %" PRIu64 "; the output was not written",
+				    i, shares[i].begin, end);
+		if (shares[i].is_present)
+			end = shares[i].end;
+	}
+	return 0;
+}
+
+/* A merge must have room for the longest line of all ranks. */
+static int gather_shares(struct line_sort *sort)
+{
+	const struct line_ranks *ranks = sort->ranks;
+	const struct share own = { .is_present = ranks->has_share,
+				   .begin = ranks->share_begin,
+				   .end = line_input_share_position(sort->input),
+				   .longest_nbytes = sort->longest_nbytes };
+	struct share *shares = calloc(ranks->n, sizeof *shares);
+	int r = shares ? comm_allgather(ranks->comm, &own, sizeof own, shares) :
+			 fail(-ENOMEM, "no memory for %u ranks", ranks->n);
 
 	for (unsigned i = 0; i < ranks->n && r == 0; i++)
-		sort->longest_nbytes = u64_max(sort->longest_nbytes, ranks->begins[i]);
+		sort->longest_nbytes = u64_max(sort->longest_nbytes, shares[i].longest_nbytes);
+	if (r == 0 && is_first(ranks))
+		r = check_shares(ranks, shares);
+	free(shares);
+	r = distributed_broadcast_status(ranks->comm, r);
 	return r < 0 ? r : line_runs_check_longest(sort);
 }
 
@@ -573,7 +611,7 @@ int line_ranks_exchange_runs(struct line_sort *sort)
 	ranks->own_runs = sort->runs;
 	sort->runs = (struct run_list){ 0 };
 	if (r == 0)
-		r = agree_longest_line(sort);
+		r = gather_shares(sort);
 	if (r == 0)
 		r = find_splitters(sort);
 	if (r == 0)

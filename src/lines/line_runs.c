@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "src/base/diagnostics.h"
-#include "src/comm/comm.h"
 #include "src/lines/line_sort.h"
 #include "src/lines/line_sort_internal.h"
 #include "src/plan/job.h"
@@ -45,7 +44,7 @@ int line_runs_open_spill(struct line_sort *sort)
 	r = sort->checkpoint ?
 		    checkpoint_open_spill(sort->checkpoint->checkpoint, &sort->spill) :
 		    spill_open(sort->calls, params->temp_directories, params->n_temp_directories,
-			       params->temp_limit_nbytes, 0, &sort->spill);
+			       params->temp_limit_nbytes, sort->spill_memory_nbytes, &sort->spill);
 	if (r == 0)
 		r = compression_open(&params->compression, false, &sort->compression);
 	if (r == 0) {
@@ -64,13 +63,11 @@ uint64_t line_runs_stored_nbytes(uint64_t nbytes)
 /* How many bytes will be stored; UINT64_MAX: unknown, or it depends on the lines. */
 static uint64_t spilled_nbytes(const struct line_sort *sort)
 {
-	const struct line_sort_params *params = sort->params;
-	const uint64_t nbytes = line_input_total_nbytes(sort->input);
-	const unsigned n_ranks = params->comm ? comm_size(params->comm) : 1;
+	const uint64_t nbytes = line_sort_share_nbytes(sort);
 
-	return nbytes == UINT64_MAX || sort->keys->unique || params->limit != UINT64_MAX ?
+	return nbytes == UINT64_MAX || sort->keys->unique || sort->params->limit != UINT64_MAX ?
 		       UINT64_MAX :
-		       line_runs_stored_nbytes(nbytes / n_ranks);
+		       line_runs_stored_nbytes(nbytes);
 }
 
 static struct temp_space_demand make_demand(const struct line_sort *sort)

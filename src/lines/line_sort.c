@@ -12,6 +12,7 @@
 #include "io/file/mapping.h"
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
+#include "src/comm/comm.h"
 #include "src/lines/line_sort_internal.h"
 
 enum {
@@ -23,7 +24,8 @@ enum {
 	MAX_MAPPINGS_NBYTES = MMAP_WRITER_MAX_SEGMENTS * MMAP_SEGMENT_NBYTES,
 	MAPPINGS_SHARE = 8,
 	MAX_BLOCK_NBYTES = 256 << 10,
-	BLOCKS_PER_MEMORY = 1024, /* the memory holds so many blocks of runs */
+	MIN_SPILL_MEMORY_NBYTES = 16 << 20, /* with less memory all runs go to temporary space */
+	BLOCKS_PER_MEMORY = 1024,           /* the memory holds so many blocks of runs */
 	SAMPLE_NBYTES = 256 << 10,
 };
 
@@ -253,6 +255,14 @@ static int write_single_block(struct line_sort *sort)
 _Static_assert(sizeof((struct device_info *)0)->name == sizeof((struct sort_summary *)0)->backend,
 	       "one size of names");
 
+uint64_t line_sort_share_nbytes(const struct line_sort *sort)
+{
+	const struct comm *comm = sort->params->comm;
+	const uint64_t nbytes = line_input_total_nbytes(sort->input);
+
+	return comm && nbytes != UINT64_MAX ? divide_up(nbytes, comm_size(comm)) : nbytes;
+}
+
 int line_sort_choose_gpu(const struct line_sort *sort, const struct backend **ret_backend)
 {
 	const struct line_sort_params *params = sort->params;
@@ -311,7 +321,7 @@ static int open_device(struct line_sort *sort)
 
 static int sort_to_output(struct line_sort *sort)
 {
-	const uint64_t total_nbytes = line_input_total_nbytes(sort->input);
+	const uint64_t total_nbytes = line_sort_share_nbytes(sort);
 	const uint64_t known_nbytes = total_nbytes == UINT64_MAX ? 0 : total_nbytes;
 	int r = line_output_check_space(sort);
 
@@ -396,6 +406,24 @@ static void plan_memory(struct line_sort *sort)
 	plan_compressors(sort, memory);
 }
 
+/*
+ * Ranks store all runs, in memory as far as possible: the other ranks read them there. With -u
+ * there is another run of about the same size.
+ */
+static void plan_spill_memory(struct line_sort *sort)
+{
+	const size_t memory = sort->memory_nbytes;
+	uint64_t nbytes;
+
+	if (!sort->params->comm || memory < MIN_SPILL_MEMORY_NBYTES)
+		return;
+	nbytes = line_runs_stored_nbytes(line_sort_share_nbytes(sort));
+	if (sort->keys->unique)
+		nbytes *= 2;
+	sort->spill_memory_nbytes = u64_min(nbytes, memory / 5 * 2);
+	sort->memory_nbytes -= sort->spill_memory_nbytes;
+}
+
 /* The memory that is enough for inputs of known size. */
 static size_t enough_memory(const struct line_sort *sort)
 {
@@ -438,6 +466,7 @@ int line_sort_open(const struct syscalls *calls, const struct line_sort_params *
 	r = line_input_open(&input, &sort->input);
 	if (r < 0)
 		return r;
+	plan_spill_memory(sort);
 	sort->memory_nbytes = enough_memory(sort);
 	return line_block_open(&(struct line_block_params){ .keys = params->keys,
 							    .threads = sort->threads,

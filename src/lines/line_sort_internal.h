@@ -69,6 +69,7 @@ struct line_sort {
 	struct line_part_files *parts; /* NULL: the output is one file */
 	struct line_ranks *ranks;      /* NULL: a single process */
 	size_t buffer_nbytes, block_nbytes, memory_nbytes;
+	uint64_t spill_memory_nbytes; /* for runs; the others go to temporary space */
 	uint32_t n_threads, n_compressors;
 	bool has_output_size; /* the size of the output was set */
 	/* Threads may write to the output through mappings: now, and when runs are merged. */
@@ -113,6 +114,12 @@ static inline struct line_view line_sort_view(const struct line_sort *sort,
 int line_sort_open(const struct syscalls *calls, const struct line_sort_params *params,
 		   struct line_checkpoint *checkpoint, struct line_sort *ret_sort);
 void line_sort_close(struct line_sort *sort);
+
+/*
+ * The bytes of the lines that this process reads: all, or about the share of a rank. UINT64_MAX:
+ * unknown.
+ */
+uint64_t line_sort_share_nbytes(const struct line_sort *sort);
 
 /*
  * Choose the back end of a GPU if there is one and the input is large. With keys, part files or

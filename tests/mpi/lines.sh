@@ -125,6 +125,12 @@ sort words few > expected
 ranks 2 --lines --files0-from=list -o out/x
 as_expected "--files0-from"
 
+claim "the progress is that of all ranks, and printed once"
+sort words > expected
+ranks 3 --lines --progress=always words -o out/x
+grep -q '100 %' stderr || broken "--progress: $(cat stderr)"
+as_expected "--progress"
+
 claim "random files and options"
 MPIRUN="$MPIRUN" GSORT_MPI="$GSORT_MPI" python3 "$LINES_RANDOM" --ranks --seed="$seed" \
 	--count="${GSORT_ROUNDS:-12}" --large=3 --large-nbytes=1000000 > found 2>&1 ||
@@ -174,7 +180,7 @@ ends "-n of one rank" 'rank 2, on [^:]*: lines: differs: '
 
 claim "a failure of one rank ends all"
 launch -np 1 "$GSORT_MPI" --lines words -o out/x : \
-	-np 1 "$GSORT_MPI" --lines -T nowhere words -o out/x
+	-np 1 "$GSORT_MPI" --lines -S4M -T nowhere words -o out/x
 ends "-T" 'rank 1, on [^:]*: nowhere: temporary directory: No such'
 launch -np 2 "$GSORT_MPI" --lines -S4M words few -o out/x : \
 	-np 1 "$GSORT_MPI" --lines -S4M --temp-limit=1K words few -o out/x

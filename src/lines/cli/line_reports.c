@@ -8,15 +8,24 @@
 #include <unistd.h>
 
 #include "src/base/diagnostics.h"
+#include "src/comm/comm.h"
+#include "src/comm/rank_progress.h"
 #include "src/lines/line_sort.h"
 #include "src/options/command_files.h"
 #include "src/report/html_report.h"
 
-static void query_progress(void *stats, struct gsort_progress *ret_progress)
+/* Time between two queries of all ranks. */
+static const uint64_t rank_progress_interval_ns = 500000000;
+
+static void query_progress(void *context, struct gsort_progress *ret_progress)
 {
+	const struct line_reports *reports = context;
 	struct stats_progress progress;
 
-	stats_get_progress(stats, &progress);
+	if (reports->rank_progress)
+		rank_progress_get(reports->rank_progress, &progress);
+	else
+		stats_get_progress(reports->stats, &progress);
 	*ret_progress = (struct gsort_progress){
 		.phase = progress.started ? phase_name(progress.phase) : "",
 		.done_nbytes = progress.done_nbytes,
@@ -57,9 +66,12 @@ int line_reports_open(const struct syscalls *calls, const struct line_report_opt
 		r = reports_open(calls, &options->paths, &reports->files);
 	if (r == 0)
 		r = stats_open(reports->files.trace, reports->files.time_series, &reports->stats);
-	return r < 0 ? r :
-		       progress_display_open(options->progress, query_progress, reports->stats,
-					     &reports->display);
+	if (r == 0 && options->comm)
+		r = rank_progress_open(options->comm, reports->stats, rank_progress_interval_ns,
+				       &reports->rank_progress);
+	if (r < 0 || (options->comm && comm_rank(options->comm) > 0))
+		return r;
+	return progress_display_open(options->progress, query_progress, reports, &reports->display);
 }
 
 void line_reports_stop_display(struct line_reports *reports)
@@ -82,7 +94,9 @@ int line_reports_write(struct line_reports *reports, const struct line_sort_para
 	int r = 0, error;
 
 	line_reports_stop_display(reports);
-	if (reports->options->prints_stats) {
+	if (reports->rank_progress)
+		r = rank_progress_finish(reports->rank_progress);
+	if (r == 0 && reports->options->prints_stats) {
 		stats_report_print(&report, stderr);
 		if (ferror(stderr))
 			r = fail(-EIO, "--stats: cannot write to standard error");
@@ -94,6 +108,7 @@ int line_reports_write(struct line_reports *reports, const struct line_sort_para
 void line_reports_close(struct line_reports *reports)
 {
 	line_reports_stop_display(reports);
+	rank_progress_close(reports->rank_progress);
 	reports_discard(&reports->files);
 	stats_close(reports->stats);
 	reports->stats = NULL;

@@ -13,6 +13,7 @@ struct line_sort_params;
 
 /* What the command line asks for. */
 struct line_report_options {
+	struct comm *comm; /* NULL: a single process */
 	enum progress_mode progress;
 	bool prints_stats;
 	struct report_paths paths;
@@ -22,7 +23,8 @@ struct line_reports {
 	const struct line_report_options *options;
 	struct reports files;
 	struct stats *stats;
-	struct progress_display *display;
+	struct rank_progress *rank_progress; /* NULL: a single process */
+	struct progress_display *display;    /* NULL on all ranks but rank 0 */
 };
 
 /*
@@ -33,8 +35,9 @@ int line_reports_open(const struct syscalls *calls, const struct line_report_opt
 		      const struct line_sort_params *params, struct line_reports *ret_reports);
 
 /*
- * Print statistics and write the files of a run that has succeeded. is_check, has_disorder: it was
- * a check, which found disorder. Returns 0 or the first error after a message.
+ * Collective of all ranks. Print statistics and write the files of a run that has succeeded.
+ * is_check, has_disorder: it was a check, which found disorder. Returns 0 or the first error after
+ * a message.
  */
 int line_reports_write(struct line_reports *reports, const struct line_sort_params *params,
 		       const struct sort_summary *summary, bool is_check, bool has_disorder);

@@ -422,7 +422,8 @@ static int sort_or_check(const struct lines_command *command)
 	const struct syscalls *calls = process_syscalls(process_get());
 	const struct line_options *options = &command->options;
 	const struct line_sort_params *params = &options->params;
-	const struct line_report_options report_options = { .progress = progress_mode(command),
+	const struct line_report_options report_options = { .comm = params->comm,
+							    .progress = progress_mode(command),
 							    .prints_stats = options->prints_stats,
 							    .paths = options->report_paths };
 	struct line_disorder disorder = { 0 };

@@ -1,0 +1,387 @@
+/*
+ * test_line_ranks - a sort of lines by several ranks writes the bytes of one process, or nothing
+ */
+#include "src/lines/line_options.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "io/file/file.h"
+#include "src/comm/comm.h"
+#include "src/lines/line_input.h"
+#include "tests/support/fake_ranks.h"
+#include "tests/support/io_fixture.h"
+#include "tests/support/unit_test.h"
+
+enum { N_WORDS = 60000, N_FEW = 3000, N_FAULT_RANKS = 3 };
+
+static const uint64_t minute_ns = UINT64_C(60) * 1000000000;
+static char words_path[512], few_path[512], single_path[512], together_path[512];
+
+static void write_lines(const char *path, unsigned n, unsigned modulus)
+{
+	uint64_t *numbers = malloc(n * sizeof *numbers);
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	fill_pattern(numbers, n * sizeof *numbers, 1);
+	for (unsigned i = 0; i < n; i++)
+		fprintf(file, "%u %u\n", (unsigned)(numbers[i] % modulus), i);
+	assert_int_equal(fclose(file), 0);
+	free(numbers);
+}
+
+static int start(void **state)
+{
+	const int r = fixture_start(state);
+
+	if (r < 0)
+		return r;
+	strcpy(words_path, fixture_path("words"));
+	strcpy(few_path, fixture_path("few"));
+	strcpy(single_path, fixture_path("alone"));
+	strcpy(together_path, fixture_path("together"));
+	write_lines(words_path, N_WORDS, 1u << 30);
+	write_lines(few_path, N_FEW, 5);
+	return 0;
+}
+
+/* Options by their letters: "k", "1,1", "u". */
+struct requested_sort {
+	const char *options[8]; /* ends with NULL */
+	const char *inputs[2];
+	bool uses_memory;                                    /* of other ranks */
+	ssize_t (*pwrite)(int, const void *, size_t, off_t); /* NULL: pwrite() */
+};
+
+static int run_sort(const struct requested_sort *request, struct comm *comm, const char *output)
+{
+	struct syscalls calls = syscalls_plain;
+	struct line_options options;
+	struct sort_summary summary;
+	int r = 0;
+
+	if (request->pwrite)
+		calls.pwrite = request->pwrite;
+	line_options_init(&options);
+	options.params.comm = comm;
+	options.params.disable_shared_memory = !request->uses_memory;
+	for (size_t i = 0; request->options[i] && r == 0; i++) {
+		const int option = line_option_find(request->options[i]);
+		const bool has_value = option == 'k' || option == 'S' || option == OPTION_HEADER;
+
+		i += has_value;
+		r = line_options_set(&options, option, has_value ? request->options[i] : NULL);
+	}
+	for (size_t i = 0; i < 2 && request->inputs[i] && r == 0; i++)
+		r = line_options_add_input(&options, request->inputs[i]);
+	options.params.output = output;
+	options.params.n_threads = 1;
+	if (r == 0)
+		r = line_options_finish(&options, fixture_directory);
+	if (r == 0)
+		r = line_sort_run(&calls, &options.params, &summary);
+	line_options_free(&options);
+	return r;
+}
+
+static int sort_on_rank(struct comm *comm, void *argument)
+{
+	return run_sort(argument, comm, together_path);
+}
+
+static struct fake_ranks fake_ranks_of(struct requested_sort *request, unsigned size)
+{
+	return (struct fake_ranks){ .size = size,
+				    .params = { .timeout_ns = minute_ns },
+				    .body = sort_on_rank,
+				    .argument = request };
+}
+
+static void assert_same_output(void)
+{
+	enum { MAX_NBYTES = 4 << 20 };
+	char *bytes = malloc(MAX_NBYTES);
+	FILE *file = fopen(single_path, "r");
+	size_t n;
+
+	assert_non_null(file);
+	n = fread(bytes, 1, MAX_NBYTES, file);
+	fclose(file);
+	assert_true(file_contains(together_path, bytes, n));
+	free(bytes);
+}
+
+static void check(struct requested_sort *request, unsigned size, uint64_t seed)
+{
+	struct fake_ranks ranks = fake_ranks_of(request, size);
+	const unsigned n_before = count_directory_entries();
+
+	ranks.seed = seed;
+	assert_int_equal(run_sort(request, NULL, single_path), 0);
+	fake_ranks_run(&ranks);
+	fake_ranks_assert_success(&ranks);
+	fake_ranks_free(&ranks);
+	assert_same_output();
+	unlink(together_path);
+	unlink(single_path);
+	assert_int_equal(count_directory_entries(), n_before);
+}
+
+static void any_number_of_ranks_writes_the_same(void **state)
+{
+	static const unsigned sizes[] = { 2, 3, 8 };
+	struct requested_sort requests[] = {
+		{ .options = { "S", "1M" }, .inputs = { words_path, few_path } },
+		{ .options = { "k", "1,1n", "r" }, .inputs = { words_path, few_path } },
+		{ .options = { "s", "k", "1,1" }, .inputs = { few_path } },
+		{ .options = { "u", "k", "1,1" }, .inputs = { few_path, words_path } },
+		{ .options = { "header", "2" }, .inputs = { few_path, words_path } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
+		for (size_t j = 0; j < sizeof sizes / sizeof sizes[0]; j++) {
+			requests[i].uses_memory = (i + j) % 2;
+			check(&requests[i], sizes[j], 0);
+		}
+}
+
+static void whatever_order_messages_come_in(void **state)
+{
+	struct requested_sort request = { .options = { "S", "1M" },
+					  .inputs = { words_path, few_path } };
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 3; seed++)
+		check(&request, 4, seed);
+}
+
+/* Lines of every length from 0 to a share, which begin and end around the borders of shares. */
+static void shares_are_whole_lines_wherever_they_end(void **state)
+{
+	enum { N_RANKS = 3, N_TEXTS = 40 };
+	struct requested_sort request = { .inputs = { few_path } };
+
+	(void)state;
+	for (unsigned n = 0; n < N_TEXTS; n++) {
+		char text[64];
+		size_t nbytes = 0;
+
+		for (unsigned i = 0; i < 5 + n % 7; i++) {
+			const unsigned length = (n * 7 + i * i * 3) % 9;
+
+			for (unsigned j = 0; j < length; j++)
+				text[nbytes++] = (char)('a' + (n + i) % 3);
+			text[nbytes++] = '\n';
+			if (nbytes > sizeof text - 10)
+				break;
+		}
+		write_file(few_path, text, nbytes - n % 2); /* or without the last newline */
+		check(&request, N_RANKS, 0);
+	}
+}
+
+/* --- Stripes --- */
+
+/* Bit r of each: rank r has written to this MiB of the output. */
+enum { STRIPE_NBYTES = 1 << 20, N_STRIPES = 4 };
+static atomic_uint *writers;
+static unsigned own_rank;
+
+static bool is_output_descriptor(int fd)
+{
+	char link[64], path[512] = "";
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	return readlink(link, path, sizeof path - 1) > 0 && strstr(path, ".gsort-temp-");
+}
+
+static ssize_t recorded_pwrite(int fd, const void *data, size_t nbytes, off_t offset)
+{
+	if (is_output_descriptor(fd))
+		for (off_t at = offset; at < offset + (off_t)nbytes; at++)
+			if (at == offset || at % STRIPE_NBYTES == 0)
+				atomic_fetch_or(&writers[at / STRIPE_NBYTES], 1u << own_rank);
+	return pwrite(fd, data, nbytes, offset);
+}
+
+static int sort_recorded(struct comm *comm, void *argument)
+{
+	own_rank = comm_rank(comm);
+	return sort_on_rank(comm, argument);
+}
+
+static void no_two_ranks_write_to_one_stripe(void **state)
+{
+	struct requested_sort request = { .inputs = { words_path, words_path } };
+	struct fake_ranks ranks = fake_ranks_of(&request, 5);
+	unsigned n = 0;
+
+	(void)state;
+	writers = mmap(NULL, N_STRIPES * sizeof *writers, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(writers, MAP_FAILED);
+	assert_int_equal(run_sort(&request, NULL, single_path), 0);
+	request.pwrite = recorded_pwrite;
+	ranks.body = sort_recorded;
+	fake_ranks_run(&ranks);
+	fake_ranks_assert_success(&ranks);
+	fake_ranks_free(&ranks);
+	assert_same_output();
+	for (size_t i = 0; i < N_STRIPES; i++) {
+		n += writers[i] > 0;
+		assert_int_equal(writers[i] & (writers[i] - 1), 0);
+	}
+	munmap(writers, N_STRIPES * sizeof *writers);
+	assert_true(n >= 2);
+}
+
+/* --- Failures --- */
+
+static struct fake_ranks fault_ranks(struct requested_sort *request, enum fake_rank_fault fault,
+				     unsigned rank, unsigned message)
+{
+	struct fake_ranks ranks = fake_ranks_of(request, N_FAULT_RANKS);
+
+	ranks.fault = fault;
+	ranks.fault_rank = rank;
+	ranks.fault_message = message;
+	return ranks;
+}
+
+/* After the fault there is either no output or the correct one. */
+static void nothing_wrong_appears(struct fake_ranks *ranks)
+{
+	bool all_fine = true;
+
+	fake_ranks_run(ranks);
+	for (unsigned i = 0; i < ranks->size; i++)
+		all_fine = all_fine && ranks->exits[i].result == 0 && ranks->exits[i].status == 0;
+	fake_ranks_free(ranks);
+	if (all_fine || access(together_path, F_OK) == 0)
+		assert_same_output();
+	unlink(together_path);
+}
+
+static unsigned count_messages(struct requested_sort *request, unsigned rank)
+{
+	struct fake_ranks ranks = fake_ranks_of(request, N_FAULT_RANKS);
+	unsigned n;
+
+	fake_ranks_run(&ranks);
+	n = ranks.exits[rank].n_sent;
+	fake_ranks_free(&ranks);
+	unlink(together_path);
+	return n;
+}
+
+static void fault_anywhere_is_no_output_or_the_right_one(void **state)
+{
+	static const enum fake_rank_fault kinds[] = { FAKE_FAULT_EXIT, FAKE_FAULT_EXIT_MIDWAY,
+						      FAKE_FAULT_ERROR };
+	enum { N_KINDS = sizeof kinds / sizeof kinds[0], N_PLACES = 12 };
+	struct requested_sort request = { .options = { "S", "1M" },
+					  .inputs = { words_path, few_path } };
+
+	(void)state;
+	assert_int_equal(run_sort(&request, NULL, single_path), 0);
+	for (unsigned rank = 0; rank < 2; rank++) {
+		const unsigned n = count_messages(&request, rank);
+
+		assert_true(n > N_PLACES);
+		for (unsigned at = 0; at < N_PLACES; at++) {
+			struct fake_ranks ranks = fault_ranks(&request,
+							      kinds[(at + rank) % N_KINDS], rank,
+							      (n - 1) * at / (N_PLACES - 1));
+
+			request.uses_memory = at % 4 == 3;
+			nothing_wrong_appears(&ranks);
+		}
+	}
+}
+
+/* Wrapped to change the samples of rank 1, or to move the beginning of its share. */
+static bool has_false_samples;
+static uint64_t share_increment;
+
+int __real_comm_allgatherv(struct comm *comm, const void *own_data, size_t nbytes, void **ret_data,
+			   size_t *ret_sizes);
+int __wrap_comm_allgatherv(struct comm *comm, const void *own_data, size_t nbytes, void **ret_data,
+			   size_t *ret_sizes);
+int __wrap_comm_allgatherv(struct comm *comm, const void *own_data, size_t nbytes, void **ret_data,
+			   size_t *ret_sizes)
+{
+	/* The first call is that of the samples; the second word of each is an offset. */
+	if (has_false_samples && comm_rank(comm) == 1) {
+		((uint64_t *)(uintptr_t)own_data)[1] = UINT64_MAX / 2;
+		has_false_samples = false;
+	}
+	return __real_comm_allgatherv(comm, own_data, nbytes, ret_data, ret_sizes);
+}
+
+int __real_line_input_take_share(struct line_input *input, uint64_t begin, uint64_t end);
+int __wrap_line_input_take_share(struct line_input *input, uint64_t begin, uint64_t end);
+int __wrap_line_input_take_share(struct line_input *input, uint64_t begin, uint64_t end)
+{
+	return __real_line_input_take_share(input, begin > 0 ? begin + share_increment : begin,
+					    end);
+}
+
+/* All ranks end without an output, and one of them reports why. */
+static void assert_ends(struct requested_sort *request, const char *said)
+{
+	struct fake_ranks ranks = fake_ranks_of(request, 3);
+	bool is_said = false;
+
+	fake_ranks_run(&ranks);
+	for (unsigned i = 0; i < ranks.size; i++) {
+		assert_true(ranks.exits[i].result != 0 || ranks.exits[i].status != 0);
+		is_said = is_said || strstr(ranks.exits[i].error_text, said);
+	}
+	if (!is_said)
+		print_message("nobody says: %s, but: %s\n", said, ranks.exits[0].error_text);
+	assert_true(is_said);
+	fake_ranks_free(&ranks);
+	assert_int_not_equal(access(together_path, F_OK), 0);
+}
+
+static void false_samples_end_all(void **state)
+{
+	struct requested_sort request = { .inputs = { words_path } };
+
+	(void)state;
+	has_false_samples = true;
+	assert_ends(&request, "rank 1 on ");
+	has_false_samples = false;
+}
+
+/* Lines between the shares would be lost. */
+static void gap_between_shares_ends_all(void **state)
+{
+	struct requested_sort request = { .inputs = { words_path } };
+
+	(void)state;
+	share_increment = 1000;
+	assert_ends(&request, "lines of rank 1 begin at byte ");
+	share_increment = 0;
+}
+
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
+
+static const struct CMUnitTest tests[] = {
+	FIXTURE(any_number_of_ranks_writes_the_same),
+	FIXTURE(whatever_order_messages_come_in),
+	FIXTURE(shares_are_whole_lines_wherever_they_end),
+	FIXTURE(no_two_ranks_write_to_one_stripe),
+	FIXTURE(fault_anywhere_is_no_output_or_the_right_one),
+	FIXTURE(false_samples_end_all),
+	FIXTURE(gap_between_shares_ends_all),
+};
+
+UNIT_TESTS(line_ranks, tests, NULL, NULL)
