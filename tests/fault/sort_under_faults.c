@@ -361,8 +361,8 @@ static int parse_options(int argc, char **argv)
 			session.rehearse = true;
 		else if (strcmp(argv[i], "--dies") == 0)
 			session.dies = true;
-		else if (strncmp(argv[i], "--interval=", 8) == 0)
-			interval = argv[i] + 8;
+		else if (strncmp(argv[i], "--interval=", 11) == 0)
+			interval = argv[i] + 11;
 		else if (strncmp(argv[i], "--seed=", 7) == 0)
 			session.seed = strtoull(argv[i] + 7, NULL, 10);
 		else {
