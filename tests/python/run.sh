@@ -5,7 +5,8 @@
 #
 # Works below DIRECTORY, in a new virtual environment that uses the system's numpy and pytest.
 # Skipped (77) if these are missing, if SOURCE is not a Git checkout (required for an sdist), or if
-# the build tools cannot be downloaded.
+# the build tools cannot be downloaded. Compiles with little optimisation: more takes longer than
+# it saves.
 set -eu
 source=$1 work=$2/package
 python=
@@ -28,7 +29,8 @@ $pip install -q 'meson-python>=0.13' || { echo "no meson-python"; exit 77; }
 (cd "$source" &&
 	"$work/venv/bin/python" -c 'import mesonpy, sys; mesonpy.build_sdist(sys.argv[1])' "$work")
 $pip install -q --no-build-isolation --no-deps \
-	--config-settings=setup-args=-Dcuda=disabled "$work"/gsort-*.tar.gz
+	--config-settings=setup-args=-Dcuda=disabled \
+	--config-settings=setup-args=-Doptimization=1 "$work"/gsort-*.tar.gz
 
 cd "$work"
 GSORT_SOURCE=$source "$work/venv/bin/python" -m pytest -q -p no:cacheprovider \

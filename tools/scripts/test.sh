@@ -4,7 +4,7 @@
 # usage: sh tools/scripts/test.sh [DIRECTORY]
 #
 # Builds below DIRECTORY (default: build-test). Installs missing Debian packages first.
-#	gcc	release build: all tests but most kernels on the CPU, CUDA's faults on these, and
+#	gcc	release build: all tests but kernels on the CPU, CUDA's faults on these, and
 #		scripts without random configurations that AddressSanitizer runs: these are for
 #		the sanitizers and take as long without them
 #	asan	AddressSanitizer and UndefinedBehaviorSanitizer: unit tests, kernels, a 16th of
@@ -16,9 +16,9 @@
 #		qemu-user. Skipped without a cross compiler
 #	package	what `meson dist` packs, built in two directories with equal results
 #		(check_reproducible.sh)
-# The sanitizers' builds contain only the programs of their tests. A build counts as one test. The
-# last line is "N passed, N failed", with ", N skipped" if there are any. The exit status is 0 if
-# nothing failed and something passed.
+# A build contains only the programs of its tests, and counts as one test. The last line is
+# "N passed, N failed", with ", N skipped" if there are any. The exit status is 0 if nothing failed
+# and something passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 builds=${1:-build-test}
@@ -31,8 +31,8 @@ count() {
 	grep -c "\"result\": \"$1\"" "$2"
 }
 
-# compile NAME COMPILER OPTION...: configure and compile everything, or $targets and the programs of
-# the tests that $tests prints
+# compile NAME COMPILER OPTION...: configure, and compile $targets and the programs of the tests
+# that $tests prints
 targets=''
 tests=''
 linked=''
@@ -44,7 +44,7 @@ compile() {
 	# shellcheck disable=SC2046,SC2086
 	CC=$compiler CXX=$(echo "$compiler" | sed 's/gcc/g++/') \
 		nice $linked meson setup "$builds/$name" "$@" &&
-		targets=$targets${tests:+$(programs_of "$name" $($tests))} &&
+		targets=$targets$(programs_of "$name" $($tests)) &&
 		nice ninja -C "$builds/$name" $targets
 }
 
@@ -168,20 +168,9 @@ nvidia-smi -L >/dev/null 2>&1 || export NVCC_APPEND_FLAGS='-Xcicc=-O1 -Xptxas=-O
 # Some tests wait most of the time.
 at_once=$(($(nproc) + 1))
 wrapper=
-begin gcc compile gcc gcc --buildtype=release -Dwerror=true -Dgpu_arch=90
-built
-gcc=$?
-# Left out, because they find the same in any build: backend_cpu and cpu_merge, whose buffers end at
-# unmapped pages (tests/support/guarded.h), volumes of distributed sorts, and tests of kernels that
-# only compute numbers.
-asan_modules() {
-	names_of asan unit kernels fault library |
-		grep -vx -e backend_cpu -e cpu_merge -e distributed_sort_calls \
-			-e distributed_sort_volumes -e launches -e tile_cuts_on_cpu
-}
 # The longest first.
-asan_scripts='checkpoint random_records zst option_errors mapped_input disk_full check tools reports
-	random_scalars streams'
+asan_scripts='checkpoint_cli random_records zst_cli option_errors mapped_input disk_full check tools
+	reports random_scalars streams'
 
 # only_asan: scripts that the release build leaves out, as options of grep. Kernels differ between
 # builds, so random configurations are for both.
@@ -190,14 +179,21 @@ only_asan() {
 	printf -- '-e %s ' $asan_scripts | sed 's/-e random_[a-z]* //g'
 }
 
-gcc_modules() {
-	names_of gcc unit fault library mpi gpu python style | grep -vx 'faults_cuda.*_on_cpu'
-	echo 'launches tile_cuts_on_cpu'
+gcc_tests() {
+	# shellcheck disable=SC2046
+	names_of gcc unit fault library mpi gpu python style cli |
+		grep -vx -e 'faults_cuda_.*' $(only_asan)
+	echo launches
 }
 
+# Left out, because they find the same in any build: backend_cpu and cpu_merge, whose buffers end at
+# unmapped pages (tests/support/guarded.h), volumes of distributed sorts, and launches, which only
+# computes numbers.
 asan_tests() {
-	asan_modules
 	echo "$asan_scripts"
+	names_of asan unit kernels fault library |
+		grep -vx -e backend_cpu -e cpu_merge -e distributed_sort_calls \
+			-e distributed_sort_volumes -e launches
 }
 
 # Left out:
@@ -206,35 +202,27 @@ asan_tests() {
 #    those of other tests;
 #  - launches and tile_cuts_on_cpu, which use one thread;
 #  - fatal_signals: ThreadSanitizer delays raised signals, so they end nothing.
-tsan_modules() {
+tsan_tests() {
+	echo distributed_sort faults_devices library random_scalars streams # the longest first
 	names_of tsan unit kernels |
-		grep -vx -e 'cpu_.*' -e cluster_cuts \
+		grep -vx -e 'cpu_.*' -e 'distributed_sort.*' -e cluster_cuts \
 			-e codec -e key_batch -e gen -e gensort -e mapping -e npy \
 			-e plan_limits -e layout -e backend_cpu -e sort_records \
-			-e distributed_sort_calls -e distributed_sort_checkpoints \
-			-e distributed_sort_requests -e distributed_sort_volumes \
 			-e fatal_signals -e sort_kernels_sm75_on_cpu \
 			-e launches -e tile_cuts_on_cpu
 }
-tsan_others='faults_devices library random_scalars streams'
 
-tsan_tests() {
-	tsan_modules
-	echo "$tsan_others"
-}
-
+tests=gcc_tests
+begin gcc compile gcc gcc --buildtype=release -Dwerror=true -Dgpu_arch=90
+built
+gcc=$?
 tests=asan_tests
 # ld.gold takes half the time, where binutils have it. The release build uses the default linker.
 ! command -v ld.gold >/dev/null || linked='env CC_LD=gold CXX_LD=gold'
 # shellcheck disable=SC2086
 begin asan compile asan gcc $sanitized -Db_sanitize=address,undefined
-# Modules and scripts may have the same name, so scripts run apart.
-if [ "$gcc" = 0 ]; then
-	# shellcheck disable=SC2046
-	run gcc --no-suite cli --timeout-multiplier 4 $(gcc_modules)
-	# shellcheck disable=SC2046
-	run gcc --suite cli --timeout-multiplier 4 $(names_of gcc cli | grep -vx $(only_asan))
-fi
+# shellcheck disable=SC2046
+[ "$gcc" != 0 ] || run gcc --timeout-multiplier 4 $(gcc_tests)
 
 built
 asan=$?
@@ -244,33 +232,11 @@ begin tsan compile tsan gcc $sanitized -Db_sanitize=thread
 # The release build runs all faults and configurations. Sanitizers are four times as slow. Each
 # commit has another seed, which chooses other faults.
 export GSORT_FAULT_INTERVAL=16 GSORT_ROUNDS=20
-if [ "$asan" = 0 ]; then
-	# shellcheck disable=SC2046
-	run asan --suite unit --suite kernels --suite fault --suite library --timeout-multiplier 4 \
-		$(asan_modules)
-	# shellcheck disable=SC2086
-	run asan --suite cli --timeout-multiplier 4 $asan_scripts
-fi
+# shellcheck disable=SC2046
+[ "$asan" != 0 ] || run asan --timeout-multiplier 4 $(asan_tests)
 
 built
 tsan=$?
-# The other builds compile with optimisation.
-plain='--buildtype=debug -Ddebug=false -Dcuda=disabled -Dwerror=true'
-syntax() {
-	echo 'clang -fsyntax-only'
-	nice python3 tools/scripts/check_syntax.py "$builds/gcc" clang clang++
-}
-begin clang syntax
-wrapper=$without_aslr
-if [ "$tsan" = 0 ]; then
-	# shellcheck disable=SC2046
-	run tsan --suite unit --suite kernels --timeout-multiplier 8 $(tsan_modules)
-	# shellcheck disable=SC2086
-	run tsan --suite fault --suite cli --suite library --timeout-multiplier 8 $tsan_others
-fi
-wrapper=
-
-built
 # Tests that depend on the processor and are fast under emulation.
 imitated='cpu_element_format cpu_gather key_tail cpu_indirect cpu_item_lookup forecast io_queue
 	queue_pool mapping layout run_file run_file_packed'
@@ -278,7 +244,8 @@ imitated_tests() {
 	echo "$imitated"
 }
 
-targets='src/gsort src/libgsort.a tools/gsort-gen tools/gsort-check '
+# Without optimisation; the other builds compile with it.
+plain='--buildtype=debug -Ddebug=false -Dcuda=disabled -Dwerror=true'
 imitate() {
 	sh tools/scripts/setup_aarch64.sh "$builds/aarch64-root" || return
 	compile aarch64 gcc --cross-file "$builds/aarch64-root/cross.ini" "$@"
@@ -286,8 +253,23 @@ imitate() {
 linked_here=$linked
 linked=''
 tests=imitated_tests
+targets='src/gsort src/libgsort.a tools/gsort-gen tools/gsort-check '
 # shellcheck disable=SC2086
 begin aarch64 imitate $plain
+wrapper=$without_aslr
+# shellcheck disable=SC2046
+[ "$tsan" != 0 ] || run tsan --timeout-multiplier 8 $(tsan_tests)
+wrapper=
+
+built
+aarch64=$?
+syntax() {
+	echo 'clang -fsyntax-only'
+	nice python3 tools/scripts/check_syntax.py "$builds/gcc" clang clang++
+}
+begin clang syntax
+# shellcheck disable=SC2086
+[ "$aarch64" != 0 ] || run aarch64 --timeout-multiplier 8 $imitated
 if [ "$gcc" = 0 ]; then
 	# shellcheck disable=SC2086
 	$linked_here sh tools/scripts/check_reproducible.sh "$builds/gcc" $plain
@@ -297,8 +279,7 @@ if [ "$gcc" = 0 ]; then
 	*) failed=$((failed + 1)) && echo 'package: FAIL' >>"$builds/failures" ;;
 	esac
 fi
-# shellcheck disable=SC2086
-! built || run aarch64 --suite unit --timeout-multiplier 8 $imitated
+built
 
 echo
 cat "$builds/failures"
