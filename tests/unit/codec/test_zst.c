@@ -112,33 +112,6 @@ static void any_part_can_be_read(void **state)
 	zst_reader_close(reader);
 }
 
-static void bytes_do_not_depend_on_threads(void **state)
-{
-	const uint64_t nbytes = write_content(false, 1, N);
-	unsigned char *first = malloc(nbytes);
-
-	(void)state;
-	assert_int_equal(file_read_at(&file, 0, first, nbytes), 0);
-	for (unsigned n_threads = 2; n_threads < 9; n_threads += 3) {
-		assert_int_equal(file_truncate(&file, 0), 0);
-		assert_int_equal(write_content(n_threads % 2, n_threads, N), nbytes);
-		assert_true(file_contains(fixture_path("file.zst"), first, nbytes));
-	}
-	free(first);
-}
-
-static void nothing_is_a_file_too(void **state)
-{
-	const uint64_t nbytes = write_content(false, 2, 0);
-	struct zst_index index;
-
-	(void)state;
-	assert_int_equal(zst_index_read(&file, 0, nbytes, &index), 0);
-	assert_int_equal(index.n, 1);
-	assert_int_equal(zst_index_total_nbytes(&index), 0);
-	zst_index_free(&index);
-}
-
 static void longer_content_than_there_are_buffers_for_is_written(void **state)
 {
 	struct zst_writer *writer = open_writer(false, 1);
@@ -433,19 +406,6 @@ static void entry_of_two_frames_is_refused(void **state)
 	free(table);
 }
 
-/* The index at the end is valid for the second file only. */
-static void concatenated_files_have_no_index(void **state)
-{
-	const uint64_t nbytes = write_content(false, 2, N);
-	unsigned char *stored = malloc(nbytes);
-
-	(void)state;
-	assert_int_equal(file_read_at(&file, 0, stored, nbytes), 0);
-	assert_int_equal(file_write_at(&file, nbytes, stored, nbytes), 0);
-	assert_int_equal(read_by_index(2 * nbytes), -ENODATA);
-	free(stored);
-}
-
 /* Replace the index by one with checksums, of which the last one is off by `wrong`. */
 static uint64_t add_checksums(uint64_t nbytes, uint32_t wrong)
 {
@@ -556,22 +516,6 @@ static void stream_is_the_content(void **state)
 	faults.interrupt_every = 3;
 	assert_int_equal(read_stream(4, N + 1, &nbytes), 0);
 	assert_int_equal(nbytes, N);
-}
-
-static void stream_that_is_cut_off_is_refused(void **state)
-{
-	const uint64_t stored_nbytes = write_content(false, 2, N);
-
-	(void)state;
-	for (uint64_t end = stored_nbytes - 1; end > 4; end -= 1 + end / 9) {
-		size_t nbytes;
-
-		assert_int_equal(file_truncate(&file, end), 0);
-		captured_messages_reset(true);
-		assert_int_equal(read_stream(4, 100000, &nbytes), -EBADMSG);
-		assert_non_null(strstr(captured_messages_error(), "file.zst"));
-		assert_non_null(strstr(captured_messages_error(), "truncated"));
-	}
 }
 
 /* Append nbytes of the content at `offset` as a gzip member to a file of stored_nbytes. */
@@ -720,8 +664,6 @@ static void unreadable_stream_reports_why(void **state)
 
 static const struct CMUnitTest tests[] = {
 	FIXTURE(any_part_can_be_read),
-	FIXTURE(bytes_do_not_depend_on_threads),
-	FIXTURE(nothing_is_a_file_too),
 	FIXTURE(longer_content_than_there_are_buffers_for_is_written),
 	FIXTURE(failing_write_reaches_the_writer),
 	FIXTURE(unfinished_writer_can_be_closed),
@@ -734,12 +676,10 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(flipped_bit_in_an_index_loses_nothing),
 	FIXTURE(frame_that_the_index_calls_empty_is_not_lost),
 	FIXTURE(entry_of_two_frames_is_refused),
-	FIXTURE(concatenated_files_have_no_index),
 	FIXTURE(table_of_no_frames_is_no_index),
 	FIXTURE(checksums_of_an_index_are_compared),
 	FIXTURE(part_of_a_file_has_no_index),
 	FIXTURE(stream_is_the_content),
-	FIXTURE(stream_that_is_cut_off_is_refused),
 	FIXTURE(gzip_members_are_the_content),
 	FIXTURE(truncated_gzip_is_refused),
 	FIXTURE(damaged_gzip_is_refused),

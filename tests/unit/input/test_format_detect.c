@@ -373,41 +373,6 @@ static void unsuitable_npy_header_is_refused(void **state)
 	assert_string_equal(detect(file, 256, false, rules), "a .npy file");
 }
 
-/* --- messages --- */
-
-static void assert_refused(const char *message, const char *data, size_t nbytes, bool is_content,
-			   const char *path)
-{
-	struct byte_string bytes = { data, nbytes };
-	struct format_view view = view_of(&bytes, false);
-	const struct format_rules rules = { .is_untyped = true };
-	const struct format *format;
-
-	view.compression = is_content ? DECODER_ZSTD : DECODER_NONE;
-	captured_messages_reset(true);
-	assert_int_equal(format_detect(&view, &rules, &format), 0);
-	assert_int_equal(format_refuse(format, &view, &rules, path ? path : "standard input", path),
-			 -EINVAL);
-	if (!strstr(captured_messages_error(), message))
-		assert_string_equal(captured_messages_error(), message);
-}
-
-static void message_says_what_to_do(void **state)
-{
-	static const char gzip[] = "\x1f\x8b\x08\0\0\0\0\0\0\xff\x63........";
-	static const char text[] = "only a few words\nand a line\n";
-
-	(void)state;
-	assert_refused("t.gz: is compressed by gzip; use gzip -dc t.gz | gsort ...", gzip, 18,
-		       false, "t.gz");
-	assert_refused("standard input: is compressed by gzip; use gzip -dc | gsort ...", gzip, 18,
-		       false, NULL);
-	assert_refused("zstd -dc t.zst | gzip -dc | gsort ...", gzip, 18, true, "t.zst");
-	assert_refused("zstd -dc x | zstd -dc | gsort ...", "\x28\xb5\x2f\xfd\x24\x09", 6, true,
-		       "x");
-	assert_refused("t: is text; gsort --lines ", text, strlen(text), false, "t");
-}
-
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(other_formats_are_recognised_in_files_and_pipes),
 	cmocka_unit_test(signatures_alone_are_numbers),
@@ -424,7 +389,6 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(header_of_skipped_size_is_accepted),
 	cmocka_unit_test(numpy_of_another_version_or_cut_off_is_no_record),
 	cmocka_unit_test(unsuitable_npy_header_is_refused),
-	cmocka_unit_test(message_says_what_to_do),
 };
 
 UNIT_TESTS(format_detect, tests, NULL, NULL)

@@ -155,30 +155,6 @@ static void pipes_and_files_mix(void **state)
 	end_stdin_feed(&fifo);
 }
 
-static void standard_input_starts_at_its_position(void **state)
-{
-	const char *const paths[] = { "-", write_input_part("b", 900, N - 900), "-" };
-	const int fd = open(write_input_part("a", 0, 900), O_RDONLY);
-	unsigned char skipped[30];
-	struct input *input;
-	uint64_t position;
-	size_t n;
-
-	(void)state;
-	assert_int_equal(read(fd, skipped, sizeof skipped), sizeof skipped);
-	replace_stdin(fd);
-	input = open_input(paths, 3);
-	assert_int_equal(input_total_nbytes(input), N - 30);
-	for (uint64_t at = 0; at < N - 30; at += n) {
-		unsigned char buffer[600];
-
-		assert_int_equal(input_read(input, buffer, sizeof buffer, &position, &n), 0);
-		assert_memory_equal(buffer, input_bytes + 30 + at, n);
-	}
-	input_close(input);
-	restore_stdin();
-}
-
 /* A short read drops the rest of a packet, and packets end at any offset. */
 static void packets_of_a_pipe_are_read_whole(void **state)
 {
@@ -237,45 +213,6 @@ static void socket_of_messages_is_refused(void **state)
 	assert_non_null(strstr(captured_messages_error(), "standard input: message sockets"));
 	restore_stdin();
 	close(ends[1]);
-}
-
-static void incomplete_record_is_refused_at_once(void **state)
-{
-	(void)state;
-	assert_int_equal(assert_input_open_fails(write_input_part("odd", 0, 100)), -EINVAL);
-	assert_non_null(strstr(captured_messages_error(), fixture_path("odd")));
-	assert_non_null(strstr(captured_messages_error(), "100 bytes"));
-	assert_non_null(strstr(captured_messages_error(), "1 left over"));
-}
-
-static void incomplete_record_of_a_pipe_is_refused_at_its_end(void **state)
-{
-	const char *const paths[] = { "-", write_input_part("b", 0, 300) };
-	struct pipe_feed f = { .nbytes = 100 };
-	struct input *input;
-
-	(void)state;
-	start_stdin_feed(&f);
-	input = open_input(paths, 2);
-	assert_int_equal(assert_input_read_fails(input), -EINVAL);
-	assert_non_null(strstr(captured_messages_error(), "standard input: 100 bytes"));
-	input_close(input);
-	end_stdin_feed(&f);
-}
-
-static void unreadable_inputs_are_named(void **state)
-{
-	(void)state;
-	assert_int_equal(assert_input_open_fails(fixture_path("missing")), -ENOENT);
-	assert_non_null(strstr(captured_messages_error(), "missing"));
-	captured_messages_reset(true);
-	assert_int_equal(assert_input_open_fails(fixture_directory), -EISDIR);
-	assert_non_null(strstr(captured_messages_error(), fixture_directory));
-	if (geteuid() != 0) { /* root may read everything */
-		captured_messages_reset(true);
-		assert_int_equal(chmod(write_input_part("private", 0, 3), 0), 0);
-		assert_int_equal(assert_input_open_fails(fixture_path("private")), -EACCES);
-	}
 }
 
 static void shrinking_input_is_an_error(void **state)
@@ -597,13 +534,9 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(no_files_and_empty_files_are_an_empty_stream),
 	FIXTURE(every_byte_goes_to_one_of_several_readers),
 	FIXTURE(pipes_and_files_mix),
-	FIXTURE(standard_input_starts_at_its_position),
 	FIXTURE(packets_of_a_pipe_are_read_whole),
 	FIXTURE(stdin_with_o_direct_is_read_unaligned),
 	FIXTURE(socket_of_messages_is_refused),
-	FIXTURE(incomplete_record_is_refused_at_once),
-	FIXTURE(incomplete_record_of_a_pipe_is_refused_at_its_end),
-	FIXTURE(unreadable_inputs_are_named),
 	FIXTURE(shrinking_input_is_an_error),
 	FIXTURE(growing_input_is_an_error),
 	FIXTURE(input_changed_after_read_is_reported),

@@ -140,8 +140,11 @@ static encoded_key_t code_at(const struct run *run, uint64_t i)
 	return element_get(run->memory, layout.element_nbytes, i);
 }
 
-/* Check that partitions have the same length, and that no item lies in the wrong one. */
-static void check_cuts(number_fn *number, uint32_t n_partitions)
+/*
+ * Check that no item lies in the wrong partition. at_keys: equal items are in one partition,
+ * whatever their runs; otherwise partitions have the same length.
+ */
+static void check_cuts(number_fn *number, uint32_t n_partitions, bool at_keys)
 {
 	enum { N_RUNS = 5 };
 	uint64_t cuts[9 * N_RUNS], n_each;
@@ -151,7 +154,7 @@ static void check_cuts(number_fn *number, uint32_t n_partitions)
 	for (uint64_t run = 0; run < N_RUNS; run++)
 		add_numbered_run(TIER_RESIDENT, number, LONG_RUN, run);
 	assert_int_equal(cuts_make(NULL, &job, fixture_run_list.runs, N_RUNS,
-				   &(struct splitter_params){ n_partitions, job.limit, false },
+				   &(struct splitter_params){ n_partitions, job.limit, at_keys },
 				   cuts),
 			 0);
 	n_each = fixture_n_keys / n_partitions;
@@ -162,17 +165,21 @@ static void check_cuts(number_fn *number, uint32_t n_partitions)
 		for (uint32_t i = 0; i < N_RUNS; i++) {
 			const uint64_t begin = cuts[partition * N_RUNS + i];
 			const uint64_t end = cuts[(partition + 1) * N_RUNS + i];
+			encoded_key_t first;
 
 			assert_true(begin <= end);
 			n += end - begin;
 			if (begin == end)
 				continue;
-			assert_true(code_at(fixture_run_list.runs[i], begin) >= max);
+			first = code_at(fixture_run_list.runs[i], begin);
+			assert_true(at_keys && cuts[partition * N_RUNS] > 0 ? first > max :
+									      first >= max);
 			if (code_at(fixture_run_list.runs[i], end - 1) > highest)
 				highest = code_at(fixture_run_list.runs[i], end - 1);
 		}
 		max = highest;
-		assert_in_range(n, n_each - n_each / 20, n_each + n_each / 20);
+		if (!at_keys)
+			assert_in_range(n, n_each - n_each / 20, n_each + n_each / 20);
 	}
 	job_stop();
 }
@@ -180,59 +187,24 @@ static void check_cuts(number_fn *number, uint32_t n_partitions)
 static void partitions_have_the_same_length(void **state)
 {
 	(void)state;
-	check_cuts(random_number, 2);
-	check_cuts(random_number, 8);
-	check_cuts(descending_runs, 3);
+	check_cuts(random_number, 2, false);
+	check_cuts(random_number, 8, false);
+	check_cuts(descending_runs, 3, false);
 }
 
 static void a_single_key_is_divided_evenly(void **state)
 {
 	(void)state;
-	check_cuts(one_number, 4);
-	check_cuts(few_numbers, 4);
-}
-
-/* Cut at key boundaries: equal items are in one partition, whatever their runs. */
-static void check_cuts_at_keys(number_fn *number)
-{
-	enum { N_RUNS = 5, N_TEST_PARTITIONS = 8 };
-	uint64_t cuts[(N_TEST_PARTITIONS + 1) * N_RUNS];
-	encoded_key_t before = 0;
-	bool has_any = false;
-
-	start_job("u64", FIXTURE_UNIFIED_MEMORY, N_TEST_PARTITIONS);
-	for (uint64_t run = 0; run < N_RUNS; run++)
-		add_numbered_run(TIER_RESIDENT, number, LONG_RUN, run);
-	assert_int_equal(cuts_make(NULL, &job, fixture_run_list.runs, N_RUNS,
-				   &(struct splitter_params){ N_TEST_PARTITIONS, job.limit, true },
-				   cuts),
-			 0);
-	for (uint32_t partition = 0; partition < N_TEST_PARTITIONS; partition++) {
-		encoded_key_t highest = before;
-
-		for (uint32_t i = 0; i < N_RUNS; i++) {
-			const uint64_t begin = cuts[partition * N_RUNS + i];
-			const uint64_t end = cuts[(partition + 1) * N_RUNS + i];
-
-			assert_true(begin <= end);
-			if (begin == end)
-				continue;
-			assert_true(!has_any || code_at(fixture_run_list.runs[i], begin) > before);
-			if (code_at(fixture_run_list.runs[i], end - 1) >= highest)
-				highest = code_at(fixture_run_list.runs[i], end - 1);
-		}
-		has_any = has_any || cuts[(partition + 1) * N_RUNS] > 0;
-		before = highest;
-	}
-	job_stop();
+	check_cuts(one_number, 4, false);
+	check_cuts(few_numbers, 4, false);
 }
 
 static void partitions_at_keys_split_no_key(void **state)
 {
 	(void)state;
-	check_cuts_at_keys(few_numbers);
-	check_cuts_at_keys(random_number);
-	check_cuts_at_keys(one_number);
+	check_cuts(few_numbers, 8, true);
+	check_cuts(random_number, 8, true);
+	check_cuts(one_number, 8, true);
 }
 
 /* A subrun of a run is like a whole run with the items from `begin` to `end`. */

@@ -687,17 +687,6 @@ static void harmless_changes_allow_replacement(void **state)
 	}
 }
 
-static void too_large_an_output_is_refused_at_once(void **state)
-{
-	struct output *output;
-
-	(void)state;
-	assert_true(output_open(&faulty_calls, fixture_path("new"), UINT64_C(1) << 60, &output) <
-		    0);
-	assert_non_null(strstr(captured_messages_error(), fixture_path("new")));
-	assert_int_equal(count_directory_entries(), 0);
-}
-
 static void durability_syncs_data_then_name(void **state)
 {
 	const unsigned n_syncs[] = {
@@ -1109,7 +1098,6 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(file_created_meanwhile_is_not_replaced),
 	FIXTURE(retargeted_link_is_not_followed),
 	FIXTURE(harmless_changes_allow_replacement),
-	FIXTURE(too_large_an_output_is_refused_at_once),
 	FIXTURE(durability_syncs_data_then_name),
 	FIXTURE(rates_stay_and_their_target_is_replaced),
 	FIXTURE(link_to_nothing_makes_its_target),

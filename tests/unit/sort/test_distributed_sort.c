@@ -1256,30 +1256,6 @@ static void ranks_of_a_host_use_its_first_policy(void **state)
 	chosen_policies = (struct chosen_policies){ 0 };
 }
 
-/* One rank sorts with another option. */
-static int sort_with_other_options(struct comm *comm, void *argument)
-{
-	struct requested_sort request = *(const struct requested_sort *)argument;
-
-	request.spec.unique = comm_rank(comm) == 2;
-	return sort_on_rank(comm, &request);
-}
-
-static void ranks_with_other_options_are_named(void **state)
-{
-	struct requested_sort request;
-	struct fake_ranks ranks;
-
-	(void)state;
-	request_sort(&request, "u16", 8, few_path, NULL);
-	ranks = fake_ranks_of(&request, 3);
-	ranks.body = sort_with_other_options;
-	fake_ranks_run(&ranks);
-	assert_non_null(strstr(ranks.exits[2].error_text, "differs: 'yes' here, 'no' on rank 0"));
-	fake_ranks_free(&ranks);
-	assert_int_equal(access(together_path, F_OK), -1);
-}
-
 /* --- what goes over disks and wires --- */
 
 enum { N_MANY = 1 << 22 };
@@ -1873,7 +1849,6 @@ static const struct CMUnitTest requests[] = {
 	FIXTURE(first_disorder_of_all_ranks_is_found),
 	FIXTURE(equal_records_of_neighbours_are_disorder_with_u),
 	FIXTURE(there_may_be_less_to_sort_than_ranks),
-	FIXTURE(ranks_with_other_options_are_named),
 };
 
 UNIT_TESTS(distributed_sort_requests, requests, NULL, NULL)
