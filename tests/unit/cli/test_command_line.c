@@ -79,36 +79,6 @@ static void help_that_cannot_be_written_is_an_error(void **state)
 	close(full);
 }
 
-static void help_names_every_option_within_80_columns(void **state)
-{
-	FILE *file = tmpfile();
-	struct gsort_option option;
-	char text[16384];
-	size_t nbytes;
-
-	(void)state;
-	assert_non_null(file);
-	assert_int_equal(take_with_stdout(fileno(file), "--help"), 0);
-	rewind(file);
-	nbytes = fread(text, 1, sizeof text - 1, file);
-	text[nbytes] = '\0';
-	fclose(file);
-	for (unsigned i = 0; gsort_get_option(i, &option, sizeof option) == 0; i++) {
-		char name[64];
-
-		if (!option.name[1]) /* it has only a letter */
-			continue;
-		snprintf(name, sizeof name, "--%s%s%s%s", option.name,
-			 option.default_value ? "[" : "", option.argument ? "=" : "",
-			 option.argument ? option.argument : " ");
-		if (!strstr(text, name))
-			fail_msg("there is no %s", name);
-	}
-	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-		if (strlen(line) > 80)
-			fail_msg("longer than 80 columns: '%s'", line);
-}
-
 /* One table has the options of both. */
 static void mpi_only_options_are_unknown_to_gsort(void **state)
 {
@@ -164,7 +134,6 @@ static void defaults_are_a_filter_with_tmpdir(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(help_that_cannot_be_written_is_an_error),
-	cmocka_unit_test(help_names_every_option_within_80_columns),
 	cmocka_unit_test(mpi_only_options_are_unknown_to_gsort),
 	cmocka_unit_test(defaults_are_a_filter_with_tmpdir),
 };

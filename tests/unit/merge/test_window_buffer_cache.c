@@ -9,48 +9,6 @@
 #include "src/merge/merge.h"
 #include "tests/support/unit_test.h"
 
-static const struct window_buffers *acquire_buffers(uint32_t n, uint64_t nbytes)
-{
-	const struct window_sizes sizes = { .in = nbytes, .out = nbytes, .scratch = nbytes / 2 };
-	const struct window_buffers *buffers;
-
-	assert_int_equal(window_buffer_cache_acquire(job_window_buffers(&job), &job, n, &sizes,
-						     &buffers),
-			 0);
-	for (uint32_t i = 0; i < n; i++) {
-		assert_non_null(buffers[i].queue);
-		assert_non_null(buffers[i].event);
-		assert_null(buffers[i].host);
-		memset(buffers[i].in, 1, nbytes);
-		memset(buffers[i].out, 1, nbytes);
-		memset(buffers[i].scratch, 1, nbytes / 2);
-	}
-	return buffers;
-}
-
-static void large_enough_buffers_are_reused(void **state)
-{
-	const void *in, *out;
-
-	(void)state;
-	job_start("u64", false, FIXTURE_UNIFIED_MEMORY);
-	in = acquire_buffers(3, 1 << 20)[2].in;
-	assert_ptr_equal(acquire_buffers(3, 1 << 20)[2].in, in);
-	assert_ptr_equal(acquire_buffers(3, 1 << 16)[2].in, in);
-	out = acquire_buffers(3, 1 << 20)[0].out;
-	assert_ptr_equal(acquire_buffers(3, 1 << 20)[0].out, out);
-}
-
-static void more_is_made_if_it_is_wanted(void **state)
-{
-	(void)state;
-	job_start("u64", false, FIXTURE_UNIFIED_MEMORY);
-	acquire_buffers(3, 1 << 16);
-	acquire_buffers(3, 1 << 22);
-	acquire_buffers(5, 1 << 16);
-	acquire_buffers(2, 1 << 16);
-}
-
 /* Bytes that the last merge allocated from the back end. */
 static uint64_t n_allocated;
 
@@ -116,8 +74,6 @@ static void missing_memory_names_the_device(void **state)
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
 
 static const struct CMUnitTest tests[] = {
-	FIXTURE(large_enough_buffers_are_reused),
-	FIXTURE(more_is_made_if_it_is_wanted),
 	FIXTURE(second_spilled_run_takes_no_more_memory),
 	FIXTURE(missing_memory_names_the_device),
 };

@@ -24,26 +24,6 @@ static const char *write_list(const char *text, size_t nbytes)
 	return list_path;
 }
 
-static void file_names_come_from_a_list(void **state)
-{
-	struct options options;
-
-	(void)state;
-	options = PARSE_VALID("--files0-from", write_list("one\0two words\0-x\0", 17), "-o", "out");
-	unlink(list_path);
-	assert_int_equal(options.spec.n_inputs, 3);
-	assert_string_equal(options.spec.inputs[0], "one");
-	assert_string_equal(options.spec.inputs[1], "two words");
-	assert_string_equal(options.spec.inputs[2], "-x");
-	options_free(&options);
-
-	options = PARSE_VALID("--files0-from", write_list("one\0two", 7), "-o", "out");
-	unlink(list_path);
-	assert_int_equal(options.spec.n_inputs, 2);
-	assert_string_equal(options.spec.inputs[1], "two");
-	options_free(&options);
-}
-
 static void long_lists_of_file_names_are_read(void **state)
 {
 	enum { N = 20000 };
@@ -101,7 +81,6 @@ static void wrong_lists_of_file_names_are_refused(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(file_names_come_from_a_list),
 	cmocka_unit_test(long_lists_of_file_names_are_read),
 	cmocka_unit_test(list_that_comes_in_packets_is_whole),
 	cmocka_unit_test(wrong_lists_of_file_names_are_refused),

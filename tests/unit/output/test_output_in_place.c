@@ -127,27 +127,6 @@ static void write_to_stdout(int fd, bool commit, bool expect_ordered)
 	assert_false(is_atomic);
 }
 
-static void standard_output_continues_at_its_offset(void **state)
-{
-	const int flags[] = { O_RDWR | O_CREAT, O_RDWR | O_CREAT | O_APPEND };
-	unsigned char expected[2 + N];
-
-	(void)state;
-	memcpy(expected, "a", 1);
-	memcpy(expected + 1, output_bytes, N);
-	memcpy(expected + 1 + N, "b", 1);
-	for (size_t i = 0; i < 2; i++) {
-		const char *path = fixture_path(i ? "append" : "write");
-		const int fd = open(path, flags[i], 0600);
-
-		assert_int_equal(write(fd, "a", 1), 1);
-		write_to_stdout(fd, true, i == 1);
-		assert_int_equal(write(fd, "b", 1), 1);
-		close(fd);
-		assert_true(file_contains(path, expected, sizeof expected));
-	}
-}
-
 /* Writes of odd sizes from odd addresses. */
 static void standard_output_keeps_o_direct(void **state)
 {
@@ -335,7 +314,6 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(full_device_fails_every_writer),
 	FIXTURE(null_device_takes_writers_in_any_order),
 	FIXTURE(cancel_wakes_waiting_writers),
-	FIXTURE(standard_output_continues_at_its_offset),
 	FIXTURE(standard_output_keeps_o_direct),
 	FIXTURE(aborted_standard_output_gives_space_back),
 	FIXTURE(file_that_is_open_for_writing_only_may_be_mapped),
