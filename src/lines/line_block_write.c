@@ -114,6 +114,7 @@ static int write_bucket(void *context, uint32_t task)
 	const struct line_element *elements = block->in.elements + bucket->first_element;
 	const bool descending = line_string_is_descending(&block->in, STRING_LINE);
 	struct write_buffer buffer = { .offset = bucket->offset };
+	struct digest written = { .n_records = bucket->n };
 	struct line_view last = { 0 };
 	uint64_t next_count = 0;
 	int r = 0;
@@ -142,7 +143,7 @@ static int write_bucket(void *context, uint32_t task)
 				r = fail_line_order();
 		}
 		last = line;
-		bucket->written.sum += hash_bytes(line.bytes, line.nbytes);
+		written.sum += hash_bytes(line.bytes, line.nbytes);
 		if (r == 0 && block->equal == EQUAL_COUNT)
 			r = put_count(block, &buffer,
 				      find_count(bucket, bucket->first_element + i, &next_count));
@@ -150,7 +151,7 @@ static int write_bucket(void *context, uint32_t task)
 		if (r == 0)
 			r = put_bytes(block, &buffer, line.bytes, line.nbytes + 1);
 	}
-	bucket->written.n_records = bucket->n;
+	bucket->written = written;
 	if (r == 0)
 		r = flush_buffer(block, &buffer);
 	free(buffer.bytes);
