@@ -266,13 +266,11 @@ uint64_t line_sort_share_nbytes(const struct line_sort *sort)
 int line_sort_choose_gpu(const struct line_sort *sort, const struct backend **ret_backend)
 {
 	const struct line_sort_params *params = sort->params;
-	const bool is_plain = line_keys_are_plain(sort->keys) && !params->counts &&
-			      !params->n_part_files && !params->n_shards;
 	int r;
 
 	*ret_backend = NULL;
 	if (params->backend == BACKEND_CPU ||
-	    (params->backend == BACKEND_AUTO && (!is_plain || params->comm)))
+	    (params->backend == BACKEND_AUTO && (params->counts || params->comm)))
 		return 0;
 	if (params->counts)
 		return fail(-EINVAL, "--backend=cuda: not with --count");
