@@ -8,6 +8,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "src/base/array.h"
 #include "src/base/int_math.h"
 #include "src/record/load_upto16.h"
 
@@ -36,17 +37,10 @@ int zst_index_add(struct zst_index *index, uint32_t stored_nbytes, uint32_t cont
 {
 	struct zst_frame_offsets *last;
 
-	if (index->n + 1 >= index->n_allocated) {
-		const size_t n = index->n_allocated ? 2 * index->n_allocated : 64;
-		struct zst_frame_offsets *frames = realloc(index->frames, n * sizeof *frames);
-
-		if (!frames)
-			return -ENOMEM;
-		if (index->n == 0)
-			frames[0] = (struct zst_frame_offsets){ 0 };
-		index->frames = frames;
-		index->n_allocated = n;
-	}
+	if (!array_reserve(&index->frames, &index->n_allocated, index->n + 2, sizeof *last))
+		return -ENOMEM;
+	if (index->n == 0)
+		index->frames[0] = (struct zst_frame_offsets){ 0 };
 	last = &index->frames[index->n++];
 	last[1].stored = last->stored + stored_nbytes;
 	last[1].content = last->content + content_nbytes;

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "src/base/array.h"
 #include "src/base/int_math.h"
 
 enum { PAGE_NBYTES = 4096, HUGE_PAGE_NBYTES = 2 << 20 };
@@ -89,37 +90,22 @@ static void uncharge_memory(struct memory_tier *tier, uint64_t nbytes)
 	pthread_mutex_unlock(&tier->lock);
 }
 
-/* Under the lock. */
-static int grow_table(struct memory_tier *tier)
-{
-	const size_t n = tier->n_allocated ? 2 * tier->n_allocated : 64;
-	struct memory_extent *extents;
-
-	if (tier->n_extents < tier->n_allocated)
-		return 0;
-	extents = realloc(tier->extents, n * sizeof *extents);
-	if (!extents)
-		return -ENOMEM;
-	tier->extents = extents;
-	tier->n_allocated = n;
-	return 0;
-}
-
 static int append_extent(struct memory_tier *tier, struct memory_extent extent,
 			 uint64_t *ret_offset)
 {
-	int r;
+	bool has_room;
 
 	pthread_mutex_lock(&tier->lock);
-	r = grow_table(tier);
-	if (r == 0) {
+	has_room = array_reserve(&tier->extents, &tier->n_allocated, tier->n_extents + 1,
+				 sizeof extent);
+	if (has_room) {
 		extent.offset = tier->end;
 		tier->end += extent.mapped_nbytes + PAGE_NBYTES;
 		tier->extents[tier->n_extents++] = extent;
 		*ret_offset = extent.offset;
 	}
 	pthread_mutex_unlock(&tier->lock);
-	return r;
+	return has_room ? 0 : -ENOMEM;
 }
 
 /* Huge pages take fewer page faults, and are cleared faster. */

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "io/codec/checksum.h"
+#include "src/base/array.h"
 #include "src/base/clock.h"
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
@@ -342,21 +343,13 @@ static int append_blocks(struct run_file *run, const struct run_block *blocks, s
 	int r = 0;
 
 	pthread_mutex_lock(&run->lock);
-	if (run->n_blocks + n > run->capacity) {
-		const size_t capacity = run->n_blocks + n + run->n_blocks / 2;
-		struct run_block *grown = realloc(run->blocks, capacity * sizeof *grown);
-
-		if (!grown) {
-			r = fail_index(capacity);
-			goto out;
-		}
-		run->blocks = grown;
-		run->capacity = capacity;
+	if (array_reserve(&run->blocks, &run->capacity, run->n_blocks + n, sizeof *blocks)) {
+		memcpy(run->blocks + run->n_blocks, blocks, n * sizeof *blocks);
+		run->n_blocks += n;
+		run->n_items += n_items;
+	} else {
+		r = fail_index(run->n_blocks + n);
 	}
-	memcpy(run->blocks + run->n_blocks, blocks, n * sizeof *blocks);
-	run->n_blocks += n;
-	run->n_items += n_items;
-out:
 	pthread_mutex_unlock(&run->lock);
 	return r;
 }

@@ -17,6 +17,7 @@
 
 #include "io/input/input.h"
 #include "io/input/part_inputs.h"
+#include "src/base/array.h"
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
 #include "src/lines/line_scan.h"
@@ -352,16 +353,8 @@ static const struct part_input_file *part_file(const struct line_input *input, s
 /* Keep the beginning of a line that goes on in the next read. */
 static int keep_tail(struct line_input *input, const unsigned char *bytes, size_t n)
 {
-	if (input->n_tail + n > input->tail_capacity) {
-		const size_t capacity = 2 * (input->n_tail + n);
-		unsigned char *grown = realloc(input->tail, capacity);
-
-		if (!grown)
-			return fail(-ENOMEM, "no memory for a line of %zu bytes",
-				    input->n_tail + n);
-		input->tail = grown;
-		input->tail_capacity = capacity;
-	}
+	if (!array_reserve(&input->tail, &input->tail_capacity, input->n_tail + n, 1))
+		return fail(-ENOMEM, "no memory for a line of %zu bytes", input->n_tail + n);
 	memcpy(input->tail + input->n_tail, bytes, n);
 	input->n_tail += n;
 	return 0;

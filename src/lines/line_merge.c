@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/array.h"
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
 
@@ -271,14 +272,8 @@ static int keep_last(struct line_merge *merge)
 
 	if (!last.bytes)
 		return 0;
-	if (last.nbytes + 1 > merge->last_capacity) {
-		unsigned char *grown = realloc(merge->last, 2 * last.nbytes + 64);
-
-		if (!grown)
-			return fail(-ENOMEM, "no memory for a line of %zu bytes", last.nbytes);
-		merge->last = grown;
-		merge->last_capacity = 2 * last.nbytes + 64;
-	}
+	if (!array_reserve(&merge->last, &merge->last_capacity, last.nbytes + 1, 1))
+		return fail(-ENOMEM, "no memory for a line of %zu bytes", last.nbytes);
 	memcpy(merge->last, last.bytes, last.nbytes);
 	merge->last_nbytes = last.nbytes;
 	merge->has_last = true;

@@ -13,6 +13,7 @@
 #include "config.h"
 #include "io/input/part_manifest.h"
 #include "io/spill/spill.h"
+#include "src/base/array.h"
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
 #include "src/base/size.h"
@@ -424,17 +425,9 @@ int line_options_set(struct line_options *options, int option, const char *value
 
 int line_options_add_input(struct line_options *options, const char *path)
 {
-	const size_t n = options->params.n_inputs;
-
-	if (n == options->inputs_capacity) {
-		const size_t capacity = 2 * n + 16;
-		const char **grown = reallocarray(options->inputs, capacity, sizeof *grown);
-
-		if (!grown)
-			return fail(-ENOMEM, "no memory for the input names");
-		options->inputs = grown;
-		options->inputs_capacity = capacity;
-	}
+	if (!array_reserve(&options->inputs, &options->inputs_capacity,
+			   options->params.n_inputs + 1, sizeof path))
+		return fail(-ENOMEM, "no memory for the input names");
 	options->inputs[options->params.n_inputs++] = path;
 	return 0;
 }

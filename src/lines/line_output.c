@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/array.h"
 #include "src/base/diagnostics.h"
 #include "src/base/system_limits.h"
 #include "src/comm/comm.h"
@@ -180,14 +181,8 @@ static int set_pending(struct pending_line *pending, struct line_view line)
 {
 	const size_t nbytes = line.nbytes + 1;
 
-	if (nbytes > pending->capacity) {
-		unsigned char *grown = realloc(pending->bytes, 2 * nbytes);
-
-		if (!grown)
-			return fail(-ENOMEM, "no memory for a line of %zu bytes", line.nbytes);
-		pending->bytes = grown;
-		pending->capacity = 2 * nbytes;
-	}
+	if (!array_reserve(&pending->bytes, &pending->capacity, nbytes, 1))
+		return fail(-ENOMEM, "no memory for a line of %zu bytes", line.nbytes);
 	memcpy(pending->bytes, line.bytes, nbytes);
 	pending->nbytes = nbytes;
 	return 0;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/base/array.h"
 #include "src/base/diagnostics.h"
 
 static bool is_read(const struct file_role *role)
@@ -129,15 +130,8 @@ static int identify(struct file_role *role)
 
 static int append_role(struct file_roles *roles, const struct file_role *role)
 {
-	const size_t capacity = roles->n < roles->capacity ? roles->capacity : roles->n + 16;
-	struct file_role *entries = roles->roles;
-
-	if (capacity > roles->capacity)
-		entries = reallocarray(roles->roles, capacity, sizeof *entries);
-	if (!entries)
-		return fail(-ENOMEM, "no memory for the names of %zu files", capacity);
-	roles->roles = entries;
-	roles->capacity = capacity;
+	if (!array_reserve(&roles->roles, &roles->capacity, roles->n + 1, sizeof *role))
+		return fail(-ENOMEM, "no memory for the names of %zu files", roles->n + 1);
 	roles->roles[roles->n++] = *role;
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/array.h"
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
 
@@ -240,16 +241,9 @@ void run_origin_add(struct run_origin *total, const struct run_origin *addend)
 
 int run_list_add(struct run_list *list, struct run *run)
 {
-	if (list->n == list->n_allocated) {
-		const size_t n = list->n_allocated ? 2 * list->n_allocated : 64;
-		struct run **runs = realloc(list->runs, n * sizeof *runs);
-
-		if (!runs) {
-			run_close(run);
-			return fail(-ENOMEM, "no memory for a list of %zu runs", n);
-		}
-		list->runs = runs;
-		list->n_allocated = n;
+	if (!array_reserve(&list->runs, &list->n_allocated, list->n + 1, sizeof(struct run *))) {
+		run_close(run);
+		return fail(-ENOMEM, "no memory for a list of %zu runs", list->n + 1);
 	}
 	list->runs[list->n++] = run;
 	return 0;

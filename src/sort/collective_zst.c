@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/array.h"
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
 #include "src/comm/comm.h"
@@ -91,15 +92,8 @@ static int spill_frame(void *context, uint64_t offset, const void *data, size_t 
 	int r;
 
 	(void)offset;
-	if (zst->n == zst->n_allocated) {
-		const size_t n = zst->n ? 2 * zst->n : 64;
-		struct spill_extent *extents = reallocarray(zst->extents, n, sizeof *extents);
-
-		if (!extents)
-			return fail_memory();
-		zst->extents = extents;
-		zst->n_allocated = n;
-	}
+	if (!array_reserve(&zst->extents, &zst->n_allocated, zst->n + 1, sizeof *zst->extents))
+		return fail_memory();
 	r = spill_write(zst->spill, data, nbytes, &zst->extents[zst->n]);
 	zst->n += r == 0;
 	return r;
