@@ -75,12 +75,13 @@ static int check_order(struct line_sort *sort, struct line_disorder *ret_disorde
 int line_sort_check(const struct syscalls *calls, const struct line_sort_params *params,
 		    struct sort_summary *ret_summary, struct line_disorder *ret_disorder)
 {
-	struct line_sort sort;
-	int r = line_sort_open(calls, params, NULL, &sort);
+	struct line_sort sort = { .params = params };
+	int r = params->comm ? line_ranks_open(calls, params, &sort) :
+			       line_sort_open(calls, params, NULL, &sort);
 
 	*ret_disorder = (struct line_disorder){ 0 };
 	if (r == 0) {
-		const uint64_t nbytes = line_input_total_nbytes(sort.input);
+		const uint64_t nbytes = line_sort_share_nbytes(&sort);
 
 		stats_begin_phase(params->stats, PHASE_VERIFY, nbytes == UINT64_MAX ? 0 : nbytes);
 		cancellation_set_wakeup(params->cancellation, line_sort_stop_waiting, &sort);
@@ -91,6 +92,10 @@ int line_sort_check(const struct syscalls *calls, const struct line_sort_params 
 	}
 	if (r == 0)
 		r = line_sort_check_scratch(&sort);
+	if (r == 0 && sort.ranks)
+		r = line_ranks_agree_disorder(&sort, ret_disorder);
+	if (r < 0 && params->comm)
+		line_ranks_abandon(&sort, r);
 	if (r == 0) {
 		*ret_summary = (struct sort_summary){ .is_lines = true,
 						      .text_nbytes = sort.text_nbytes,

@@ -31,6 +31,7 @@ struct sort_spec line_sort_make_spec(const struct line_sort_params *params, cons
 				   .lines = order,
 				   .format = params->is_raw ? FORMAT_RAW : FORMAT_AUTO,
 				   .record_nbytes = 1,
+				   .check_only = !params->output,
 				   .output_path = params->output,
 				   .output_endpoint = params->output_endpoint,
 				   .unique = params->keys->unique,

@@ -35,6 +35,9 @@ struct line_share {
 	uint64_t end;      /* UINT64_MAX: all lines */
 	uint64_t position; /* of the next byte that line_input_read() returns */
 	bool is_complete;  /* nothing is left */
+	/* The lines after those that begin in the share: how many to read, and those read. */
+	unsigned n_more, n_more_read;
+	bool has_last; /* the last line that begins in the share was read */
 	/* Bytes that were read to find the first line: [begin, end) of the skipped text. */
 	unsigned char text[SKIP_NBYTES];
 	size_t text_begin, text_end;
@@ -665,7 +668,7 @@ static int skip_line(struct line_input *input)
 	return r;
 }
 
-int line_input_take_share(struct line_input *input, uint64_t begin, uint64_t end)
+int line_input_take_share(struct line_input *input, uint64_t begin, uint64_t end, unsigned n_more)
 {
 	struct line_share *share = &input->share;
 	int r = 0;
@@ -676,6 +679,7 @@ int line_input_take_share(struct line_input *input, uint64_t begin, uint64_t end
 	if (r == 0 && begin > 0 && begin < end)
 		r = skip_line(input);
 	share->end = end;
+	share->n_more = n_more;
 	share->position = input->text_position - (share->text_end - share->text_begin);
 	share->is_complete = begin >= end || share->position >= end;
 	return r;
@@ -701,6 +705,27 @@ static int read_after_skip(struct line_input *input, unsigned char *buffer, size
 	return r;
 }
 
+/*
+ * Text from `from` on is at or after the last byte of the share. Its last line ends there, and the
+ * lines after it. Reduce *nbytes of the buffer to them.
+ */
+static void end_share(struct line_share *share, unsigned char delimiter, const unsigned char *from,
+		      const unsigned char *buffer, size_t *nbytes)
+{
+	const unsigned char *found;
+
+	while ((found = memchr(from, delimiter, (size_t)(buffer + *nbytes - from)))) {
+		from = found + 1;
+		share->n_more_read += share->has_last;
+		share->has_last = true;
+		if (share->n_more_read < share->n_more)
+			continue;
+		*nbytes = (size_t)(from - buffer);
+		share->is_complete = true;
+		return;
+	}
+}
+
 /* Read up to nbytes of the share; fewer before its end and at the end of its last line. */
 static int read_share_part(struct line_input *input, unsigned char *buffer, size_t nbytes,
 			   size_t *ret_nbytes)
@@ -713,17 +738,9 @@ static int read_share_part(struct line_input *input, unsigned char *buffer, size
 	if (r < 0)
 		return r;
 	share->is_complete = *ret_nbytes < wanted;
-	if (*ret_nbytes >= n_left) {
-		/* The last line ends with the byte before the end of the share, or later. */
-		const unsigned char *last = buffer + (n_left ? n_left - 1 : 0), *found;
-
-		found = memchr(last, input->params.delimiter,
-			       (size_t)(buffer + *ret_nbytes - last));
-		if (found) {
-			*ret_nbytes = (size_t)(found + 1 - buffer);
-			share->is_complete = true;
-		}
-	}
+	if (*ret_nbytes >= n_left)
+		end_share(share, input->params.delimiter, buffer + (n_left ? n_left - 1 : 0),
+			  buffer, ret_nbytes);
 	share->position += *ret_nbytes;
 	return 0;
 }
@@ -804,6 +821,11 @@ int line_input_check_order(const struct line_input *input, const struct line_key
 uint64_t line_input_n_lines(const struct line_input *input)
 {
 	return input->n_lines_before + input->n_lines;
+}
+
+unsigned line_input_share_n_more(const struct line_input *input)
+{
+	return input->share.n_more_read;
 }
 
 bool line_input_has_part_files(const struct line_input *input)

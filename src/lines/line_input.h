@@ -55,13 +55,16 @@ int line_input_skip_to(struct line_input *input, uint64_t position);
 
 /*
  * Limit line_input_read() to the lines that begin in [begin, end) of the text. The text may end
- * before. Before anything is read, and with known sizes of all files. Returns 0 or a negative errno
- * after a message.
+ * before. If there are such lines, n_more lines follow, unless the text ends. Before anything is
+ * read, and with known sizes of all files. Returns 0 or a negative errno after a message.
  */
-int line_input_take_share(struct line_input *input, uint64_t begin, uint64_t end);
+int line_input_take_share(struct line_input *input, uint64_t begin, uint64_t end, unsigned n_more);
 
 /* After line_input_take_share(): the position in the text of the next byte of the share. */
 uint64_t line_input_share_position(const struct line_input *input);
+
+/* Return how many of the n_more lines were read, when everything is read. */
+unsigned line_input_share_n_more(const struct line_input *input);
 
 /*
  * Let line_input_read() return -ECANCELED (not reported), also where it waits for a pipe. Called by

@@ -517,8 +517,7 @@ static int check_rank_options(const struct line_options *options)
 {
 	const struct line_sort_params *params = &options->params;
 	const struct report_paths *reports = &options->report_paths;
-	const char *option = options->check                  ? "--check" :
-			     options->explain                ? "--explain" :
+	const char *option = options->explain                ? "--explain" :
 			     params->n_part_files            ? "--split" :
 			     params->n_shards                ? "--shard" :
 			     params->counts                  ? "--count" :
@@ -536,7 +535,7 @@ static int check_rank_options(const struct line_options *options)
 		return 0;
 	if (option)
 		return fail(-EINVAL, "%s is not supported with --lines and several ranks", option);
-	if (!params->output)
+	if (!params->output && !options->check)
 		return fail(-EINVAL,
 			    "standard output is not possible with several ranks; name a file with "
 			    "-o");

@@ -161,7 +161,8 @@ static int begin_share(struct line_sort *sort)
 
 	ranks->stride = (end - begin) / (MAX_SAMPLES / 2) + 1;
 	ranks->has_share = begin < end;
-	r = line_input_take_share(sort->input, begin, end);
+	/* A check compares the last line with the next one. */
+	r = line_input_take_share(sort->input, begin, end, !sort->params->output);
 	ranks->share_begin = line_input_share_position(sort->input);
 	return r;
 }
@@ -617,6 +618,39 @@ int line_ranks_exchange_runs(struct line_sort *sort)
 	if (r == 0)
 		r = cut_runs(sort);
 	return r < 0 ? r : open_remote_runs(sort);
+}
+
+/* --- Checking --- */
+
+/* What a rank has checked, as it is sent to all. */
+struct checked_share {
+	uint64_t n_lines;
+	uint64_t disorder; /* number of the line from 1; 0: none */
+};
+
+int line_ranks_agree_disorder(const struct line_sort *sort, struct line_disorder *disorder)
+{
+	const struct line_ranks *ranks = sort->ranks;
+	const uint64_t n_header_lines = sort->params->n_header_lines;
+	const struct checked_share own = {
+		.n_lines = sort->totals.read.n_records - line_input_share_n_more(sort->input),
+		.disorder = disorder->number ? disorder->number - n_header_lines : 0
+	};
+	struct checked_share *shares = calloc(ranks->n, sizeof *shares);
+	uint64_t n_before = n_header_lines;
+	unsigned i = 0;
+	int r = shares ? comm_allgather(ranks->comm, &own, sizeof own, shares) :
+			 fail(-ENOMEM, "no memory for %u ranks", ranks->n);
+
+	for (; i < ranks->n && r == 0 && !shares[i].disorder; i++)
+		n_before += shares[i].n_lines;
+	disorder->number = r == 0 && i < ranks->n ? n_before + shares[i].disorder : 0;
+	if (i != ranks->rank) {
+		free(disorder->line);
+		disorder->line = NULL;
+	}
+	free(shares);
+	return r;
 }
 
 /* --- Output --- */

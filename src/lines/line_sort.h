@@ -72,8 +72,8 @@ int line_sort_run(const struct syscalls *calls, const struct line_sort_params *p
 
 /* A line that is out of order. */
 struct line_disorder {
-	uint64_t number; /* from 1; 0: there is no disorder */
-	unsigned char *line;
+	uint64_t number;     /* from 1; 0: there is no disorder */
+	unsigned char *line; /* NULL: another rank has it */
 	size_t nbytes;
 };
 

@@ -53,6 +53,7 @@ struct line_checkpoint {
 	struct input *input; /* all inputs as one stream of bytes */
 };
 
+struct line_disorder;
 struct line_ranks;
 
 struct line_sort {
@@ -303,6 +304,12 @@ int line_part_files_commit(struct line_sort *sort);
 /* Open the sort of each rank, and give it a share of the input. */
 int line_ranks_open(const struct syscalls *calls, const struct line_sort_params *params,
 		    struct line_sort *ret_sort);
+
+/*
+ * A check: find the first disorder of all ranks from those that each has found. Only the rank that
+ * has found it keeps the line.
+ */
+int line_ranks_agree_disorder(const struct line_sort *sort, struct line_disorder *disorder);
 
 /* Open the file that all ranks write to. */
 int line_ranks_open_output(struct line_sort *sort);

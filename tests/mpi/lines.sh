@@ -119,6 +119,40 @@ lines 400000 'print s, s, i' > striped
 sorts 5 striped
 rm striped large
 
+# finds N ARGUMENT...: N ranks find the disorder that GNU sort finds, or none
+finds() {
+	n=$1
+	shift
+	sort "$@" 2> expected
+	found=$?
+	sed -i 's/^sort: /gsort: /' expected
+	ranks "$n" --lines "$@"
+	[ "$status" -eq "$found" ] || broken "$n ranks, $*: status $status, not $found"
+	grep '^gsort: ' stderr | cmp -s expected - || broken "$n ranks, $*: $(cat stderr)"
+	[ ! -s stdout ] || broken "$n ranks, $*: wrote to standard output"
+}
+
+claim "-c finds the first disorder of all ranks, also between two, and none in sorted lines"
+sort -u few words > sorted
+n=$(wc -l < sorted)
+finds 3 -c sorted
+finds 4 -c -u sorted
+finds 2 -c empty
+{ cat sorted; sed -n 1,9p words; } > input
+finds 3 -c input
+finds 3 -C input
+# The last line of rank 0 and the first one of rank 1 are equal.
+printf 'a\nb\nb\nc\n' > input
+finds 2 -c input
+finds 2 -c -u input
+for line in 1 $((n / 3)) $((n / 2)) $((n - 1)); do
+	sed "${line}s/.*/~/" sorted > input
+	finds 4 -c input
+done
+sort -r sorted > input
+finds 5 -c -r input
+finds 5 -c input
+
 claim "lines of a list of files"
 printf 'words\0few\0' > list
 sort words few > expected
@@ -137,15 +171,13 @@ MPIRUN="$MPIRUN" GSORT_MPI="$GSORT_MPI" python3 "$LINES_RANDOM" --ranks --seed="
 	broken "seed $seed: $(cat found)"
 
 claim "what several ranks do not do is refused once, by name"
-for option in --check --explain --split=2 --count,-u --limit=1 --zstd --checkpoint=ck --stats \
+for option in --explain --split=2 --count,-u --limit=1 --zstd --checkpoint=ck --stats \
 	--stats-json=j --trace=j --report=j; do
 	name=${option%%[=,]*}
-	output='-o out/x'
-	[ "$option" != --check ] || output=
 	# They are words.
-	# shellcheck disable=SC2086
+	# shellcheck disable=SC2046
 	refuses_all "${name} is not supported with --lines and several ranks" \
-		$(echo "$option" | tr , ' ') words $output
+		$(echo "$option" | tr , ' ') words -o out/x
 done
 mkfifo pipe
 refuses_all 'standard input is not possible' -o out/x

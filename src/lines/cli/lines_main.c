@@ -439,7 +439,7 @@ static int sort_or_check(const struct lines_command *command)
 				     line_sort_run(calls, &with_stats, &summary);
 	}
 	line_reports_stop_display(&reports);
-	if (r == 0 && disorder.number && options->check == 'c')
+	if (r == 0 && disorder.number && disorder.line && options->check == 'c')
 		print_disorder(options, &disorder);
 	if (r == 0)
 		r = line_reports_write(&reports, params, &summary, options->check, disorder.number);

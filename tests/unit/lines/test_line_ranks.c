@@ -325,12 +325,15 @@ int __wrap_comm_allgatherv(struct comm *comm, const void *own_data, size_t nbyte
 	return __real_comm_allgatherv(comm, own_data, nbytes, ret_data, ret_sizes);
 }
 
-int __real_line_input_take_share(struct line_input *input, uint64_t begin, uint64_t end);
-int __wrap_line_input_take_share(struct line_input *input, uint64_t begin, uint64_t end);
-int __wrap_line_input_take_share(struct line_input *input, uint64_t begin, uint64_t end)
+int __real_line_input_take_share(struct line_input *input, uint64_t begin, uint64_t end,
+				 unsigned n_more);
+int __wrap_line_input_take_share(struct line_input *input, uint64_t begin, uint64_t end,
+				 unsigned n_more);
+int __wrap_line_input_take_share(struct line_input *input, uint64_t begin, uint64_t end,
+				 unsigned n_more)
 {
-	return __real_line_input_take_share(input, begin > 0 ? begin + share_increment : begin,
-					    end);
+	return __real_line_input_take_share(input, begin > 0 ? begin + share_increment : begin, end,
+					    n_more);
 }
 
 /* All ranks end without an output, and one of them reports why. */
