@@ -214,34 +214,44 @@ static void check_both(const struct sort_case *shape, size_t n)
 	check(shape, FIXTURE_SEPARATE_MEMORY, n);
 }
 
-static void equal_keys_stay_in_the_order_of_the_input(void **state)
+static void records_are_sorted_as_by_the_reference(void **state)
 {
-	(void)state;
-	check_both(&(struct sort_case){ 24, { BYTES(4, 2) }, 1, .n_values = 16 }, 100003);
-	check_both(&(struct sort_case){ 100, { BYTES(0, 10) }, 1, .n_values = 2 }, 40009);
-}
+	static const struct {
+		size_t n;
+		struct sort_case shape;
+	} cases[] = {
+		/* Equal keys stay in the order of the input. */
+		{ 100003, { 24, { BYTES(4, 2) }, 1, .n_values = 16 } },
+		{ 40009, { 100, { BYTES(0, 10) }, 1, .n_values = 2 } },
+		/* Several keys decide one after the other. */
+		{ 60013,
+		  { 31, { UNSIGNED(20, 4), BYTES(0, 7), UNSIGNED(2, 2) }, 3, .n_values = 3 } },
+		/* Long keys decide where their beginnings tie. */
+		{ 40009, { 64, { BYTES(0, 64) }, 1, .n_values = 2, .n_equal = 40 } },
+		{ 40009, { 64, { BYTES(0, 64) }, 1, .n_values = 256, .n_equal = 16 } },
+		{ 40009, { 64, { BYTES(0, 64) }, 1, .n_values = 1 } },
+		{ 40009,
+		  { 64, { BYTES(0, 64) }, 1, .unique = true, .n_values = 2, .n_equal = 54 } },
+		/* Wide records, in little memory. */
+		{ 150, { 65536, { BYTES(1, 1) }, 1, .n_values = 200 } },
+		{ 100, { 65536, { BYTES(0, 65536) }, 1, .n_values = 2, .n_equal = 65530 } },
+		{ 2003, { 4096, { UNSIGNED(8, 8) }, 1, .n_values = 256 } },
+		/* Equal records are counted. */
+		{ 200003,
+		  { 12, { UNSIGNED(4, 2) }, 1, .unique = true, .count = true, .n_values = 30 } },
+		{ 200003,
+		  { 12, { UNSIGNED(4, 2) }, 1, .unique = true, .count = true, .n_values = 1 } },
+		/* Positions and keys are written instead of records. */
+		{ 100003,
+		  { 20, { UNSIGNED(8, 4), BYTES(1, 2) }, 2, .index = true, .n_values = 5 } },
+		{ 100003,
+		  { 20, { UNSIGNED(8, 4), BYTES(1, 2) }, 2, .keys_only = true, .n_values = 5 } },
+		{ 100003, { 8, { UNSIGNED(0, 8) }, 1, .index = true, .n_values = 256 } },
+	};
 
-static void several_keys_decide_one_after_the_other(void **state)
-{
 	(void)state;
-	check_both(
-		&(struct sort_case){
-			31, { UNSIGNED(20, 4), BYTES(0, 7), UNSIGNED(2, 2) }, 3, .n_values = 3 },
-		60013);
-}
-
-static void long_keys_decide_where_their_beginnings_tie(void **state)
-{
-	(void)state;
-	check_both(&(struct sort_case){ 64, { BYTES(0, 64) }, 1, .n_values = 2, .n_equal = 40 },
-		   40009);
-	check_both(&(struct sort_case){ 64, { BYTES(0, 64) }, 1, .n_values = 256, .n_equal = 16 },
-		   40009);
-	check_both(&(struct sort_case){ 64, { BYTES(0, 64) }, 1, .n_values = 1 }, 40009);
-	check_both(
-		&(struct sort_case){
-			64, { BYTES(0, 64) }, 1, .unique = true, .n_values = 2, .n_equal = 54 },
-		40009);
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+		check_both(&cases[i].shape, cases[i].n);
 }
 
 static void several_devices_decide_ties_as_one_does(void **state)
@@ -257,30 +267,6 @@ static void several_devices_decide_ties_as_one_does(void **state)
 			12, { UNSIGNED(4, 2) }, 1, .unique = true, .count = true, .n_values = 30 },
 		FIXTURE_SEPARATE_MEMORY, 100003);
 	fixture_n_devices = 1;
-}
-
-static void wide_records_are_sorted_in_little_memory(void **state)
-{
-	(void)state;
-	check_both(&(struct sort_case){ 65536, { BYTES(1, 1) }, 1, .n_values = 200 }, 150);
-	check_both(
-		&(struct sort_case){
-			65536, { BYTES(0, 65536) }, 1, .n_values = 2, .n_equal = 65530 },
-		100);
-	check_both(&(struct sort_case){ 4096, { UNSIGNED(8, 8) }, 1, .n_values = 256 }, 2003);
-}
-
-static void equal_records_are_counted(void **state)
-{
-	(void)state;
-	check_both(
-		&(struct sort_case){
-			12, { UNSIGNED(4, 2) }, 1, .unique = true, .count = true, .n_values = 30 },
-		200003);
-	check_both(
-		&(struct sort_case){
-			12, { UNSIGNED(4, 2) }, 1, .unique = true, .count = true, .n_values = 1 },
-		200003);
 }
 
 static void the_last_of_equal_records_is_kept(void **state)
@@ -309,21 +295,6 @@ static void the_last_of_equal_records_is_kept(void **state)
 	fixture_n_devices = 1;
 }
 
-static void positions_and_keys_are_written_instead_of_records(void **state)
-{
-	(void)state;
-	check_both(
-		&(struct sort_case){
-			20, { UNSIGNED(8, 4), BYTES(1, 2) }, 2, .index = true, .n_values = 5 },
-		100003);
-	check_both(
-		&(struct sort_case){
-			20, { UNSIGNED(8, 4), BYTES(1, 2) }, 2, .keys_only = true, .n_values = 5 },
-		100003);
-	check_both(&(struct sort_case){ 8, { UNSIGNED(0, 8) }, 1, .index = true, .n_values = 256 },
-		   100003);
-}
-
 static void limit_keeps_the_first(void **state)
 {
 	static const uint64_t limits[] = { 1, 1000, 100000, 1000000 };
@@ -340,25 +311,14 @@ static void limit_keeps_the_first(void **state)
 	}
 }
 
+#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
+
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test_setup_teardown(equal_keys_stay_in_the_order_of_the_input, fixture_start,
-					fixture_finish),
-	cmocka_unit_test_setup_teardown(several_keys_decide_one_after_the_other, fixture_start,
-					fixture_finish),
-	cmocka_unit_test_setup_teardown(long_keys_decide_where_their_beginnings_tie, fixture_start,
-					fixture_finish),
-	cmocka_unit_test_setup_teardown(several_devices_decide_ties_as_one_does, fixture_start,
-					fixture_finish),
-	cmocka_unit_test_setup_teardown(wide_records_are_sorted_in_little_memory, fixture_start,
-					fixture_finish),
-	cmocka_unit_test_setup_teardown(equal_records_are_counted, fixture_start, fixture_finish),
-	cmocka_unit_test_setup_teardown(the_last_of_equal_records_is_kept, fixture_start,
-					fixture_finish),
-	cmocka_unit_test_setup_teardown(positions_and_keys_are_written_instead_of_records,
-					fixture_start, fixture_finish),
-	cmocka_unit_test_setup_teardown(limit_keeps_the_first, fixture_start, fixture_finish),
-	cmocka_unit_test_setup_teardown(chunk_that_is_out_of_order_ends_the_sort, fixture_start,
-					fixture_finish),
+	FIXTURE(records_are_sorted_as_by_the_reference),
+	FIXTURE(several_devices_decide_ties_as_one_does),
+	FIXTURE(the_last_of_equal_records_is_kept),
+	FIXTURE(limit_keeps_the_first),
+	FIXTURE(chunk_that_is_out_of_order_ends_the_sort),
 };
 
 UNIT_TESTS(sort_records, tests, NULL, NULL)

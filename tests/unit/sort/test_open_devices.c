@@ -117,13 +117,6 @@ static void devices_opened_hold_the_input(void **state)
 	check_default(1, gib << 10, &(struct sort_spec){ 0 });
 }
 
-static void all_requested_devices_are_opened(void **state)
-{
-	(void)state;
-	check_all(N_DEVICES);
-	assert_string_equal(captured_messages_warning(), "");
-}
-
 static void unavailable_device_is_skipped_with_warning(void **state)
 {
 	(void)state;
@@ -156,40 +149,21 @@ static void requested_device_must_open(void **state)
 	assert_string_equal(captured_messages_warning(), "");
 }
 
+/* The plan names them, and each knows how many share its memory. */
 static void requested_devices_keep_their_order(void **state)
 {
-	static const unsigned gpus[] = { 2, 0, 2 };
-
-	(void)state;
-	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = gpus, .n_gpus = 3 }), 0);
-	assert_int_equal(job.n_devices, 3);
-	assert_memory_equal(opened, gpus, sizeof gpus);
-	close_them();
-}
-
-static void the_plan_says_which_devices(void **state)
-{
-	static const unsigned gpus[] = { 2, 0, 2 };
+	static const unsigned gpus[] = { 2, 0, 2 }, n_sharers[] = { 2, 1, 2 };
 	struct device_info info;
 	char expected[sizeof info.name + 32];
 
 	(void)state;
 	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = gpus, .n_gpus = 3 }), 0);
+	assert_int_equal(job.n_devices, 3);
+	assert_memory_equal(opened, gpus, sizeof gpus);
+	assert_memory_equal(sharing, n_sharers, sizeof n_sharers);
 	device_get_info(job_device(&job), &info);
 	snprintf(expected, sizeof expected, "3 x %s (2, 0, 2)", info.name);
 	assert_string_equal(job.device_info.name, expected);
-	close_them();
-}
-
-static void shared_device_memory_is_divided(void **state)
-{
-	static const unsigned gpus[] = { 2, 0, 2 };
-
-	(void)state;
-	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = gpus, .n_gpus = 3 }), 0);
-	assert_int_equal(sharing[0], 2);
-	assert_int_equal(sharing[1], 1);
-	assert_int_equal(sharing[2], 2);
 	close_them();
 }
 
@@ -283,13 +257,10 @@ static void peer_access_is_recorded(void **state)
 
 static const struct CMUnitTest tests[] = {
 	FIXTURE(devices_opened_hold_the_input),
-	FIXTURE(all_requested_devices_are_opened),
 	FIXTURE(unavailable_device_is_skipped_with_warning),
 	FIXTURE(no_available_device_is_an_error),
 	FIXTURE(requested_device_must_open),
 	FIXTURE(requested_devices_keep_their_order),
-	FIXTURE(the_plan_says_which_devices),
-	FIXTURE(shared_device_memory_is_divided),
 	FIXTURE(several_ranks_share_them_out),
 	FIXTURE(a_rank_takes_as_many_of_its_own_as_hold_its_part),
 	FIXTURE(shared_device_is_named),

@@ -11,7 +11,6 @@
 
 enum { N = 1000 };
 
-static const struct sort_observer no_observer;
 static char input_path[512], output_path[512];
 static struct key key;
 
@@ -47,29 +46,6 @@ static struct sort_spec spec_of(const char *const *input)
 	return spec;
 }
 
-static void spec_is_all_that_is_needed(void **state)
-{
-	const char *const input = input_path;
-	const struct sort_spec spec = spec_of(&input);
-	uint64_t sorted[N];
-	struct sort_summary summary;
-	FILE *file;
-
-	(void)state;
-	assert_int_equal(sort_run(&spec, &no_observer, NULL, &summary), 0);
-	assert_int_equal(summary.record_nbytes, 8);
-	assert_int_equal(summary.n_records_in, N);
-	assert_int_equal(summary.n_records_out, N);
-	file = fopen(output_path, "r");
-	assert_non_null(file);
-	assert_int_equal(fread(sorted, 8, N, file), N);
-	assert_int_equal(fgetc(file), EOF);
-	fclose(file);
-	for (uint64_t i = 0; i < N; i++)
-		assert_int_equal(sorted[i], i);
-	unlink(output_path);
-}
-
 /* Another process writes to the input after it was opened. */
 static int overwrite_input(void *context, const struct sort_spec *spec, const struct layout *layout,
 			   struct input *input)
@@ -99,27 +75,6 @@ static void input_that_changes_while_it_is_checked_is_not_vouched_for(void **sta
 	spec.check_only = true;
 	assert_int_equal(sort_check(&spec, "gsort -c", &writer, NULL, &summary, &disorder), -EBUSY);
 	assert_non_null(strstr(captured_messages_error(), "changed after it was read"));
-}
-
-static void explanation_is_returned_and_nothing_is_written(void **state)
-{
-	const char *const input = input_path;
-	const struct sort_spec spec = spec_of(&input);
-	const struct assumptions nothing = { 0 };
-	struct explanation explanation;
-	const struct phase_estimate *last;
-
-	(void)state;
-	assert_int_equal(sort_explain(&spec, &nothing, &no_observer, NULL, &explanation), 0);
-	assert_true(explanation.plan.fits_in_memory);
-	assert_int_equal(explanation.plan.input_nbytes, 8 * N);
-	last = &explanation.estimate.phases[explanation.estimate.n_phases - 1];
-	assert_int_equal(last->phase, PHASE_FINAL_MERGE);
-	assert_string_equal(last->links[last->n_links - 1].name, "write");
-	assert_int_equal(last->links[last->n_links - 1].amount, 8 * N);
-	assert_int_equal(explanation.summary.record_nbytes, 8);
-	assert_int_equal(explanation.summary.n_records_in, 0);
-	assert_int_equal(access(output_path, F_OK), -1);
 }
 
 static int end_it(void *context, const struct sort_spec *spec, const struct layout *layout,
@@ -251,9 +206,7 @@ static void reported_memory_to_resume_is_the_minimum(void **state)
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
 
 static const struct CMUnitTest tests[] = {
-	FIXTURE(spec_is_all_that_is_needed),
 	FIXTURE(input_that_changes_while_it_is_checked_is_not_vouched_for),
-	FIXTURE(explanation_is_returned_and_nothing_is_written),
 	FIXTURE(too_little_memory_to_resume_is_reported),
 	FIXTURE(reported_memory_to_resume_is_the_minimum),
 	FIXTURE(observer_sees_the_inputs_and_may_end_the_sort),

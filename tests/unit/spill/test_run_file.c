@@ -181,7 +181,6 @@ static void groups_are_larger_than_a_transfer(void **state)
 	free(items);
 }
 
-/* Damage every byte of block 5, one after the other. */
 /* A failed write must not be ignored. */
 static void failing_group_ends_the_window(void **state)
 {
@@ -200,6 +199,7 @@ static void failing_group_ends_the_window(void **state)
 	free(first_keys);
 }
 
+/* Damage every byte of block 5, one after the other. */
 static void damaged_block_is_refused(void **state)
 {
 	struct run_file *run = make_finished_run(2);
