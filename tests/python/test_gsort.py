@@ -120,7 +120,7 @@ def test_rows_of_any_layout_are_sorted(min_row_nbytes, monkeypatch):
 def test_out_may_be_the_array():
     array = random.integers(0, 1 << 60, 500_000)
     expected = np.sort(array)
-    assert gsort.sort_array(array, out=array).ctypes.data == array.ctypes.data
+    assert gsort.sort_array(array, out=array) is array
     assert np.array_equal(array, expected)
     every_second = np.zeros(1_000_000, array.dtype)
     gsort.sort_array(array[::-1], out=every_second[::2])
@@ -407,12 +407,6 @@ def test_values_of_options_are_named(tmp_path):
         gsort.sort(tmp_path / 'in', tmp_path / 'out', type=kind)
         assert sorted((tmp_path / 'in').read_bytes()) == sorted((tmp_path / 'out').read_bytes())
         assert np.fromfile(tmp_path / 'out', kind if kind != 'u16' else '<u2').tolist() == [1, 3]
-
-
-def test_a_sorted_array_is_out():
-    array = np.array([3, 1, 2])
-    assert gsort.sort_array(array, out=array) is array
-    assert array.tolist() == [1, 2, 3]
 
 
 def test_errors_are_those_of_python(tmp_path):

@@ -704,7 +704,7 @@ static void durability_syncs_data_then_name(void **state)
 	}
 }
 
-static void rates_stay_and_their_target_is_replaced(void **state)
+static void links_stay_and_their_target_is_replaced(void **state)
 {
 	const char *path = old_file("f"), *near = fixture_path("near"), *far = fixture_path("far");
 	struct file_id identity;
@@ -1099,7 +1099,7 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(retargeted_link_is_not_followed),
 	FIXTURE(harmless_changes_allow_replacement),
 	FIXTURE(durability_syncs_data_then_name),
-	FIXTURE(rates_stay_and_their_target_is_replaced),
+	FIXTURE(links_stay_and_their_target_is_replaced),
 	FIXTURE(link_to_nothing_makes_its_target),
 	FIXTURE(bad_targets_are_refused),
 	FIXTURE(file_of_another_in_a_sticky_directory_is_refused_at_once),
