@@ -159,40 +159,6 @@ static void keys_compare_as_normalised_keys_do(void **state)
 	}
 }
 
-static void floats_are_in_total_order(void **state)
-{
-	static const uint32_t ascending[] = {
-		0xffc00000,
-		/* -NaN */ 0xff800000,
-		/* -inf */ 0xc0000000,
-		0xbf800000,
-		0x80000001,
-		0x80000000,
-		/* -0.0 */ 0x00000000,
-		0x00000001,
-		0x3f800000,
-		0x40000000,
-		0x7f800000,
-		/* +inf */ 0x7fc00000, /* +NaN */
-	};
-	struct layout up =
-		make_layout_of_keys((struct layout_params){ .record_nbytes = 9 }, KEYS("3:f32"));
-	struct layout down =
-		make_layout_of_keys((struct layout_params){ .record_nbytes = 9 }, KEYS("3:f32:r"));
-
-	(void)state;
-	for (unsigned i = 1; i < sizeof ascending / sizeof ascending[0]; i++) {
-		unsigned char a[9] = { 0 }, b[9] = { 0 };
-
-		memcpy(a + 3, &ascending[i - 1], 4);
-		memcpy(b + 3, &ascending[i], 4);
-		assert_true(key_compare(&up.record_keys, a, b) < 0);
-		assert_true(key_compare(&down.record_keys, a, b) > 0);
-	}
-	layout_free(&up);
-	layout_free(&down);
-}
-
 /* Ascending; equal numbers are equal values. */
 static void numbers_are_in_the_order_of_numpy(void **state)
 {
@@ -393,17 +359,6 @@ static void records_of_more_than_64_kib_are_refused(void **state)
 	assert_int_equal(try_layout(65537, "u8", 0), -ENOTSUP);
 }
 
-static void one_short_key_is_key_only(void **state)
-{
-	struct layout layout =
-		make_layout_of_keys((struct layout_params){ .record_nbytes = 16 }, KEYS("0:b16"));
-
-	(void)state;
-	assert_int_equal(layout.kind, LAYOUT_KEY_ONLY);
-	assert_int_equal(layout.record_keys.key_nbytes, 16);
-	layout_free(&layout);
-}
-
 static void keys_covering_a_record_are_key_only(void **state)
 {
 	const char *const records[] = {
@@ -525,18 +480,6 @@ static void counts_have_the_byte_order_of_the_first_key(void **state)
 		    "\1\0\0\0\0\0\0\0\0\1\2", 11);
 }
 
-static void argsort_writes_positions_only(void **state)
-{
-	struct layout layout = make_layout_of_keys(
-		(struct layout_params){ .record_nbytes = 10, .argsort = true }, KEYS("2:u32"));
-
-	(void)state;
-	assert_int_equal(layout.item_nbytes, 12);
-	assert_int_equal(layout.output_offset, 4);
-	assert_int_equal(layout.output_nbytes, 8);
-	layout_free(&layout);
-}
-
 static void elements_are_as_narrow_as_the_key_allows(void **state)
 {
 	static const struct {
@@ -613,7 +556,6 @@ static void records_of_zeros_differ_by_their_length(void **state)
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(words_of_normalised_keys_are_their_bytes),
 	cmocka_unit_test(keys_compare_as_normalised_keys_do),
-	cmocka_unit_test(floats_are_in_total_order),
 	cmocka_unit_test(numbers_are_in_the_order_of_numpy),
 	cmocka_unit_test(complex_numbers_with_nan_come_by_where_it_is),
 	cmocka_unit_test(comparable_numbers_are_not_key_only),
@@ -622,13 +564,11 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(other_neighbours_stay_apart),
 	cmocka_unit_test(keys_outside_of_the_record_are_refused),
 	cmocka_unit_test(records_of_more_than_64_kib_are_refused),
-	cmocka_unit_test(one_short_key_is_key_only),
 	cmocka_unit_test(keys_covering_a_record_are_key_only),
 	cmocka_unit_test(other_layouts_are_records),
 	cmocka_unit_test(a_whole_key_has_zeros_behind_it),
 	cmocka_unit_test(items_hold_the_requested_fields),
 	cmocka_unit_test(counts_have_the_byte_order_of_the_first_key),
-	cmocka_unit_test(argsort_writes_positions_only),
 	cmocka_unit_test(elements_are_as_narrow_as_the_key_allows),
 	cmocka_unit_test(any_byte_of_a_record_changes_its_hash),
 	cmocka_unit_test(the_place_of_a_word_changes_its_hash),
