@@ -22,8 +22,8 @@ within 32 -S 32M input
 claim 'from a pipe'
 cat input | within 32 -S 32M -
 
-claim 'hundreds of runs, many passes'
-generate -b 80M -o input
+claim 'more than a hundred runs, many passes'
+generate -b 48M -o input
 within 1 -S 1M input
 "$GSORT_CHECK" output > stdout || broken "not sorted: $(cat stdout)"
 "$GSORT_CHECK" --same-records output input > stdout || broken "$(cat stdout)"
@@ -46,8 +46,8 @@ for memory in 128 112 96; do
 done
 
 claim 'what is known of the blocks of runs, of an input that is much larger than the memory'
-truncate -s 512M sparse
-within 4 -S 4M sparse
+truncate -s 256M sparse
+within 2 -S 2M sparse
 truncate -s 1G sparse
 refuses ' 1 MiB of memory,.* too little: .* -S of at least [0-9]+M$' -S 1M sparse
 enough=$(run -S 1M sparse && sed -n 's/.*-S of at least //p' stderr)
