@@ -36,21 +36,6 @@ static void *receive_all(void *argument)
 	return NULL;
 }
 
-static void *send_all(void *argument)
-{
-	struct inner_side *inner = argument;
-	size_t piece = 1;
-
-	for (; inner->n < N && inner->result == 0; piece = piece % 97 + 1) {
-		const size_t n = piece < N - inner->n ? piece : N - inner->n;
-
-		inner->result = rendezvous_send(&inner->rendezvous, data + inner->n, n);
-		inner->n += n;
-	}
-	rendezvous_end(&inner->rendezvous);
-	return NULL;
-}
-
 static int start(void **state)
 {
 	static struct inner_side inner;
@@ -89,24 +74,6 @@ static void put_data_is_received_in_any_sizes(void **state)
 	assert_int_equal(rendezvous_put(&inner->rendezvous, data, 1), -EPIPE);
 }
 
-static void sent_data_is_got_in_any_sizes(void **state)
-{
-	struct inner_side *inner = *state;
-	unsigned char found[N + 1];
-	size_t n = 0, n_copied = 1;
-
-	pthread_create(&inner->thread, NULL, send_all, inner);
-	for (size_t piece = 1; n_copied > 0; n += n_copied, piece = piece % 501 + 7)
-		assert_int_equal(rendezvous_get(&inner->rendezvous, found + n,
-						piece < sizeof found - n ? piece : sizeof found - n,
-						&n_copied),
-				 0);
-	pthread_join(inner->thread, NULL);
-	assert_int_equal(inner->result, 0);
-	assert_int_equal(n, N);
-	assert_memory_equal(found, data, N);
-}
-
 static void failure_wakes_both_sides_and_the_first_stays(void **state)
 {
 	struct inner_side *inner = *state;
@@ -138,7 +105,6 @@ static void nothing_takes_no_time(void **state)
 
 static const struct CMUnitTest tests[] = {
 	FIXTURE(put_data_is_received_in_any_sizes),
-	FIXTURE(sent_data_is_got_in_any_sizes),
 	FIXTURE(failure_wakes_both_sides_and_the_first_stays),
 	FIXTURE(nothing_takes_no_time),
 };
