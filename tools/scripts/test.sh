@@ -238,8 +238,8 @@ export GSORT_FAULT_INTERVAL=16 GSORT_ROUNDS=20
 built
 tsan=$?
 # Tests that depend on the processor and are fast under emulation.
-imitated='cpu_element_format cpu_gather key_tail cpu_indirect cpu_item_lookup forecast io_queue
-	queue_pool mapping layout run_file run_file_packed'
+imitated='cpu_element_format cpu_gather key_tail cpu_indirect forecast io_queue queue_pool mapping
+	layout run_file run_file_packed'
 imitated_tests() {
 	echo "$imitated"
 }
