@@ -52,90 +52,78 @@ static void check_type(const char *type, bool unique, enum fixture_memory memory
 	}
 }
 
-static void check_numbers(number_fn *number, uint64_t n_runs, uint64_t n)
+/* A merge of n_runs runs of about n numbers each. */
+struct merge_case {
+	const char *type;
+	number_fn *number;
+	uint64_t n_runs, n;
+};
+
+static void check_cases(const struct merge_case *cases, size_t n, bool unique,
+			enum fixture_memory memory)
 {
-	check_type("u64", false, FIXTURE_UNIFIED_MEMORY, number, n_runs, n);
+	for (size_t i = 0; i < n; i++)
+		check_type(cases[i].type, unique, memory, cases[i].number, cases[i].n_runs,
+			   cases[i].n);
 }
 
-static void check_unique(number_fn *number, uint64_t n_runs, uint64_t n)
+static void runs_are_merged(void **state)
 {
-	check_type("u64", true, FIXTURE_UNIFIED_MEMORY, number, n_runs, n);
-}
+	static const struct merge_case cases[] = {
+		{ "u64", random_number, 1, LONG_RUN },
+		{ "u64", random_number, 2, 3 * LONG_RUN },
+		{ "u64", random_number, 7, LONG_RUN },
+		{ "u64", one_number, 5, LONG_RUN },
+		{ "u64", descending_runs, 6, LONG_RUN },
+		{ "u64", mostly_in_one_run, 4, LONG_RUN },
+		/* The overhang of all runs together is as long as a window. */
+		{ "u64", random_number, 60, 4000 },
+		{ "u64", few_numbers, 60, 4000 },
+		{ "u64", descending_runs, 60, 4000 },
+		/* One record; 0, 1 and 2 records; many runs of one. */
+		{ "u64", random_number, 1, 1 },
+		{ "u64", random_number, 3, 0 },
+		{ "u64", one_number, 100, 1 },
+	};
 
-static void random_runs_are_merged(void **state)
-{
 	(void)state;
-	check_numbers(random_number, 1, LONG_RUN);
-	check_numbers(random_number, 2, 3 * LONG_RUN);
-	check_numbers(random_number, 7, LONG_RUN);
+	check_cases(cases, sizeof cases / sizeof cases[0], false, FIXTURE_UNIFIED_MEMORY);
 }
 
+/* Equal keys cross the edges of all blocks. */
 static void all_types_are_merged(void **state)
 {
-	static const char *const types[] = {
-		"u8", "b3", "u32", "i64", "b5", "f64be", "b10", "u128"
-	};
+	static const char *const types[] = { "u8", "b3",    "u32", "u64", "i64",
+					     "b5", "f64be", "b10", "u128" };
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof types / sizeof types[0]; i++)
 		check_type(types[i], false, FIXTURE_UNIFIED_MEMORY, few_numbers, 5, LONG_RUN);
 }
 
-static void all_equal_records_are_merged(void **state)
-{
-	(void)state;
-	check_numbers(one_number, 5, LONG_RUN);
-}
-
-static void equal_records_across_block_edges_are_merged(void **state)
-{
-	(void)state;
-	check_numbers(few_numbers, 5, LONG_RUN);
-}
-
-static void runs_with_disjoint_ranges_are_merged(void **state)
-{
-	(void)state;
-	check_numbers(descending_runs, 6, LONG_RUN);
-	check_numbers(mostly_in_one_run, 4, LONG_RUN);
-}
-
-/* The overhang of all runs together is as long as a window. */
-static void many_runs_fit_their_windows(void **state)
-{
-	(void)state;
-	check_numbers(random_number, 60, 4000);
-	check_numbers(few_numbers, 60, 4000);
-	check_numbers(descending_runs, 60, 4000);
-}
-
-static void short_runs_are_merged(void **state)
-{
-	(void)state;
-	check_numbers(random_number, 1, 1);
-	check_numbers(random_number, 3, 0); /* 0, 1 and 2 records */
-	check_numbers(one_number, 100, 1);
-}
-
 static void unique_drops_what_other_runs_have_too(void **state)
 {
+	static const struct merge_case cases[] = {
+		{ "u64", shared_numbers, 2, LONG_RUN }, { "u64", shared_numbers, 5, LONG_RUN },
+		{ "u64", random_number, 5, LONG_RUN },  { "u64", few_numbers, 5, LONG_RUN },
+		{ "u64", one_number, 5, 100 },          { "u64", descending_runs, 5, LONG_RUN },
+		{ "b5", shared_numbers, 5, LONG_RUN },
+	};
+
 	(void)state;
-	check_unique(shared_numbers, 2, LONG_RUN);
-	check_unique(shared_numbers, 5, LONG_RUN);
-	check_unique(random_number, 5, LONG_RUN);
-	check_unique(few_numbers, 5, LONG_RUN);
-	check_unique(one_number, 5, 100);
-	check_unique(descending_runs, 5, LONG_RUN);
-	check_type("b5", true, FIXTURE_UNIFIED_MEMORY, shared_numbers, 5, LONG_RUN);
+	check_cases(cases, sizeof cases / sizeof cases[0], true, FIXTURE_UNIFIED_MEMORY);
 }
 
 static void device_memory_may_be_separate(void **state)
 {
+	static const struct merge_case cases[] = {
+		{ "u64", random_number, 5, LONG_RUN },
+		{ "b5", few_numbers, 5, LONG_RUN },
+	};
+
 	(void)state;
-	check_type("u64", false, FIXTURE_SEPARATE_MEMORY, random_number, 5, LONG_RUN);
-	check_type("b5", false, FIXTURE_SEPARATE_MEMORY, few_numbers, 5, LONG_RUN);
-	check_type("u64", false, FIXTURE_PACKING_MEMORY, random_number, 5, LONG_RUN);
-	check_type("b5", false, FIXTURE_PACKING_MEMORY, few_numbers, 5, LONG_RUN);
+	check_cases(cases, 2, false, FIXTURE_SEPARATE_MEMORY);
+	check_cases(cases, 2, false, FIXTURE_PACKING_MEMORY);
 	check_type("u64", true, FIXTURE_SEPARATE_MEMORY, shared_numbers, 5, LONG_RUN);
 }
 
@@ -282,13 +270,8 @@ static void equal_records_that_unique_missed_are_counted(void **state)
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
 
 static const struct CMUnitTest tests[] = {
-	FIXTURE(random_runs_are_merged),
+	FIXTURE(runs_are_merged),
 	FIXTURE(all_types_are_merged),
-	FIXTURE(all_equal_records_are_merged),
-	FIXTURE(equal_records_across_block_edges_are_merged),
-	FIXTURE(runs_with_disjoint_ranges_are_merged),
-	FIXTURE(many_runs_fit_their_windows),
-	FIXTURE(short_runs_are_merged),
 	FIXTURE(unique_drops_what_other_runs_have_too),
 	FIXTURE(device_memory_may_be_separate),
 	FIXTURE(input_files_are_merged),
