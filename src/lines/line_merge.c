@@ -280,6 +280,15 @@ static int keep_last(struct line_merge *merge)
 	return 0;
 }
 
+/* Return how many more lines the limit permits in the run, or in the output. */
+static uint64_t n_permitted_lines(const struct line_sort *sort,
+				  const struct line_run_writer *writer)
+{
+	/* Lines that are counted later are not those of the output. */
+	return writer && !sort->params->counts ? sort->n_lines_left - writer->n_lines :
+						 sort->n_lines_left;
+}
+
 /* Merge the next window to the run, or to the output if there is none. */
 static int merge_window(struct line_merge *merge, struct line_run_writer *writer)
 {
@@ -297,6 +306,8 @@ static int merge_window(struct line_merge *merge, struct line_run_writer *writer
 			merge->has_last ? (struct line_view){ merge->last, merge->last_nbytes } :
 					  (struct line_view){ 0 },
 			!writer);
+	if (r == 0 && writer && !sort->params->counts)
+		line_block_truncate(sort->block, n_permitted_lines(sort, writer));
 	if (r == 0)
 		r = check_border(merge);
 	if (r == 0 && sort->ranks && !writer)
@@ -369,7 +380,7 @@ static int merge_line_runs(struct line_sort *sort, size_t first, size_t n,
 	for (size_t i = 0; i < n && r == 0; i++)
 		merge.runs[i] =
 			begin_run(sort->runs.runs[first + i], text + i * merge.share_nbytes);
-	while (r == 0 && sort->n_lines_left > 0) {
+	while (r == 0 && n_permitted_lines(sort, writer) > 0) {
 		r = cancellation_check(sort->params->cancellation);
 		if (r == 0)
 			r = fill_runs(&merge);
@@ -432,9 +443,27 @@ unsigned line_merge_count_passes(uint64_t n_runs, uint64_t n)
 /* Return whether the runs are few enough for the final merge. */
 static bool is_final(const struct line_sort *sort)
 {
+	/* The lines of a segment of a run were not counted. */
+	if (line_ranks_have_limit(sort) && sort->runs.n == 1)
+		return sort->runs.runs[0]->origin.totals.written.n_records > 0;
 	if (line_output_needs_single_run(sort))
 		return sort->runs.n <= 1;
 	return sort->runs.n <= line_merge_max_runs(sort);
+}
+
+/* Reduce the single run of this rank to the lines within the limit of all ranks. */
+static int limit_run(struct line_sort *sort)
+{
+	const uint64_t n_lines =
+		sort->runs.n > 0 ? sort->runs.runs[0]->origin.totals.written.n_records : 0;
+	int r = line_ranks_limit_partition(sort, n_lines, &sort->n_lines_left);
+
+	if (r < 0 || sort->n_lines_left == n_lines)
+		return r;
+	if (sort->n_lines_left > 0)
+		return merge_pass(sort, 1);
+	run_list_replace(&sort->runs, 0, sort->runs.n, NULL);
+	return 0;
 }
 
 int line_merge_all(struct line_sort *sort)
@@ -450,6 +479,8 @@ int line_merge_all(struct line_sort *sort)
 		stats_begin_phase(sort->stats, PHASE_MERGE_PASSES, n_passes * nbytes);
 	while (!is_final(sort) && r == 0)
 		r = merge_pass(sort, line_merge_max_runs(sort));
+	if (r == 0 && line_ranks_have_limit(sort))
+		r = limit_run(sort);
 	stats_complete_phase(sort->stats);
 	nbytes = runs_nbytes(sort);
 	if (r == 0 && needs_single_run && sort->runs.n > 0)

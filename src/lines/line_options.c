@@ -521,7 +521,6 @@ static int check_rank_options(const struct line_options *options)
 			     params->n_part_files            ? "--split" :
 			     params->n_shards                ? "--shard" :
 			     params->counts                  ? "--count" :
-			     params->limit != UINT64_MAX     ? "--limit" :
 			     params->checkpoint_path         ? "--checkpoint" :
 			     params->zstd_level              ? "--zstd" :
 			     options->prints_stats           ? "--stats" :

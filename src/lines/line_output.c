@@ -68,7 +68,7 @@ static uint32_t n_writers(const struct line_sort *sort)
 
 bool line_output_needs_single_run(const struct line_sort *sort)
 {
-	return sort->keys->unique && (sort->parts || sort->ranks);
+	return (sort->keys->unique && (sort->parts || sort->ranks)) || line_ranks_have_limit(sort);
 }
 
 /* Return which line of n the shard begins with. */

@@ -655,6 +655,25 @@ int line_ranks_agree_disorder(const struct line_sort *sort, struct line_disorder
 
 /* --- Output --- */
 
+bool line_ranks_have_limit(const struct line_sort *sort)
+{
+	return sort->ranks && sort->params->limit != UINT64_MAX;
+}
+
+int line_ranks_limit_partition(const struct line_sort *sort, uint64_t n, uint64_t *ret_n)
+{
+	const struct line_ranks *ranks = sort->ranks;
+	uint64_t *counts = calloc(ranks->n, sizeof *counts), n_left = sort->params->limit;
+	const int r = counts ? comm_allgather(ranks->comm, &n, sizeof n, counts) :
+			       fail(-ENOMEM, "no memory for %u ranks", ranks->n);
+
+	for (unsigned i = 0; i < ranks->rank && r == 0; i++)
+		n_left -= u64_min(n_left, counts[i]);
+	free(counts);
+	*ret_n = u64_min(n, n_left);
+	return r;
+}
+
 int line_ranks_open_output(struct line_sort *sort)
 {
 	const struct line_sort_params *params = sort->params;
@@ -849,7 +868,8 @@ static int check_totals(struct line_sort *sort)
 	r = comm_allreduce_sum(ranks->comm, sums, 6);
 	if (r < 0)
 		return r;
-	if (is_first(ranks) && !record_totals_are_balanced(sort->totals))
+	if (is_first(ranks) && !line_ranks_have_limit(sort) &&
+	    !record_totals_are_balanced(sort->totals))
 		r = fail(-EIO, "internal error: the output does not hold the lines of the input");
 	return distributed_broadcast_status(ranks->comm, r);
 }

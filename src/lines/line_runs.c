@@ -176,6 +176,8 @@ int line_run_finish(struct line_sort *sort, const struct line_run_writer *writer
 	for (size_t i = first; i < first + n; i++)
 		run_origin_add(&origin, &sort->runs.runs[i]->origin);
 	run->origin = origin;
+	if (line_ranks_have_limit(sort))
+		run->origin.totals.written.n_records = writer->n_lines;
 	if (sort->checkpoint) {
 		const struct checkpoint_hooks *hooks =
 			checkpoint_get_hooks(sort->checkpoint->checkpoint);
@@ -203,5 +205,6 @@ int line_run_write_block(struct line_sort *sort, struct line_run_writer *writer,
 	if (r < 0)
 		return r;
 	writer->nbytes += *ret_nbytes;
+	writer->n_lines += digest.n_records;
 	return 0;
 }

@@ -35,7 +35,7 @@ enum {
 struct line_run_writer {
 	struct run_file *file;
 	struct stats *stats;
-	uint64_t nbytes; /* written before this block */
+	uint64_t nbytes, n_lines; /* written before this block */
 };
 
 /* The last line that was counted, which more lines may be equal to. */
@@ -241,8 +241,8 @@ int line_output_check_space(struct line_sort *sort);
 int line_output_set_size(struct line_sort *sort, uint64_t nbytes, uint64_t n_lines);
 
 /*
- * Return whether runs must be merged into one before the first line is written: with -u only a
- * single run tells how many lines are left.
+ * Return whether runs must be merged into one before the first line is written: with -u, and for a
+ * limit of several ranks, only a single run tells how many lines are left.
  */
 bool line_output_needs_single_run(const struct line_sort *sort);
 
@@ -319,6 +319,15 @@ int line_ranks_sample_block(struct line_sort *sort);
 
 /* Replace the runs of this rank by the segments of its partition. */
 int line_ranks_exchange_runs(struct line_sort *sort);
+
+/* Return whether several ranks have a limit together. */
+bool line_ranks_have_limit(const struct line_sort *sort);
+
+/*
+ * With a limit: of the n lines of this rank's partition, return how many are within the limit of
+ * all ranks.
+ */
+int line_ranks_limit_partition(const struct line_sort *sort, uint64_t n, uint64_t *ret_n);
 
 /* Find the place of the partition, of nbytes, in the output. Rank 0 writes the header. */
 int line_ranks_place_partition(struct line_sort *sort, uint64_t nbytes);

@@ -114,6 +114,17 @@ cp one expected
 ranks 3 --lines --header one -o out/x
 as_expected "--header of a file without lines"
 
+claim "--limit is that of all ranks"
+sort few words large > sorted
+for n in 0 1 30000 100000 369999 400000; do
+	head -n "$n" sorted > expected
+	ranks 4 --lines -S1M --limit="$n" few words large -o out/x
+	as_expected "--limit=$n"
+done
+sort -u -k1,1 few words | head -n 500 > expected
+ranks 3 --lines -u -k1,1 --limit=500 few words -o out/x
+as_expected "-u --limit"
+
 claim "ranks share the output in whole stripes"
 lines 400000 'print s, s, i' > striped
 sorts 5 striped
@@ -171,7 +182,7 @@ MPIRUN="$MPIRUN" GSORT_MPI="$GSORT_MPI" python3 "$LINES_RANDOM" --ranks --seed="
 	broken "seed $seed: $(cat found)"
 
 claim "what several ranks do not do is refused once, by name"
-for option in --explain --split=2 --count,-u --limit=1 --zstd --checkpoint=ck --stats \
+for option in --explain --split=2 --count,-u --zstd --checkpoint=ck --stats \
 	--stats-json=j --trace=j --report=j; do
 	name=${option%%[=,]*}
 	# They are words.

@@ -73,7 +73,8 @@ static int run_sort(const struct requested_sort *request, struct comm *comm, con
 	options.params.disable_shared_memory = !request->uses_memory;
 	for (size_t i = 0; request->options[i] && r == 0; i++) {
 		const int option = line_option_find(request->options[i]);
-		const bool has_value = option == 'k' || option == 'S' || option == OPTION_HEADER;
+		const bool has_value = option == 'k' || option == 'S' || option == OPTION_HEADER ||
+				       option == OPTION_LIMIT;
 
 		i += has_value;
 		r = line_options_set(&options, option, has_value ? request->options[i] : NULL);
@@ -141,6 +142,8 @@ static void any_number_of_ranks_writes_the_same(void **state)
 		{ .options = { "k", "1,1n", "r" }, .inputs = { words_path, few_path } },
 		{ .options = { "s", "k", "1,1" }, .inputs = { few_path } },
 		{ .options = { "u", "k", "1,1" }, .inputs = { few_path, words_path } },
+		{ .options = { "limit", "40000", "S", "1M" }, .inputs = { few_path, words_path } },
+		{ .options = { "u", "limit", "3" }, .inputs = { few_path } },
 		{ .options = { "header", "2" }, .inputs = { few_path, words_path } },
 	};
 
