@@ -42,11 +42,15 @@
 #include "src/sort/distributed_sort.h"
 
 enum {
-	MAX_SAMPLES = 4096,       /* of a rank */
+	/* Samples of a rank, if those of all ranks are not too many. */
+	MIN_SAMPLES = 64,
+	MAX_SAMPLES = 4096,
+	ALL_SAMPLES = 1 << 16,
 	MAX_SAMPLE_NBYTES = 4096, /* of a line */
+	/* Their text. */
 	MIN_SAMPLE_TEXT_NBYTES = 4 * MAX_SAMPLE_NBYTES,
-	MAX_SAMPLE_TEXT_NBYTES = 1 << 20, /* of the samples of a rank, */
-	ALL_SAMPLES_NBYTES = 4 << 20,     /* and of those of all ranks */
+	MAX_SAMPLE_TEXT_NBYTES = 1 << 20,
+	ALL_SAMPLE_TEXT_NBYTES = 4 << 20,
 };
 
 /* A line of a sorted chunk, which stands for `weight` bytes of lines around it. */
@@ -72,9 +76,9 @@ struct line_ranks {
 	uint64_t share_begin; /* of its first line */
 
 	/* Samples of the own lines. */
-	struct line_sample *samples; /* n_samples, of MAX_SAMPLES */
+	struct line_sample *samples; /* n_samples of max_samples */
 	unsigned char *sample_text;
-	size_t n_samples, sample_text_nbytes, max_sample_text_nbytes;
+	size_t n_samples, max_samples, sample_text_nbytes, max_sample_text_nbytes;
 	uint64_t stride; /* from one sample of a chunk to the next */
 
 	/* Between the partitions of the ranks: n - 1; none if there are no lines. */
@@ -159,7 +163,7 @@ static int begin_share(struct line_sort *sort)
 	const uint64_t end = share_begin(ranks, ranks->rank + 1, nbytes);
 	int r;
 
-	ranks->stride = (end - begin) / (MAX_SAMPLES / 2) + 1;
+	ranks->stride = (end - begin) / (ranks->max_samples / 2) + 1;
 	ranks->has_share = begin < end;
 	/* A check compares the last line with the next one. */
 	r = line_input_take_share(sort->input, begin, end, !sort->params->output);
@@ -180,9 +184,10 @@ static int open_ranks(struct line_sort *sort)
 	ranks->comm = comm;
 	ranks->rank = comm_rank(comm);
 	ranks->n = n;
-	ranks->max_sample_text_nbytes =
-		u64_clamp(ALL_SAMPLES_NBYTES / n, MIN_SAMPLE_TEXT_NBYTES, MAX_SAMPLE_TEXT_NBYTES);
-	ranks->samples = calloc(MAX_SAMPLES, sizeof *ranks->samples);
+	ranks->max_sample_text_nbytes = u64_clamp(ALL_SAMPLE_TEXT_NBYTES / n,
+						  MIN_SAMPLE_TEXT_NBYTES, MAX_SAMPLE_TEXT_NBYTES);
+	ranks->max_samples = u64_clamp(ALL_SAMPLES / n, MIN_SAMPLES, MAX_SAMPLES);
+	ranks->samples = calloc(ranks->max_samples, sizeof *ranks->samples);
 	ranks->sample_text = malloc(ranks->max_sample_text_nbytes);
 	ranks->begins = calloc(n + (size_t)1, sizeof *ranks->begins);
 	if (!ranks->samples || !ranks->sample_text || !ranks->begins)
@@ -234,7 +239,7 @@ static void add_sample(struct line_ranks *ranks, struct line_view line, uint64_t
 {
 	const size_t nbytes = u64_min(line.nbytes, MAX_SAMPLE_NBYTES);
 
-	while (ranks->n_samples == MAX_SAMPLES ||
+	while (ranks->n_samples == ranks->max_samples ||
 	       nbytes > ranks->max_sample_text_nbytes - ranks->sample_text_nbytes)
 		thin_samples(ranks);
 	ranks->samples[ranks->n_samples++] =
@@ -256,7 +261,7 @@ int line_ranks_sample_block(struct line_sort *sort)
 
 	if (r < 0 || n_lines == 0)
 		return r;
-	n = u64_min(u64_clamp(nbytes / ranks->stride, 1, n_lines), MAX_SAMPLES);
+	n = u64_min(u64_clamp(nbytes / ranks->stride, 1, n_lines), ranks->max_samples);
 	for (uint64_t i = 0; i < n; i++)
 		add_sample(ranks, line_block_line(sort->block, (2 * i + 1) * n_lines / (2 * n)),
 			   nbytes / n, (uint32_t)sort->runs.n);
