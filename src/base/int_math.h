@@ -34,6 +34,12 @@ static inline uint64_t round_up(uint64_t value, uint64_t multiple)
 	return divide_up(value, multiple) * multiple;
 }
 
+/* Return where share i, from 0, of n_shares equal shares of n begins; with i = n_shares: n. */
+static inline uint64_t equal_share_begin(uint64_t n, uint64_t i, uint64_t n_shares)
+{
+	return (uint64_t)((unsigned __int128)n * i / n_shares);
+}
+
 /*
  * Return the index of the interval that contains `position`: the last of n ascending intervals that
  * begins at or before it, or 0 if none does. So empty intervals contain nothing:

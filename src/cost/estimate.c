@@ -296,7 +296,7 @@ const char *rank_limit_key(enum rank_limit limit)
 /* Return the portion of an amount that comes from other ranks, if all have equal portions. */
 static uint64_t remote_portion(uint64_t value, uint32_t n_ranks)
 {
-	return (uint64_t)((uint128_t)value * (n_ranks - 1) / n_ranks);
+	return equal_share_begin(value, n_ranks - 1, n_ranks);
 }
 
 /* Return the items of a stored block. */

@@ -10,6 +10,7 @@
 
 #include "src/base/array.h"
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/base/system_limits.h"
 #include "src/comm/comm.h"
 #include "src/record/record_hash.h"
@@ -71,12 +72,6 @@ bool line_output_needs_single_run(const struct line_sort *sort)
 	return (sort->keys->unique && (sort->parts || sort->ranks)) || line_ranks_have_limit(sort);
 }
 
-/* Return which line of n the shard begins with. */
-static uint64_t shard_begin(uint64_t n, uint32_t shard, uint32_t n_shards)
-{
-	return (uint64_t)((__uint128_t)n * shard / n_shards);
-}
-
 int line_output_set_size(struct line_sort *sort, uint64_t nbytes, uint64_t n_lines)
 {
 	const struct line_sort_params *params = sort->params;
@@ -89,8 +84,9 @@ int line_output_set_size(struct line_sort *sort, uint64_t nbytes, uint64_t n_lin
 		return line_part_files_begin(
 			sort, n_lines < sort->n_lines_left ? n_lines : sort->n_lines_left);
 	if (params->n_shards) {
-		sort->n_lines_skipped = shard_begin(n_lines, params->shard - 1, params->n_shards);
-		sort->n_lines_left = shard_begin(n_lines, params->shard, params->n_shards);
+		sort->n_lines_skipped =
+			equal_share_begin(n_lines, params->shard - 1, params->n_shards);
+		sort->n_lines_left = equal_share_begin(n_lines, params->shard, params->n_shards);
 	}
 	line_input_header(sort->input, &header_nbytes);
 	if (sort->params->zstd_level)

@@ -15,6 +15,7 @@
 #include "io/input/part_manifest.h"
 #include "io/output/part_files.h"
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 
 struct line_part {
 	uint64_t end_line; /* of all lines */
@@ -97,7 +98,7 @@ int line_part_files_begin(struct line_sort *sort, uint64_t n_lines)
 	struct line_part_files *parts = sort->parts;
 
 	for (uint32_t i = 0; i < parts->n; i++)
-		parts->parts[i].end_line = (uint64_t)((__uint128_t)n_lines * (i + 1) / parts->n);
+		parts->parts[i].end_line = equal_share_begin(n_lines, i + 1, parts->n);
 	return begin_part(sort);
 }
 

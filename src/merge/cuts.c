@@ -62,6 +62,7 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/run/run.h"
 #include "src/record/digest.h"
 
@@ -286,8 +287,8 @@ static int begin_search(struct search *search, uint64_t max_items)
 	for (uint32_t s = 0; s < search->n_splitters; s++) {
 		uint64_t *hi = search->hi + (size_t)s * search->n_runs;
 
-		search->n_target[s] = (uint64_t)((uint128_t)n_items * (s + UINT64_C(1)) /
-						 (search->n_splitters + UINT64_C(1)));
+		search->n_target[s] = equal_share_begin(n_items, s + UINT64_C(1),
+							search->n_splitters + UINT64_C(1));
 		for (uint32_t i = 0; i < search->n_runs; i++)
 			hi[i] = search->runs[i]->n_blocks;
 	}

@@ -181,9 +181,3 @@ unsigned spec_n_threads(const struct sort_spec *spec);
 
 /* Return how many threads compress the output, with buffers of at most a quarter of the memory. */
 unsigned spec_n_compressors(const struct sort_spec *spec);
-
-/* Return where shard number `shard` of n records ends, and the next one begins. */
-static inline uint64_t spec_shard_end(const struct sort_spec *spec, uint32_t shard, uint64_t n)
-{
-	return (uint64_t)((unsigned __int128)n * shard / spec->n_shards);
-}

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/comm/comm.h"
 #include "src/merge/cuts.h"
 #include "src/rungen/chunk_pool.h"
@@ -241,7 +242,7 @@ static int find_lower_cuts(const struct sort *sort, uint64_t *ret_lower_cuts)
 	const struct comm *comm = sort->spec->comm;
 	const uint64_t n_items = runs_n_items(parent_runs->runs, parent_runs->n);
 	const uint64_t n = n_items < job->limit ? n_items : job->limit;
-	const uint64_t n_before = (uint64_t)((uint128_t)n * comm_rank(comm) / comm_size(comm));
+	const uint64_t n_before = equal_share_begin(n, comm_rank(comm), comm_size(comm));
 
 	return cuts_after_items(job->layout, parent_runs->runs, (uint32_t)parent_runs->n, n_before,
 				job->unique, ret_lower_cuts);

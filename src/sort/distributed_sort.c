@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/base/size.h"
 #include "src/checkpoint/fingerprint.h"
 #include "src/comm/comm.h"
@@ -184,7 +185,7 @@ int distributed_compare_specs(const struct sort_spec *spec)
 
 uint64_t distributed_input_begin(const struct comm *comm, unsigned rank, uint64_t n)
 {
-	return (uint64_t)((uint128_t)n * rank / comm_size(comm));
+	return equal_share_begin(n, rank, comm_size(comm));
 }
 
 int distributed_begin(struct sort *sort)

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "io/input/format_detect.h"
+#include "src/base/int_math.h"
 #include "src/base/system_limits.h"
 #include "src/base/diagnostics.h"
 #include "src/plan/job.h"
@@ -21,7 +22,8 @@ static uint64_t n_output_records(const struct sort_spec *spec, const struct job 
 	uint64_t n = input_total_nbytes(job->input) / job->layout->record_nbytes;
 
 	if (spec->n_shards)
-		n = spec_shard_end(spec, spec->shard, n) - spec_shard_end(spec, spec->shard - 1, n);
+		n = equal_share_begin(n, spec->shard, spec->n_shards) -
+		    equal_share_begin(n, spec->shard - 1, spec->n_shards);
 	return n < job->limit ? n : job->limit;
 }
 

@@ -451,19 +451,14 @@ static bool merge_cuts_files(const struct sort_output *out)
 	return files_are_partitions(out) || (files_end_at_keys(out) && !out->spec->comm);
 }
 
-static uint64_t equal_part_begin(const struct sort_output *out, uint64_t n_records, uint32_t i)
-{
-	return (uint64_t)((uint128_t)n_records * i / out->n_files);
-}
-
 /* Place files of equal length. If the merge drops records, the last files are shorter. */
 static void place_equal_files(struct sort_output *out, uint64_t n_records)
 {
 	for (uint32_t i = 0; i < out->n_files; i++) {
 		struct output_file *file = &out->files[i];
 
-		file->begin = equal_part_begin(out, n_records, i);
-		file->end = equal_part_begin(out, n_records, i + 1);
+		file->begin = equal_share_begin(n_records, i, out->n_files);
+		file->end = equal_share_begin(n_records, i + 1, out->n_files);
 	}
 	out->has_exact_sizes = !out->may_drop;
 }
@@ -505,9 +500,10 @@ void sort_output_set_part_sizes(struct sort_output *out, uint64_t n_records)
 {
 	for (uint32_t i = 0; i < out->n_files; i++)
 		output_update_expected_size(
-			out->outputs[i], file_nbytes(out, i,
-						     equal_part_begin(out, n_records, i + 1) -
-							     equal_part_begin(out, n_records, i)));
+			out->outputs[i],
+			file_nbytes(out, i,
+				    equal_share_begin(n_records, i + 1, out->n_files) -
+					    equal_share_begin(n_records, i, out->n_files)));
 }
 
 uint64_t sort_output_count_local(const struct sort_output *out, const struct output_file *file)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/comm/comm.h"
 #include "src/cost/calibrate.h"
 #include "src/merge/merge.h"
@@ -201,8 +202,8 @@ static int cut_shard(struct sort *sort)
 	sort->store = (struct run_list){ 0 };
 	for (uint32_t i = 0; i < 2 && r == 0; i++)
 		r = cuts_after_items(layout, sort->parent_runs.runs, n_runs,
-				     spec_shard_end(spec, spec->shard - 1 + i, n), false,
-				     cuts + (size_t)i * n_runs);
+				     equal_share_begin(n, spec->shard - 1 + i, spec->n_shards),
+				     false, cuts + (size_t)i * n_runs);
 	if (r == 0)
 		r = sort_slice_runs(sort, cuts, cuts + n_runs);
 	free(cuts);
