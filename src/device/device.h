@@ -209,6 +209,17 @@ static inline int device_queue_unique(struct device_queue *queue, const struct u
 	return device_queue_layout_ops(queue, op->layout)->unique(queue, op);
 }
 
+/* For back ends: finish sorted or merged elements by dropping duplicates, if requested. */
+static inline int device_queue_finish_elements(struct device_queue *queue,
+					       const struct layout *layout, void *items, uint64_t n,
+					       bool is_unique, struct sort_op_result *ret)
+{
+	const struct unique_op op = { .layout = layout, .items = items, .n = n, .ret = ret };
+
+	*ret = (struct sort_op_result){ .n = n };
+	return is_unique ? device_queue_unique(queue, &op) : 0;
+}
+
 static inline int device_queue_sample(struct device_queue *queue, const struct sample_op *op)
 {
 	return device_queue_layout_ops(queue, op->layout)->sample(queue, op);

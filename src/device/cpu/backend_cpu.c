@@ -229,18 +229,6 @@ static int unique_elements(struct device_queue *queue, const struct unique_op *o
 				     });
 }
 
-/* Finish sorted or merged elements: drop duplicates if requested. */
-static int finish_elements(struct device_queue *queue, const struct layout *layout, void *items,
-			   uint64_t n, bool unique, struct sort_op_result *ret)
-{
-	*ret = (struct sort_op_result){ .n = n };
-	return unique ? unique_elements(queue, &(struct unique_op){ .layout = layout,
-								    .items = items,
-								    .n = n,
-								    .ret = ret }) :
-			0;
-}
-
 static int sort_elements(struct device_queue *queue, const struct sort_op *op)
 {
 	int r = enqueue_sort(
@@ -250,7 +238,8 @@ static int sort_elements(struct device_queue *queue, const struct sort_op *op)
 						   .element_nbytes = op->layout->element_nbytes });
 
 	return r < 0 ? r :
-		       finish_elements(queue, op->layout, op->items, op->n, op->unique, op->ret);
+		       device_queue_finish_elements(queue, op->layout, op->items, op->n, op->unique,
+						    op->ret);
 }
 
 static int merge_elements(struct device_queue *queue, const struct merge_op *op)
@@ -263,8 +252,9 @@ static int merge_elements(struct device_queue *queue, const struct merge_op *op)
 						    .scratch = op->scratch });
 
 	return r < 0 ? r :
-		       finish_elements(queue, op->layout, op->out, slices_n(op->slices, op->k),
-				       op->unique, op->ret);
+		       device_queue_finish_elements(queue, op->layout, op->out,
+						    slices_n(op->slices, op->k), op->unique,
+						    op->ret);
 }
 
 static size_t elements_sort_scratch_nbytes(const struct layout *layout, uint64_t n)

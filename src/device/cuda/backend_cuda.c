@@ -184,24 +184,13 @@ static int unique_elements(struct device_queue *queue, const struct unique_op *o
 				     "unique");
 }
 
-/* Finish sorted or merged elements: drop duplicates if requested. */
-static int finish_elements(struct device_queue *queue, const struct layout *layout, void *items,
-			   uint64_t n, bool is_unique, struct sort_op_result *ret)
-{
-	*ret = (struct sort_op_result){ .n = n };
-	return is_unique ? unique_elements(queue, &(struct unique_op){ .layout = layout,
-								       .items = items,
-								       .n = n,
-								       .ret = ret }) :
-			   0;
-}
-
 static int sort_elements(struct device_queue *queue, const struct sort_op *op)
 {
 	int r = cuda_enqueue_sort(queue, op);
 
 	return r < 0 ? r :
-		       finish_elements(queue, op->layout, op->items, op->n, op->unique, op->ret);
+		       device_queue_finish_elements(queue, op->layout, op->items, op->n, op->unique,
+						    op->ret);
 }
 
 static int merge_elements(struct device_queue *queue, const struct merge_op *op)
@@ -209,8 +198,9 @@ static int merge_elements(struct device_queue *queue, const struct merge_op *op)
 	int r = cuda_enqueue_merge(queue, op);
 
 	return r < 0 ? r :
-		       finish_elements(queue, op->layout, op->out, slices_n(op->slices, op->k),
-				       op->unique, op->ret);
+		       device_queue_finish_elements(queue, op->layout, op->out,
+						    slices_n(op->slices, op->k), op->unique,
+						    op->ret);
 }
 
 /* Merge one slice through other memory. */
