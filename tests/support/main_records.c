@@ -1,5 +1,5 @@
 /*
- * main.c - gsort
+ * main_records.c - gsort for records only, as a program that tests link in their own way
  */
 #include <stddef.h>
 
