@@ -17,10 +17,12 @@
 enum {
 	BUCKET_N = 4096, /* lines of a bucket: fewer buckets if there are fewer lines */
 	SAMPLES_PER_BUCKET = 16,
+	TIED_SHARE = 256, /* of the sample; if more keys are tied, keys are stored */
 	PIECES_PER_THREAD = 8,
 	MIN_PIECES = 64,
 	MIN_PIECE_NBYTES = 16 << 10,
 	ELEMENT_ALIGNMENT = 64,
+	LINE_BATCH_N = 16,
 	MIN_KEY_NBYTES = 8, /* space for each key of a line, however short it is */
 };
 
@@ -33,6 +35,7 @@ struct piece {
 	uint64_t n_lines, first_line;
 	uint64_t key_begin, key_end, key_nbytes; /* space for keys, and how much is used */
 	uint64_t longest_nbytes;                 /* of its lines, with the delimiter */
+	size_t max_key_nbytes;                   /* if keys are not stored */
 	struct digest digest;
 	bool is_done; /* false: keys did not fit */
 	/* How many of its lines belong to each bucket; later, where its next element goes. */
@@ -97,9 +100,14 @@ static void shorten_shared(void *context, struct line_view string)
 	block->n_shared = n;
 }
 
+struct sampled_string {
+	uint64_t prefix;
+	bool goes_on; /* after the prefix */
+};
+
 struct sample {
 	const struct line_block *block;
-	uint64_t *prefixes;
+	struct sampled_string *strings;
 	size_t n;
 };
 
@@ -107,19 +115,37 @@ static void take_prefix(void *context, struct line_view string)
 {
 	struct sample *sample = context;
 
-	sample->prefixes[sample->n++] =
-		line_load_prefix(string, sample->block->n_shared,
-				 line_string_is_descending(&sample->block->in, STRING_KEY));
+	sample->strings[sample->n++] = (struct sampled_string){
+		.prefix =
+			line_load_prefix(string, sample->block->n_shared,
+					 line_string_is_descending(&sample->block->in, STRING_KEY)),
+		.goes_on = string.nbytes > sample->block->n_shared + sizeof(uint64_t),
+	};
 }
 
-static int compare_prefixes(const void *a, const void *b)
+static int compare_sampled(const void *a, const void *b)
 {
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	const uint64_t x = ((const struct sampled_string *)a)->prefix;
+	const uint64_t y = ((const struct sampled_string *)b)->prefix;
 
 	return (x > y) - (x < y);
 }
 
-/* Choose the shared prefix and the splitters of the buckets for about n lines. */
+/* Return whether the bytes after the prefix decide between many keys of a sorted sample. */
+static bool has_many_ties(const struct sample *sample)
+{
+	size_t n_tied = 0;
+
+	for (size_t i = 1; i < sample->n; i++)
+		n_tied += sample->strings[i].goes_on &&
+			  sample->strings[i].prefix == sample->strings[i - 1].prefix;
+	return n_tied > sample->n / TIED_SHARE;
+}
+
+/*
+ * Choose the shared prefix and the splitters of the buckets for about n lines, and whether to store
+ * keys.
+ */
 static int choose_buckets(struct line_block *block, uint64_t n)
 {
 	struct sample sample = { .block = block };
@@ -129,41 +155,73 @@ static int choose_buckets(struct line_block *block, uint64_t n)
 		n_buckets *= 2;
 	block->n_splitter_slots = n_buckets;
 	block->n_buckets = n_buckets + 2;
-	block->n_shared = 0;
 	for (uint32_t i = 0; i < n_buckets; i++)
 		block->splitters[i] = UINT64_MAX;
-	if (n_buckets == 1)
-		return 0;
-	sample.prefixes = malloc((SAMPLES_PER_BUCKET * n_buckets + 2 * block->n_pieces) *
-				 sizeof *sample.prefixes);
-	if (!sample.prefixes)
+	sample.strings = malloc((SAMPLES_PER_BUCKET * n_buckets + 2 * block->n_pieces) *
+				sizeof *sample.strings);
+	if (!sample.strings)
 		return fail(-ENOMEM, "no memory for a sample of lines");
 	block->n_shared = UINT32_MAX;
 	for_each_sample(block, SAMPLES_PER_BUCKET * n_buckets, shorten_shared, block);
 	for_each_sample(block, SAMPLES_PER_BUCKET * n_buckets, take_prefix, &sample);
-	qsort(sample.prefixes, sample.n, sizeof *sample.prefixes, compare_prefixes);
+	qsort(sample.strings, sample.n, sizeof *sample.strings, compare_sampled);
 	for (uint32_t i = 0; i + 1 < n_buckets; i++)
-		block->splitters[i] = sample.prefixes[(i + 1) * sample.n / n_buckets];
-	free(sample.prefixes);
+		block->splitters[i] = sample.strings[(i + 1) * sample.n / n_buckets].prefix;
+	block->in.stores_keys = !block->in.is_plain && has_many_ties(&sample);
+	free(sample.strings);
 	return 0;
 }
 
-/* Return the bucket of a string, and its prefix. */
-static uint32_t choose_bucket(const struct line_block *block, struct line_view string,
-			      bool descending, uint64_t *ret_prefix)
+/*
+ * Load the prefix of a string: what follows the shared prefix. Without that, the string belongs to
+ * the first or the last bucket. Returns -1 for the first one, 1 for the last one, 0 for others.
+ */
+static int load_prefix(const struct line_block *block, struct line_view string, bool descending,
+		       uint64_t *ret_prefix)
 {
 	const size_t n = string.nbytes < block->n_shared ? string.nbytes : block->n_shared;
 	const int order = n ? memcmp(string.bytes, block->shared, n) : 0;
-	uint32_t found = 0;
 
-	if (order != 0 || n < block->n_shared) {
-		*ret_prefix = line_load_prefix(string, 0, descending);
-		return (order > 0) != descending ? block->n_buckets - 1 : 0;
+	if (order == 0 && n == block->n_shared) {
+		*ret_prefix = line_load_prefix(string, block->n_shared, descending);
+		return 0;
 	}
-	*ret_prefix = line_load_prefix(string, block->n_shared, descending);
+	*ret_prefix = line_load_prefix(string, 0, descending);
+	return (order > 0) != descending ? 1 : -1;
+}
+
+/* Lines whose buckets are searched together: each step of a search waits for the step before. */
+struct line_batch {
+	uint32_t n;
+	uint64_t prefixes[LINE_BATCH_N], nbytes[LINE_BATCH_N];
+	int orders[LINE_BATCH_N]; /* of load_prefix() */
+};
+
+/* Choose the buckets of a batch, from the line `first` of the piece on, and empty the batch. */
+static void choose_buckets_of_batch(const struct line_block *block, struct piece *piece,
+				    uint64_t first, struct line_batch *batch)
+{
+	uint32_t found[LINE_BATCH_N] = { 0 };
+
 	for (uint32_t step = block->n_splitter_slots / 2; step > 0; step /= 2)
-		found += block->splitters[found + step - 1] < *ret_prefix ? step : 0;
-	return 1 + found;
+		for (uint32_t i = 0; i < LINE_BATCH_N; i++)
+			found[i] += block->splitters[found[i] + step - 1] < batch->prefixes[i] ?
+					    step :
+					    0;
+	for (uint32_t i = 0; i < batch->n; i++) {
+		const int order = batch->orders[i];
+		const uint32_t bucket = order == 0 ? 1 + found[i] :
+					order > 0  ? block->n_buckets - 1 :
+						     0;
+
+		block->bucket_of[piece->first_line + first + i] = (unsigned char)bucket;
+		piece->in_bucket[bucket]++;
+		piece->bucket_nbytes[bucket] += batch->nbytes[i];
+	}
+	if (line_keys_are_remade(&block->in))
+		memcpy(block->prefix_of + piece->first_line + first, batch->prefixes,
+		       batch->n * sizeof *batch->prefixes);
+	batch->n = 0;
 }
 
 /* --- Pieces --- */
@@ -198,18 +256,18 @@ static int scan_piece(void *context, uint32_t task)
 {
 	struct line_block *block = context;
 	struct piece *piece = &block->pieces[task];
-	unsigned char *bucket_of = block->bucket_of + piece->first_line;
 	unsigned char *length_of = block->length_of + piece->first_line;
+	struct line_batch batch = { 0 };
 	struct line_scan scan = line_scan_start(piece->range.begin, block->keys->delimiter);
 	struct line_key_buffer key = { 0 };
 	const bool descending = line_string_is_descending(&block->in, STRING_KEY);
-	uint64_t prefix;
-	uint32_t bucket;
+	uint64_t n = 0;
 
 	for (const unsigned char *line = piece->range.begin; line < piece->range.end;) {
 		const unsigned char *end = line_scan_next(&scan);
 		const size_t nbytes = (size_t)(end - line);
 		struct line_view string = { line, nbytes };
+		size_t n_stored;
 
 		piece->digest.sum += hash_bytes(line, nbytes);
 		if (nbytes >= piece->longest_nbytes)
@@ -218,28 +276,28 @@ static int scan_piece(void *context, uint32_t task)
 			line_keys_normalise(block->keys, line, nbytes, &key);
 			string = (struct line_view){ key.bytes, key.n };
 			if (key.has_failed ||
-			    !add_key(block, piece, line_reference(&block->in, line, nbytes),
-				     string))
+			    (block->in.stores_keys &&
+			     !add_key(block, piece, line_reference(&block->in, line, nbytes),
+				      string)))
 				break;
+			if (key.n > piece->max_key_nbytes)
+				piece->max_key_nbytes = key.n;
 		}
-		*length_of++ = (unsigned char)(string.nbytes < LENGTH_OF_MAX ? string.nbytes :
-									       LENGTH_OF_MAX);
-		bucket = choose_bucket(block, string, descending, &prefix);
-		*bucket_of++ = (unsigned char)bucket;
-		piece->in_bucket[bucket]++;
-		piece->bucket_nbytes[bucket] += nbytes + 1;
+		n_stored = block->in.stores_keys ? string.nbytes : nbytes;
+		length_of[n++] =
+			(unsigned char)(n_stored < LENGTH_OF_MAX ? n_stored : LENGTH_OF_MAX);
+		batch.nbytes[batch.n] = nbytes + 1;
+		batch.orders[batch.n] =
+			load_prefix(block, string, descending, &batch.prefixes[batch.n]);
+		if (++batch.n == LINE_BATCH_N)
+			choose_buckets_of_batch(block, piece, n - LINE_BATCH_N, &batch);
 		line = end + 1;
 		piece->is_done = line == piece->range.end;
 	}
+	choose_buckets_of_batch(block, piece, n - batch.n, &batch);
 	piece->digest.n_records = piece->n_lines;
 	line_key_buffer_free(&key);
 	return key.has_failed ? fail(-ENOMEM, "no memory for the key of a line") : 0;
-}
-
-/* The bytes of a string that the prefixes of a bucket do not hold, because all begin with them. */
-static size_t bucket_depth(const struct line_block *block, uint32_t bucket)
-{
-	return bucket > 0 && bucket + 1 < block->n_buckets ? block->n_shared : 0;
 }
 
 /* Make the elements of a piece, each in its bucket. */
@@ -257,18 +315,21 @@ static int make_elements(void *context, uint32_t task)
 		size_t nbytes = block->length_of[i];
 		struct line_view string;
 
-		if (block->in.is_plain) {
+		if (block->in.stores_keys) {
+			string = line_key_entry_key(key, nbytes);
+			element->reference = line_key_reference(&block->in, key, string.nbytes);
+			key += line_key_entry_nbytes(string.nbytes);
+		} else {
 			if (nbytes == LENGTH_OF_MAX)
 				nbytes = (size_t)(line_end(line, block->keys->delimiter) - line);
 			string = (struct line_view){ line, nbytes };
 			element->reference = line_reference(&block->in, line, nbytes);
 			line += nbytes + 1;
-		} else {
-			string = line_key_entry_key(key, nbytes);
-			element->reference = line_key_reference(&block->in, key, string.nbytes);
-			key += line_key_entry_nbytes(string.nbytes);
 		}
-		element->prefix = line_load_prefix(string, bucket_depth(block, bucket), descending);
+		element->prefix =
+			line_keys_are_remade(&block->in) ?
+				block->prefix_of[i] :
+				line_load_prefix(string, bucket_depth(block, bucket), descending);
 	}
 	return 0;
 }
@@ -330,6 +391,8 @@ static uint64_t elements_nbytes(uint64_t n)
 /* Keys of so many bytes fit in any case; others depend on the text. */
 static uint64_t min_entry_nbytes(const struct line_block *block)
 {
+	if (line_keys_are_remade(&block->in))
+		return sizeof *block->prefix_of;
 	return block->in.is_plain ? 0 : line_key_entry_nbytes(MIN_KEY_NBYTES * block->keys->n_keys);
 }
 
@@ -364,7 +427,8 @@ static bool place_elements(struct line_block *block, const unsigned char *text_e
 	block->bucket_of = (unsigned char *)(block->in.scratch + n);
 	block->length_of = block->bucket_of + n;
 	block->in.key_memory = block->key_memory = block->memory + begin + elements_nbytes(n);
-	if (block->in.is_plain || i == 0)
+	block->prefix_of = (uint64_t *)(void *)block->key_memory;
+	if (!block->in.stores_keys || i == 0)
 		return i > 0;
 	key_nbytes = available - elements_nbytes(n) - n * min_key_nbytes;
 	key_nbytes = key_nbytes > LINE_SLACK_NBYTES ? key_nbytes - LINE_SLACK_NBYTES : 0;
@@ -392,7 +456,7 @@ size_t line_block_text_nbytes(struct line_block *block, struct line_range sample
 		for (const unsigned char *line = sample.begin; line < sample.end; n++) {
 			const unsigned char *end = line_end(line, block->keys->delimiter);
 
-			if (!block->in.is_plain) {
+			if (block->in.stores_keys) {
 				line_keys_normalise(block->keys, line, (size_t)(end - line), &key);
 				key_nbytes += line_key_entry_nbytes(key.n);
 			}
@@ -407,7 +471,7 @@ size_t line_block_text_nbytes(struct line_block *block, struct line_range sample
 		key_nbytes = n * min_entry_nbytes(block);
 	/* What a byte of text needs besides itself, and a margin. */
 	per_byte = 1.05 * ((double)elements_nbytes(n) + (double)key_nbytes) / (double)nbytes;
-	if (!block->in.is_plain && per_byte < 0.1)
+	if (block->in.stores_keys && per_byte < 0.1)
 		per_byte = 0.1;
 	return (size_t)((double)(block->memory_nbytes - 4096) / (1 + per_byte));
 }
@@ -440,21 +504,25 @@ static void add_count(struct bucket *bucket, struct line_element *elements, uint
 static int finish_bucket(const struct line_block *block, struct bucket *bucket,
 			 enum equal_lines equal)
 {
-	struct line_element *elements = block->in.elements + bucket->first_element;
-	const bool descending = line_string_is_descending(&block->in, STRING_KEY);
-	struct line_view last = { 0 };
+	struct line_key_buffer buffers[2] = { 0 };
+	const struct line_elements in = line_block_elements(block, buffers);
+	struct line_element *elements = in.elements + bucket->first_element;
+	const bool descending = line_string_is_descending(&in, STRING_KEY);
+	const size_t depth = bucket_depth(block, (uint32_t)(bucket - block->buckets));
+	struct line_element last = { 0 };
 	uint64_t n_kept = 0, n_equal = 0;
+	bool is_ordered = true;
+	int r;
 
-	for (uint64_t i = 0; i < bucket->n; i++) {
-		const uint64_t line = line_element_line(&block->in, &elements[i]);
-		const struct line_view key =
-			line_element_string(&block->in, &elements[i], STRING_KEY);
-		int order = n_kept > 0 ? line_view_compare(last, key) : 0;
+	for (uint64_t i = 0; i < bucket->n && is_ordered; i++) {
+		const struct line_element element = elements[i];
+		const uint64_t line = line_element_line(&in, &element);
+		const int order =
+			n_kept > 0 ? line_elements_compare_keys(&in, &last, &element, depth) : 0;
 
-		if (i + PREFETCH_N < bucket->n)
-			line_element_prefetch(&block->in, &elements[i + PREFETCH_N]);
-		if (descending ? order < 0 : order > 0)
-			return fail_line_order();
+		if (i + PREFETCH_N < bucket->n && !line_keys_are_remade(&in))
+			line_element_prefetch(&in, &elements[i + PREFETCH_N]);
+		is_ordered = descending ? order >= 0 : order <= 0;
 		if (equal != EQUAL_KEEP && n_kept > 0 && order == 0) {
 			record_drop(bucket, line_reference_view(&block->in, line));
 			n_equal++;
@@ -463,34 +531,39 @@ static int finish_bucket(const struct line_block *block, struct bucket *bucket,
 		if (equal == EQUAL_COUNT)
 			add_count(bucket, elements, n_kept, n_equal);
 		elements[n_kept + bucket->n_counts] = elements[n_kept];
-		elements[n_kept++].reference = line;
-		last = key;
+		elements[n_kept++] = (struct line_element){ line, element.prefix };
+		last = element;
 		n_equal = 1;
 	}
 	if (equal == EQUAL_COUNT)
 		add_count(bucket, elements, n_kept, n_equal);
-	line_elements_sort_numbers(&block->in, elements + n_kept, bucket->n_counts);
+	line_elements_sort_numbers(&in, elements + n_kept, bucket->n_counts);
 	bucket->counts = (const struct line_count *)(const void *)(elements + n_kept);
 	bucket->counted = bucket->first_element;
 	bucket->n = n_kept;
 	bucket->is_changed |= equal == EQUAL_COUNT;
-	return 0;
+	r = line_block_free_buffers(buffers);
+	return r < 0 || is_ordered ? r : fail_line_order();
 }
 
 static int sort_bucket(void *context, uint32_t task)
 {
 	struct line_block *block = context;
 	struct bucket *bucket = &block->buckets[task];
-	struct line_element *elements = block->in.elements + bucket->first_element;
+	struct line_key_buffer buffers[2] = { 0 };
+	const struct line_elements in = line_block_elements(block, buffers);
 	int r;
 
 	if (bucket->n > 1)
-		line_elements_sort(&block->in, elements, bucket->n, bucket_depth(block, task));
-	r = cancellation_check(block->in.cancellation);
+		line_elements_sort(&in, in.elements + bucket->first_element, bucket->n,
+				   bucket_depth(block, task));
+	r = line_block_free_buffers(buffers);
+	if (r == 0)
+		r = cancellation_check(in.cancellation);
 	if (r < 0)
 		return r;
-	/* The order of whole lines is checked when they are written. */
-	if (block->counts || (block->in.is_plain && !block->keys->unique))
+	/* Without stored keys the order is checked when lines are written. */
+	if (block->counts || (!block->in.stores_keys && !block->keys->unique))
 		return 0;
 	return finish_bucket(block, bucket, block->keys->unique ? EQUAL_DROP : EQUAL_KEEP);
 }
@@ -518,15 +591,19 @@ int line_block_count_equal(struct line_block *block)
 static int scan_pieces(struct line_block *block)
 {
 	uint32_t n_done = 0;
-	int r = choose_buckets(block, block->n_elements);
+	int r = thread_pool_run(block->threads, scan_piece, block, block->n_pieces);
 
-	if (r == 0)
-		r = thread_pool_run(block->threads, scan_piece, block, block->n_pieces);
 	if (r < 0)
 		return r;
 	block->n_elements = 0;
-	while (n_done < block->n_pieces && block->pieces[n_done].is_done)
-		block->n_elements += block->pieces[n_done++].n_lines;
+	block->in.max_key_nbytes = 0;
+	for (; n_done < block->n_pieces && block->pieces[n_done].is_done; n_done++) {
+		const struct piece *piece = &block->pieces[n_done];
+
+		block->n_elements += piece->n_lines;
+		if (piece->max_key_nbytes > block->in.max_key_nbytes)
+			block->in.max_key_nbytes = piece->max_key_nbytes;
+	}
 	block->n_pieces = n_done;
 	return 0;
 }
@@ -574,8 +651,13 @@ static uint64_t record_lines(struct line_block *block)
 /* Sort the pieces that fit in memory; n_pieces 0: none does. */
 static int sort_pieces(struct line_block *block, const unsigned char *text_end)
 {
+	uint64_t n_lines = 0;
 	int r = thread_pool_run(block->threads, count_lines, block, block->n_pieces);
 
+	for (uint32_t i = 0; i < block->n_pieces; i++)
+		n_lines += block->pieces[i].n_lines;
+	if (r == 0)
+		r = choose_buckets(block, n_lines);
 	if (r < 0 || !place_elements(block, text_end))
 		return r;
 	r = scan_pieces(block);
@@ -681,7 +763,6 @@ int line_block_drop_equal(struct line_block *block, struct line_view last)
 	struct line_key_buffer buffers[2] = { 0 };
 	struct bucket *bucket = first_bucket(block);
 	struct line_view first;
-	int r = 0;
 
 	if (!last.bytes || !bucket)
 		return 0;
@@ -692,11 +773,7 @@ int line_block_drop_equal(struct line_block *block, struct line_view last)
 		bucket->n--;
 		record_drop(bucket, first);
 	}
-	if (buffers[0].has_failed || buffers[1].has_failed)
-		r = fail(-ENOMEM, "no memory for the key of a line");
-	line_key_buffer_free(&buffers[0]);
-	line_key_buffer_free(&buffers[1]);
-	return r;
+	return line_block_free_buffers(buffers);
 }
 
 void line_block_truncate(struct line_block *block, uint64_t n)

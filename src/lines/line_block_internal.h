@@ -58,7 +58,9 @@ struct line_block {
 	uint32_t n_pieces, max_pieces;
 	struct line_elements in;  /* elements by buckets, text and keys */
 	unsigned char *bucket_of; /* of each line, in the order of the text */
-	unsigned char *length_of; /* of its key, or of a plain line: at most LENGTH_OF_MAX */
+	unsigned char *length_of; /* of its key if keys are stored, else of the line: at most
+				   * LENGTH_OF_MAX */
+	uint64_t *prefix_of;      /* of its key if keys are not stored */
 	unsigned char *key_memory;
 	uint64_t n_elements;
 	size_t longest_nbytes;
@@ -99,6 +101,32 @@ static inline struct line_view bucket_line(const struct line_block *block,
 {
 	return line_reference_view(&block->in,
 				   block->in.elements[bucket->first_element + i].reference);
+}
+
+/* The bytes of a string that the prefixes of a bucket do not hold, because all begin with them. */
+static inline size_t bucket_depth(const struct line_block *block, uint32_t bucket)
+{
+	return bucket > 0 && bucket + 1 < block->n_buckets ? block->n_shared : 0;
+}
+
+/* Return the elements, with buffers for the keys that a thread makes. */
+static inline struct line_elements line_block_elements(const struct line_block *block,
+						       struct line_key_buffer buffers[2])
+{
+	struct line_elements in = block->in;
+
+	in.buffers = buffers;
+	return in;
+}
+
+/* Returns 0, or -ENOMEM after a message if a key could not be made. */
+static inline int line_block_free_buffers(struct line_key_buffer buffers[2])
+{
+	const bool has_failed = buffers[0].has_failed || buffers[1].has_failed;
+
+	line_key_buffer_free(&buffers[0]);
+	line_key_buffer_free(&buffers[1]);
+	return has_failed ? fail(-ENOMEM, "no memory for the key of a line") : 0;
 }
 
 static inline int fail_line_order(void)

@@ -111,13 +111,15 @@ static int write_bucket(void *context, uint32_t task)
 {
 	const struct line_block *block = context;
 	struct bucket *bucket = &((struct line_block *)context)->buckets[task];
-	const struct line_element *elements = block->in.elements + bucket->first_element;
-	const bool descending = line_string_is_descending(&block->in, STRING_LINE);
+	struct line_key_buffer buffers[2] = { 0 };
+	const struct line_elements in = line_block_elements(block, buffers);
+	const struct line_element *elements = in.elements + bucket->first_element;
+	const size_t depth = bucket_depth(block, task);
+	const bool descending = line_string_is_descending(&in, STRING_KEY);
 	struct write_buffer buffer = { .offset = bucket->offset };
 	struct digest written = { .n_records = bucket->n };
-	struct line_view last = { 0 };
 	uint64_t next_count = 0;
-	int r = 0;
+	int r = 0, failed;
 
 	bucket->written = (struct digest){ 0 };
 	if (bucket->n == 0)
@@ -129,20 +131,19 @@ static int write_bucket(void *context, uint32_t task)
 	if (!buffer.bytes)
 		return fail(-ENOMEM, "no memory for a buffer of %zu bytes", block->buffer_nbytes);
 	for (uint64_t i = 0; i < bucket->n && r == 0; i++) {
-		const struct line_view line =
-			line_reference_view(&block->in, elements[i].reference);
+		const struct line_view line = line_reference_view(&in, elements[i].reference);
 
 		if (i + 2 * PREFETCH_N < bucket->n)
-			line_reference_prefetch(&block->in, elements[i + 2 * PREFETCH_N].reference);
+			line_reference_prefetch(&in, elements[i + 2 * PREFETCH_N].reference);
 		if (i + PREFETCH_N < bucket->n)
-			line_reference_prefetch_end(&block->in, elements[i + PREFETCH_N].reference);
-		if (block->in.is_plain && i > 0) {
-			const int order = line_view_compare(last, line);
+			line_reference_prefetch_end(&in, elements[i + PREFETCH_N].reference);
+		if (!in.stores_keys && i > 0) {
+			const int order = line_elements_compare_keys(&in, &elements[i - 1],
+								     &elements[i], depth);
 
 			if (descending ? order < 0 : order > 0)
 				r = fail_line_order();
 		}
-		last = line;
 		written.sum += hash_bytes(line.bytes, line.nbytes);
 		if (r == 0 && block->equal == EQUAL_COUNT)
 			r = put_count(block, &buffer,
@@ -155,7 +156,8 @@ static int write_bucket(void *context, uint32_t task)
 	if (r == 0)
 		r = flush_buffer(block, &buffer);
 	free(buffer.bytes);
-	return r;
+	failed = line_block_free_buffers(buffers);
+	return failed < 0 ? failed : r;
 }
 
 int line_block_measure(struct line_block *block, uint64_t *ret_nbytes)

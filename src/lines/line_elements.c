@@ -41,22 +41,28 @@ void line_key_entry_store(unsigned char *entry, uint64_t line, struct line_view 
 }
 
 struct line_view line_element_string(const struct line_elements *in,
-				     const struct line_element *element, enum line_string string)
+				     const struct line_element *element, enum line_string string,
+				     struct line_key_buffer *buffer)
 {
 	const uint64_t reference = element->reference;
+	struct line_view line;
 
+	if (in->stores_keys && string == STRING_KEY)
+		return line_key_entry_key(in->key_memory + (reference >> LINE_LENGTH_BITS),
+					  reference & LINE_LENGTH_UNKNOWN);
+	line = line_reference_view(in, line_element_line(in, element));
 	if (in->is_plain || string == STRING_LINE)
-		return line_reference_view(in, line_element_line(in, element));
-	return line_key_entry_key(in->key_memory + (reference >> LINE_LENGTH_BITS),
-				  reference & LINE_LENGTH_UNKNOWN);
+		return line;
+	line_keys_normalise(in->keys, line.bytes, line.nbytes, buffer);
+	return (struct line_view){ buffer->bytes, buffer->n };
 }
 
 /* Compare strings whose first `depth` bytes are equal. */
 static int compare_strings(const struct line_elements *in, const struct line_element *a,
 			   const struct line_element *b, enum line_string string, size_t depth)
 {
-	struct line_view a_string = line_element_string(in, a, string);
-	struct line_view b_string = line_element_string(in, b, string);
+	struct line_view a_string = line_element_string(in, a, string, &in->buffers[0]);
+	struct line_view b_string = line_element_string(in, b, string, &in->buffers[1]);
 	const size_t n = a_string.nbytes < b_string.nbytes ? a_string.nbytes : b_string.nbytes;
 	const size_t n_skipped = n < depth ? n : depth;
 	int order;
@@ -101,7 +107,8 @@ static void prefetch_ahead(const struct line_elements *in, const struct line_ele
 			   size_t n, size_t i, enum line_string string)
 {
 	/* The reference to a line is in the entry of its key, which must be there first. */
-	const size_t n_ahead = !in->is_plain && string == STRING_LINE ? 2 * PREFETCH_N : PREFETCH_N;
+	const size_t n_ahead = in->stores_keys && string == STRING_LINE ? 2 * PREFETCH_N :
+									  PREFETCH_N;
 
 	if (i + n_ahead < n)
 		line_element_prefetch(in, &elements[i + n_ahead]);
@@ -120,7 +127,8 @@ static struct shared find_shared(const struct line_elements *in,
 				 const struct line_element *elements, size_t n,
 				 enum line_string which, size_t depth)
 {
-	const struct line_view first = line_element_string(in, &elements[0], which);
+	const struct line_view first =
+		line_element_string(in, &elements[0], which, &in->buffers[0]);
 	struct shared shared = { first.nbytes, first.nbytes, first.nbytes };
 
 	for (size_t i = 1; i < n; i++) {
@@ -130,7 +138,7 @@ static struct shared find_shared(const struct line_elements *in,
 		if (is_cancelled(in, i))
 			break;
 		prefetch_ahead(in, elements, n, i, which);
-		string = line_element_string(in, &elements[i], which);
+		string = line_element_string(in, &elements[i], which, &in->buffers[1]);
 		if (string.nbytes < shared.min_nbytes)
 			shared.min_nbytes = string.nbytes;
 		if (string.nbytes > shared.max_nbytes)
@@ -171,7 +179,9 @@ static size_t split_ended(const struct line_elements *in, struct line_element *e
 	size_t n_ended = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const bool ends = line_element_string(in, &elements[i], string).nbytes == depth;
+		const struct line_view view =
+			line_element_string(in, &elements[i], string, &in->buffers[0]);
+		const bool ends = view.nbytes == depth;
 
 		elements[i].prefix = ends == descending;
 		n_ended += ends;
@@ -187,8 +197,48 @@ static size_t split_ended(const struct line_elements *in, struct line_element *e
 static bool prefix_ends_key(const struct line_elements *in, const struct line_element *element,
 			    enum line_string string, size_t depth)
 {
-	return string == STRING_KEY && !in->is_plain &&
-	       (element->reference & LINE_LENGTH_UNKNOWN) <= depth + sizeof element->prefix;
+	const size_t end = depth + sizeof element->prefix;
+
+	if (string != STRING_KEY || in->is_plain)
+		return false;
+	if (in->stores_keys)
+		return (element->reference & LINE_LENGTH_UNKNOWN) <= end;
+	return in->max_key_nbytes <= end ||
+	       line_element_string(in, element, string, &in->buffers[0]).nbytes <= end;
+}
+
+/* As prefix_ends_key(), but false for few elements whose keys would have to be made. */
+static bool group_has_equal_keys(const struct line_elements *in,
+				 const struct line_element *elements, size_t n,
+				 enum line_string string, size_t depth)
+{
+	if (line_keys_are_remade(in) && n <= SMALL_GROUP_N &&
+	    in->max_key_nbytes > depth + sizeof elements->prefix)
+		return false;
+	return prefix_ends_key(in, elements, string, depth);
+}
+
+int line_elements_compare_keys(const struct line_elements *in, const struct line_element *a,
+			       const struct line_element *b, size_t depth)
+{
+	const size_t end = depth + sizeof a->prefix;
+	const bool have_prefixes = line_keys_are_remade(in);
+	struct line_view key;
+
+	if (have_prefixes && a->prefix != b->prefix)
+		return a->prefix < b->prefix ? -1 : 1;
+	if (have_prefixes && in->max_key_nbytes <= end)
+		return 0;
+	key = line_element_string(in, b, STRING_KEY, &in->buffers[1]);
+	if (have_prefixes && key.nbytes <= end)
+		return 0;
+	return line_view_compare(line_element_string(in, a, STRING_KEY, &in->buffers[0]), key);
+}
+
+/* Return whether a key could not be made. */
+static bool has_failed(const struct line_elements *in)
+{
+	return in->buffers[0].has_failed || in->buffers[1].has_failed;
 }
 
 /* Sort elements whose strings are equal in the first `depth` bytes, or up to their ends. */
@@ -233,9 +283,11 @@ static void sort_groups(const struct line_elements *in, struct line_element *ele
 	const bool has_last_resort = line_keys_have_last_resort(in->keys);
 	size_t begin = 0;
 
-	if (cancellation_is_requested(in->cancellation))
+	if (cancellation_is_requested(in->cancellation) || has_failed(in))
 		return;
 	for (size_t i = 1; i <= n; i++) {
+		const uint64_t prefix = elements[begin].prefix;
+
 		if (is_tied(elements, n, i + 2 * PREFETCH_N))
 			line_element_prefetch(in, &elements[i + 2 * PREFETCH_N]);
 		if (has_last_resort && is_tied(elements, n, i + PREFETCH_N)) {
@@ -244,14 +296,17 @@ static void sort_groups(const struct line_elements *in, struct line_element *ele
 			line_reference_prefetch(in, line);
 			line_reference_prefetch_end(in, line);
 		}
-		if (i < n && elements[i].prefix == elements[begin].prefix)
+		if (i < n && elements[i].prefix == prefix)
 			continue;
 		if (i - begin > 1) {
-			if (!prefix_ends_key(in, &elements[begin], string, depth))
+			if (!group_has_equal_keys(in, elements + begin, i - begin, string, depth))
 				sort_group(in, elements + begin, i - begin, string, depth);
 			else if (has_last_resort)
 				sort_group(in, elements + begin, i - begin, STRING_LINE, 0);
 		}
+		/* line_elements_compare_keys() needs the prefixes. */
+		while (line_keys_are_remade(in) && begin < i)
+			elements[begin++].prefix = prefix;
 		begin = i;
 	}
 }
@@ -266,7 +321,8 @@ static void sort_by_prefix(const struct line_elements *in, struct line_element *
 		if (is_cancelled(in, i))
 			return;
 		prefetch_ahead(in, elements, n, i, string);
-		elements[i].prefix = line_load_prefix(line_element_string(in, &elements[i], string),
+		elements[i].prefix = line_load_prefix(line_element_string(in, &elements[i], string,
+									  &in->buffers[0]),
 						      depth, descending);
 	}
 	line_elements_sort_numbers(in, elements, n);

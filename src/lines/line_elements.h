@@ -6,7 +6,9 @@
  * are then sorted by the bytes that follow, as in an MSD radix sort of strings with cached
  * characters (Ng and Kakehi, 2007).
  *
- * Plain keys are the lines themselves. Others are normalised keys in memory (line_keys.h).
+ * Plain keys are the lines themselves. Others are normalised keys (line_keys.h). If eight bytes
+ * decide between most keys, keys are made again for elements with the same prefix. Otherwise they
+ * are stored in memory.
  */
 #pragma once
 
@@ -22,7 +24,7 @@ enum { LINE_POSITION_BITS = 40, LINE_LENGTH_BITS = 64 - LINE_POSITION_BITS };
 
 /* Compared as one number of 128 bits, whose upper half is the prefix. */
 struct line_element {
-	/* Plain keys: line_reference(); others: line_key_reference() */
+	/* line_key_reference() if keys are stored; otherwise line_reference() */
 	uint64_t reference;
 	uint64_t prefix;
 };
@@ -51,11 +53,20 @@ void line_key_entry_store(unsigned char *entry, uint64_t line, struct line_view 
 struct line_elements {
 	const struct line_keys *keys;
 	bool is_plain, is_reversed; /* of plain keys, and of lines as a last resort */
+	bool stores_keys;           /* false: a key is the line, or is made again when needed */
+	size_t max_key_nbytes;      /* of keys that are not stored */
+	struct line_key_buffer *buffers; /* of a thread: 2, for keys that are made again */
 	const unsigned char *text, *key_memory;
 	struct line_element *elements;
 	struct line_element *scratch;            /* as many, for cpu_sort(), if it needs any */
 	const struct cancellation *cancellation; /* NULL: never */
 };
+
+/* Return whether keys are made again when they are needed. */
+static inline bool line_keys_are_remade(const struct line_elements *in)
+{
+	return !in->is_plain && !in->stores_keys;
+}
 
 /* The strings that elements are compared by: keys, then whole lines as a last resort. */
 enum line_string { STRING_KEY, STRING_LINE };
@@ -110,19 +121,31 @@ static inline uint64_t line_element_line(const struct line_elements *in,
 {
 	uint64_t line = element->reference;
 
-	if (!in->is_plain)
+	if (in->stores_keys)
 		memcpy(&line, in->key_memory + (line >> LINE_LENGTH_BITS), sizeof line);
 	return line;
 }
 
+/*
+ * A key that is not stored is made in the buffer. Without memory buffer->has_failed is set, and the
+ * key is meaningless.
+ */
 struct line_view line_element_string(const struct line_elements *in,
-				     const struct line_element *element, enum line_string string);
+				     const struct line_element *element, enum line_string string,
+				     struct line_key_buffer *buffer);
+
+/*
+ * Compare the keys of sorted elements as memcmp() does. Their prefixes hold eight bytes from
+ * `depth` on, unless keys are stored or plain.
+ */
+int line_elements_compare_keys(const struct line_elements *in, const struct line_element *a,
+			       const struct line_element *b, size_t depth);
 
 /* Fetch what an element refers to: the line, or the entry of its key. */
 static inline void line_element_prefetch(const struct line_elements *in,
 					 const struct line_element *element)
 {
-	__builtin_prefetch((in->is_plain ? in->text : in->key_memory) +
+	__builtin_prefetch((in->stores_keys ? in->key_memory : in->text) +
 			   (element->reference >> LINE_LENGTH_BITS));
 }
 
@@ -151,8 +174,8 @@ static inline uint64_t line_load_prefix(struct line_view string, size_t depth, b
 
 /*
  * Sort n of the elements, whose keys share the first `depth` bytes, and whose prefixes hold the
- * next eight. The prefixes are meaningless afterwards, and so are the elements once cancellation is
- * requested.
+ * next eight. The prefixes are meaningless afterwards if keys are stored or plain. So are the
+ * elements once cancellation is requested or a buffer has failed.
  */
 void line_elements_sort(const struct line_elements *in, struct line_element *elements, size_t n,
 			size_t depth);
