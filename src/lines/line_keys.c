@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
+#include "src/lines/line_scan.h"
 
 /* In the order in which messages list them. */
 static const char order_letters[] = "bdfghiMnrV";
@@ -246,9 +247,7 @@ static const unsigned char *skip_field(const unsigned char *p, const unsigned ch
 static const unsigned char *find_separator(const unsigned char *p, const unsigned char *end,
 					   int separator)
 {
-	const unsigned char *found = p < end ? memchr(p, separator, (size_t)(end - p)) : NULL;
-
-	return found ? found : end;
+	return line_find_byte(p, end, (unsigned char)separator);
 }
 
 static const unsigned char *advance(const unsigned char *p, const unsigned char *end, size_t n)

@@ -10,6 +10,8 @@
 #include <emmintrin.h>
 #endif
 
+#include "src/record/load_upto16.h"
+
 /* No line is as long. */
 #define LINE_MAX_NBYTES ((size_t)1 << 40)
 
@@ -36,6 +38,33 @@ static inline uint64_t line_count(const unsigned char *text, size_t nbytes, unsi
 		nbytes -= n_block;
 	}
 	return n;
+}
+
+/* Return the first of these bytes in a text, or its end. Fields are short: see line_scan. */
+static inline const unsigned char *line_find_byte(const unsigned char *p, const unsigned char *end,
+						  unsigned char byte)
+{
+#ifdef __SSE2__
+	const __m128i wanted = _mm_set1_epi8((char)byte);
+
+	while (p < end) {
+		const size_t n = end - p < 16 ? (size_t)(end - p) : 16;
+		const uint128_t bytes = load_upto_16(p, n);
+		const __m128i found = _mm_cmpeq_epi8(
+			_mm_set_epi64x((int64_t)(bytes >> 64), (int64_t)bytes), wanted);
+		const unsigned matches =
+			(unsigned)_mm_movemask_epi8(found) & ((1U << n) - 1);
+
+		if (matches)
+			return p + __builtin_ctz(matches);
+		p += n;
+	}
+	return end;
+#else
+	const unsigned char *found = p < end ? memchr(p, byte, (size_t)(end - p)) : NULL;
+
+	return found ? found : end;
+#endif
 }
 
 /*
