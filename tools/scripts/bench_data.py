@@ -1,4 +1,4 @@
-"""bench_data - how figures are kept in docs/data, for plot_benchmarks.py to draw"""
+"""bench_data - write measurements as the JSON files of docs/data, which plot_benchmarks.py draws"""
 import datetime
 import json
 import os
@@ -8,12 +8,13 @@ import subprocess
 
 
 def case(name, nbytes, seconds, **more):
+    """Return one case of a series: the times of all rounds and their median."""
     return {'name': name, 'input_bytes': nbytes, **more, 'median_s': round(statistics.median(seconds), 6),
             'seconds': [round(s, 6) for s in seconds]}
 
 
 def machine():
-    """The GPU, of several how many, and the rest."""
+    """Return the GPUs, the number of processors and the kernel version in one line."""
     try:
         gpus = subprocess.run(['nvidia-smi', '--query-gpu=name', '--format=csv,noheader'],
                               capture_output=True, text=True).stdout.split('\n')[:-1]
@@ -25,7 +26,12 @@ def machine():
 
 
 def write(directory, series, command):
-    """series: a dict with "series", "data" and "cases"; command: what has measured it"""
+    """
+    Write a series to directory/SERIES.json.
+
+    series: a dict with "series", "data" and "cases"
+    command: the script that measured it
+    """
     version = subprocess.run(['gsort', '--version'], capture_output=True, text=True).stdout.split()[1]
     head = {'series': series['series'], 'date': datetime.date.today().isoformat(), 'machine': machine(),
             'command': command, 'version': version,

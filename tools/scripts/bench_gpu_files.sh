@@ -1,15 +1,17 @@
 #!/bin/sh
-# bench_gpu_files.sh - whole files on a machine with a GPU, against what a user would take instead
+# bench_gpu_files.sh - time sorts of whole files on a GPU against the CPU, numpy, cupy and cp
 #
 # usage: sh tools/scripts/bench_gpu_files.sh PROGRAMS [DIRECTORY [GIB [RECORDS]]]
 #
-# PROGRAMS is where gsort, gsort-gen and gsort-check are; the files (default: 8 GiB) go to
-# DIRECTORY. All in one run, the file in the page cache: cp, gsort on the GPU and on the CPU, numpy
-# and cupy if python3 has them; three rounds, medians. Then files of as many u64 and u32, spilled
-# with 1 GiB of memory on either side, as they are and packed on the GPU. Then RECORDS records of
-# the sort benchmark (default: 100 million, 10 GB), generated, sorted and validated; and the size
-# from which the GPU is faster, which is what --backend=auto goes by. GIB or RECORDS of 0 leave that
-# part out.
+# PROGRAMS is the directory of gsort, gsort-gen and gsort-check. Files are written to DIRECTORY
+# (default: here). Inputs are in the page cache. Prints medians of three rounds:
+#  - GIB GiB (default: 8) of u64: cp, gsort on the GPU and on the CPU, and numpy and cupy if
+#    python3 has them (one round);
+#  - files of GIB GiB of u64 and of u32, sorted in 1 GiB of host memory and 1 GiB of device memory,
+#    with the modes of --temp-compress;
+#  - RECORDS records (default: 100 million, 10 GB) of the sort benchmark, sorted and checked;
+#  - GPU and CPU times from 16 MiB to 2 GiB, for the size at which --backend=auto chooses the GPU.
+# A GIB or RECORDS of 0 skips that part.
 set -eu
 PATH=$(cd "$1" && pwd):$PATH
 cd "${2:-.}"
@@ -20,7 +22,7 @@ now_ms() {
 	echo $(($(date +%s%N) / 1000000))
 }
 
-# timed NAME COMMAND...: appends the milliseconds to times.NAME
+# timed NAME COMMAND...: append the milliseconds that the command takes to times.NAME
 timed() {
 	name=$1
 	shift
@@ -74,7 +76,8 @@ plain_keys() {
 	done
 }
 
-# spilled TYPE: with and without packing; what goes over the link is in the last two tables
+# spilled TYPE: time spilled sorts with and without compression. The two --stats tables show the
+# bytes that are copied between host and device.
 spilled() {
 	rm -f times.*
 	gsort-gen -t "$1" -b "${gib}G" -o in

@@ -1,25 +1,37 @@
 #!/usr/bin/env python3
-"""bench_gpus - sort whole files on one GPU, on the same one twice, and on all that there are
+"""bench_gpus - time sorts of whole files on one GPU, on one GPU opened twice, and on several GPUs
 
-usage: bench_gpus.py PROGRAMS [--dir=DIRECTORY] [--sizes=BYTES,...] [--records=N] [--split=P] [--rounds=N]
-                  [--logs=DIRECTORY] [--only=NAME,...] [--gpus=LIST/LIST...] [--check]
-                  [--ranks=N,...] [--rank-memory=SIZE] [--data=DIRECTORY]
+usage: bench_gpus.py PROGRAMS [OPTION]...
 
-PROGRAMS is a directory with gsort, gsort-gen and gsort-check, as `run_gpu_tests.sh --pack` makes it. For each size
-(default: 8 GiB) a file of random u64 (with --records: N records of 100 bytes with keys of 10) in the page cache is
-sorted, everything in turn, round after round, with no output there:
+PROGRAMS is a directory with gsort, gsort-gen and gsort-check (run_gpu_tests.sh --pack makes one).
+Each round runs every case once, without an existing output. The input is in the page cache. Prints
+for each case the median, the minimum, and the ratios of the median to cp (for pipes: cat) and to
+one GPU.
 
-    file     into one file            null     to nowhere
-    parts    into P files (8)         spill    to nowhere, with so little device memory that one GPU cannot hold it and two can
-    disk     into one file, with 1 GiB of memory on either side and the rest on disk
-    disk1    the same, merged as one range
-    pipe     cat in | gsort > out     beside cat in | cat > out
+    --dir=DIRECTORY     directory of the files to sort (default: .)
+    --sizes=BYTES,...   sizes of the inputs, random u64 (default: 8 GiB)
+    --records=N         sort N records of 100 bytes with keys of 10 bytes instead
+    --rounds=N          number of rounds (default: 3)
+    --only=NAME,...     cases to run (default: file,parts,null,spill)
+    --split=P           number of part files in the case `parts` (default: 8)
+    --gpus=LIST/LIST... sets of GPUs, separated by slashes; cpu: the CPU (default: 0, 0,0, and
+                        the first 2, 4, 8, ... GPUs)
+    --ranks=N,...       also run the cases `file` and `parts` with N ranks of gsort-mpi that share
+                        all GPUs (run_gpu_mpi_tests.sh --pack makes the programs)
+    --rank-memory=SIZE  memory limit (-S) of a rank
+    --check             check each output once
+    --logs=DIRECTORY    run one more round, not timed, that stores statistics and traces there
+    --data=DIRECTORY    write the medians to devices.json there (docs/data: for plot_benchmarks.py)
 
-The first four unless --only names others. `cp` takes part. Medians are told, against `cp` (of pipes: `cat`) and
-against one GPU, and the quickest beside them. With --check, each output is looked at once. With --logs a last round, which is not
-timed, as telling takes time, too, leaves the statistics and the trace of each case there. --gpus: which GPUs, sets of them with / between; cpu: none of them.
-With --data, the medians go into devices.json there, which plot_benchmarks.py draws when it is in docs/data.
-With --ranks, so many ranks that share all GPUs, each with -S SIZE, write files, too, with what `run_gpu_mpi_tests.sh --pack` makes.
+Cases:
+
+    file     sort to one file
+    parts    sort to part files
+    null     sort to /dev/null
+    spill    sort to /dev/null with device memory that is too small for one GPU
+    disk     sort to one file in 1 GiB of host memory and 1 GiB of device memory
+    disk1    like disk, with --partitions=1
+    pipe     cat in | gsort > out (baseline: cat in | cat > out)
 """
 import argparse
 import os
@@ -78,7 +90,7 @@ def seconds_of(command, shape):
 def make_input(nbytes, n_records):
     what = ['--gensort=binary', '-n', str(n_records)] if n_records else ['-b', str(nbytes)]
     subprocess.run(['gsort-gen', *what, '-o', 'in'], check=True)
-    with open('in', 'rb') as file:  # into the page cache
+    with open('in', 'rb') as file:  # fill the page cache
         while file.read(8 << 20):
             pass
 
@@ -88,7 +100,7 @@ def check(name, shape, kind):
         return
     made = 'out'
     status = subprocess.run(['gsort-check', *kind, '--same-records', 'in', made]).returncode
-    print(f'{name} {shape}: {"as it should be" if status == 0 else "WRONG"}', flush=True)
+    print(f'{name} {shape}: {"correct" if status == 0 else "WRONG"}', flush=True)
 
 
 def commands(nbytes, kind, args):
@@ -127,7 +139,7 @@ def report(times):
     median = {case: statistics.median(t) for case, t in times.items()}
     for (name, shape), t in times.items():
         base = median['cat' if shape == 'pipe' else 'cp', 'pipe' if shape == 'pipe' else 'file']
-        print(f'{shape:6} {name:8} {median[name, shape]:7.2f} s (least {min(t):.2f})'
+        print(f'{shape:6} {name:8} {median[name, shape]:7.2f} s (min {min(t):.2f})'
               f'  {median[name, shape] / base:5.2f} of {"cat" if shape == "pipe" else "cp"}'
               f'  {median[name, shape] / median.get(("0", shape), 1e9):5.2f} of one GPU', flush=True)
 

@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
-"""bench_series - measure all that plot_benchmarks.py draws, in one call
+"""bench_series - measure the series that plot_benchmarks.py draws
 
-usage: bench_series.py PROGRAMS OUTPUT [--dir=DIRECTORY] [--sizes=BYTES,...] [--threads-size=BYTES] [--lines-size=BYTES]
-                       [--rounds=N]
+usage: bench_series.py PROGRAMS OUTPUT [--dir=DIRECTORY] [--sizes=BYTES,...]
+                       [--threads-size=BYTES] [--lines-size=BYTES] [--rounds=N]
 
-PROGRAMS is a directory with gsort, gsort-gen and gsort-check, and, for the kernels, gsort-bench-kernels, as
-`run_gpu_tests.sh --pack` makes it. Into the directory OUTPUT go files.json, lines.json, threads.json and
-kernels.json; those
-of docs/data are replaced by them, and tools/scripts/plot_benchmarks.py draws the pictures. Files to sort go to
-DIRECTORY (default: here). It needs three times the largest size on the disk, and with the sizes that it has by
-default (16 MiB to 8 GiB) less than 4 minutes on 16 processors and a GPU.
+PROGRAMS is a directory with gsort, gsort-gen, gsort-check and, for the kernels,
+gsort-bench-kernels (run_gpu_tests.sh --pack makes one). Writes files.json, lines.json, threads.json
+and kernels.json to the directory OUTPUT. To update the pictures, copy these files to docs/data and
+run plot_benchmarks.py. Files to sort are written to DIRECTORY (default: here), which needs three
+times the largest size. With the default sizes (16 MiB to 8 GiB) a run takes less than 4 minutes on
+16 processors and a GPU.
 
-Everybody takes turns, round after round, with the input in the page cache and no output there; medians are
-told. Each output is looked at once: gsort's by gsort-check, the others' size. Of lines, all outputs must be the
-same. From 2 GiB on there is one round of numpy, cupy and GNU sort. What is not there (a GPU, numpy, cupy, gsort-bench-kernels) is left out.
+Each round runs every program once, without an existing output. The input is in the page cache. The
+result is the median of the rounds. Each output is checked once: gsort's with gsort-check, others by
+size. Outputs of lines must be equal. For inputs of 2 GiB or more, numpy, cupy and GNU sort run in
+the first round only. threads.json has one round. A GPU, numpy, cupy or gsort-bench-kernels that is
+missing is skipped.
 """
 import argparse
 import os
@@ -52,21 +54,21 @@ def seconds_of(command):
 
 def make_input(nbytes):
     subprocess.run(['gsort-gen', '-b', str(nbytes), '-o', 'in'], check=True)
-    with open('in', 'rb') as file:  # into the page cache
+    with open('in', 'rb') as file:  # fill the page cache
         while file.read(8 * MIB):
             pass
 
 
 def look_at_output(name, nbytes):
     if os.path.getsize('out') != nbytes:
-        sys.exit(f'{name}: the output has another size than the input')
+        sys.exit(f'{name}: output and input differ in size')
     if name.startswith('gsort') and not (works('gsort-check', 'out') and
                                          works('gsort-check', '--same-records', 'in', 'out')):
         sys.exit(f'{name}: the output is wrong')
 
 
 def measure(commands, nbytes, rounds):
-    """name -> the seconds of each round, of a dict of commands"""
+    """Run each command in each round. Return name -> the seconds of its rounds."""
     times = {name: [] for name in commands}
     for number in range(rounds):
         for name, command in commands.items():
@@ -83,6 +85,7 @@ def gsort(*options):
 
 
 def who_is_there():
+    """Return name -> command of each program that this machine can run."""
     commands = {'cp': ['cp', 'in', 'out']}
     make_input(MIB)
     if works(*gsort('--backend=cuda')):
@@ -104,10 +107,10 @@ def measure_files(options):
 
 
 def make_lines(nbytes):
-    """Random lines of 28 letters and digits"""
+    """Write random lines of 28 base64 digits."""
     subprocess.run(f'gsort-gen -b {nbytes // 29 * 21} | base64 -w 28 > in', shell=True, check=True)
     if os.path.getsize('in') < nbytes * 9 // 10:
-        sys.exit('gsort-gen has failed')
+        sys.exit('gsort-gen failed')
 
 
 def measure_lines(options):
@@ -141,7 +144,7 @@ def measure_threads(options):
 
 
 def measure_kernels():
-    """None where they cannot be run. These are medians already."""
+    """Return the medians that gsort-bench-kernels prints, or None if it cannot run."""
     try:
         told = subprocess.run(['gsort-bench-kernels', 'sort', '--runs=5'], capture_output=True, text=True)
     except FileNotFoundError:
@@ -166,7 +169,7 @@ def main():
     options = parser.parse_args()
     output = options.output.resolve()
     output.mkdir(parents=True, exist_ok=True)
-    # Libraries are beside the programs where these were packed.
+    # A packed directory holds the libraries of the programs, too.
     for name in ('PATH', 'LD_LIBRARY_PATH'):
         os.environ[name] = f"{options.programs.resolve()}{os.pathsep}{os.environ.get(name, '')}"
     os.environ['LC_ALL'] = 'C'

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""check_kernel_resources - what the kernels take on every GPU that they can be compiled for, and what these have
+"""check_kernel_resources - check that every kernel fits each GPU architecture
 
 usage: check_kernel_resources.py NVCC LAUNCHES [ARCHITECTURE]...
 
-NVCC is the toolkit's compiler, LAUNCHES the program tests/kernels/launches, which knows how many threads
-and how much shared memory each kernel is launched with. ARCHITECTUREs are numbers such as 75; by default
-all that the compiler knows. All kernels are compiled for all of these, which takes minutes, so it is no
-test: meson test --benchmark architectures.
+NVCC is the compiler of the CUDA toolkit. LAUNCHES is the program tests/kernels/launches, which
+prints the threads and the shared memory of each kernel's launch. ARCHITECTURE is a number such as
+75 (default: all that the compiler supports). Every kernel is compiled for every architecture, which
+takes minutes. So this check is a benchmark: meson test --benchmark architectures.
 
-Printed are, for each architecture, the kernels that a multiprocessor has room for the fewest of. The
-status is 1 if there is one that could not be launched at all, has not been compiled, or is not known to
-LAUNCHES; spilled registers are told.
+Prints for each architecture the four kernels with the lowest occupancy, and kernels that spill
+registers. Exits with 1 if a kernel does not compile, exceeds the limits of an architecture, or is
+unknown to LAUNCHES.
 """
 import concurrent.futures
 import os
@@ -22,10 +22,12 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# Registers of a multiprocessor and of a thread are the same in all. By architecture: KiB of shared memory
-# of a block and of a multiprocessor, and its threads (CUDA C++ Programming Guide, compute capabilities).
-# Of what is not here, the least that any has.
+# Limits that all architectures share: registers of a multiprocessor and of a thread, threads of a
+# block.
 REGISTERS, REGISTERS_OF_THREAD, THREADS_OF_BLOCK = 65536, 255, 1024
+# Limits by architecture (CUDA C++ Programming Guide, compute capabilities): KiB of shared memory of
+# a block and of a multiprocessor, threads of a multiprocessor. LEAST is a lower bound for other
+# architectures.
 LIMITS = {
     75: (64, 64, 1024), 80: (163, 164, 2048), 87: (163, 164, 1536),
     90: (227, 228, 2048), 100: (227, 228, 2048), 103: (227, 228, 2048), 110: (227, 228, 1536),
@@ -39,7 +41,7 @@ def known_architectures(nvcc):
 
 
 def compile_one(nvcc, source, architecture, directory):
-    """name -> registers, bytes of static shared memory, bytes spilled; of each kernel in the file"""
+    """Return kernel -> (registers, static shared bytes, spilled bytes) for a source file."""
     made = directory / f'{source.stem}.{architecture}.cubin'
     command = [nvcc, '-std=c++17', '-O3', '-cubin', '--resource-usage', f'-I{ROOT}',
                f'-arch=sm_{architecture}', str(source), '-o', str(made)]
@@ -58,7 +60,7 @@ def compile_one(nvcc, source, architecture, directory):
 
 
 def launches(program, architecture):
-    """name, mangled or a plain one of a kernel that only its file knows -> threads, bytes"""
+    """Return kernel -> (threads, shared bytes). Names of static kernels are not mangled."""
     told = subprocess.run([program, str(architecture)], check=True, capture_output=True, text=True)
     rows = (line.split() for line in told.stdout.splitlines())
     return {name: (int(threads), int(nbytes)) for name, threads, nbytes in rows}
@@ -77,7 +79,7 @@ def round_up(n, to):
 
 def blocks_at_once(limits, registers, threads, nbytes):
     of_block, of_all, most_threads = limits
-    taken = 1024 if of_all > 64 else 0  # of each block, by the system
+    taken = 1024 if of_all > 64 else 0  # reserved by the system in each block
     if registers > REGISTERS_OF_THREAD or threads > THREADS_OF_BLOCK or nbytes > of_block << 10:
         return 0
     warps = round_up(threads, 32) // 32
@@ -86,13 +88,13 @@ def blocks_at_once(limits, registers, threads, nbytes):
 
 
 def judge(architecture, used, known):
-    """The offences of an architecture; prints what it has least room for."""
+    """Return the violations on an architecture. Print the kernels with the lowest occupancy."""
     limits, offences, rows = LIMITS.get(architecture, LEAST), [], []
     for name, (registers, static, spilled) in used.items():
         launch = launch_of(name, known)
         if not launch:
             if 'any_kernel' not in name:
-                offences.append(f'{name}: nobody has launched it')
+                offences.append(f'{name}: LAUNCHES does not launch it')
             continue
         threads, nbytes = launch[0], launch[1] + static
         blocks = blocks_at_once(limits, registers, threads, nbytes)
@@ -100,7 +102,7 @@ def judge(architecture, used, known):
         if not blocks:
             offences.append(f'{name}: {registers} registers x {threads} threads, {nbytes} bytes')
         if spilled:
-            print(f'sm_{architecture}: {demangled(name)}: {spilled} bytes of registers are spilled')
+            print(f'sm_{architecture}: {demangled(name)}: spills {spilled} bytes of registers')
     for _, name, registers, threads, nbytes, blocks in sorted(rows)[:4]:
         print(f'sm_{architecture:<4} {demangled(name):40} {registers:3} registers x {threads:3} threads, '
               f'{nbytes:6} bytes: {blocks} blocks')

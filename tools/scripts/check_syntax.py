@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""check_syntax - compile the sources of a build with another compiler, as far as its warnings need
+"""check_syntax - check the sources of a build with the warnings of another compiler
 
 usage: check_syntax.py BUILD C_COMPILER CXX_COMPILER
 
-Runs each command of BUILD/compile_commands.json with the other compiler, -fsyntax-only and -Werror, so that
-nothing is generated or linked. Assertions are enabled. Prints what the compiler reports. Exits with 1 if it
-reported anything.
+Runs each command of BUILD/compile_commands.json with the other compiler, -fsyntax-only and -Werror.
+Generates no code. Assertions are enabled. Prints the errors of the compiler and exits with 1 if
+there are any.
 """
 import concurrent.futures
 import json
@@ -21,7 +21,7 @@ DROPPED_WITH_VALUE = {'-o', '-MF', '-MQ', '-MT'}
 
 
 def arguments_of(entry):
-    """The arguments of a command, without the compiler, the output, the dependency file and the source."""
+    """Return the arguments of a command without compiler, output, dependency file and source."""
     words = iter(shlex.split(entry['command']))
     for word in words:
         if word.startswith('-'):

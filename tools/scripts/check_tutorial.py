@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""check_tutorial - what docs/tutorial.md shows is what the programs say
+"""check_tutorial - run the commands of docs/tutorial.md and compare their output
 
 usage: check_tutorial.py [--write] DOCUMENT DIRECTORY...
 
-The DOCUMENT has blocks of ```console: a line that begins with "$ " is a command, those below it what it
-has said. All commands are run, in their order, in a directory of their own, with gsort, gsort-gen and
-gsort-check of the DIRECTORYs first in the path. A command below which is written "Killed" is killed as
-soon as its checkpoint holds a run.
+DOCUMENT contains ```console blocks. A line that begins with "$ " is a command. The lines below it
+are its output. Runs all commands in order in a temporary directory, with the DIRECTORYs of the
+programs first in PATH. A command whose output is "Killed" is killed as soon as its checkpoint holds
+a run.
 
-Then what they say is compared with what is written: every byte of it but what depends on the machine and
-its moment. That is masked on both sides: times, rates and what follows from them everywhere; all numbers,
-and which stage was the bottleneck, in the output of --stats and --explain. With --write the document is
-written anew, with what the commands have said. The status is 1 if anything differs.
+Compares the outputs with the document. Text that depends on the machine is masked on both sides:
+ - times and rates in all outputs;
+ - all numbers and the bottleneck in outputs of --stats and --explain.
+Prints the differences and exits with 1 if there are any. --write replaces the outputs in the
+document instead.
 """
 import difflib
 import os
@@ -46,12 +47,13 @@ TRIES = 100
 
 
 def examples_of(block):
-    """pairs of a command and its output"""
+    """Return the pairs (command, output) of a block."""
     parts = re.split(r'^\$ (.*)\n', block, flags=re.M)
     return list(zip(parts[1::2], parts[2::2]))
 
 
 def masked(command, output):
+    """Return the output without the text that depends on the machine."""
     rules = EVERYWHERE + (REPORTS if re.search('--stats|--explain', command) else [])
     for pattern, mask in rules:
         output = pattern.sub(mask, output)
@@ -65,7 +67,7 @@ def said_by(command):
 
 
 def runs_are_kept(state):
-    """A manifest tells of the blocks of all runs, some thousands."""
+    """Return whether the manifest lists runs. With runs it has thousands of bytes."""
     manifest = state / 'gsort-manifest'
     try:
         return manifest.stat().st_size > 4096
@@ -74,7 +76,7 @@ def runs_are_kept(state):
 
 
 def killed_in_time(command, state):
-    """Has it been killed, with a run in its checkpoint?"""
+    """Run the command and kill it. Return whether that succeeded after the first run was stored."""
     process = subprocess.Popen(['bash', '-c', f'exec {command}'], stderr=subprocess.DEVNULL)
     while process.poll() is None and not runs_are_kept(state):
         time.sleep(0.001)
@@ -83,18 +85,18 @@ def killed_in_time(command, state):
 
 
 def kill(command):
-    """As often as it takes: a fast machine may be done before it is seen."""
+    """Kill the command in time. Retries, because on a fast machine the sort may end first."""
     state = pathlib.Path(re.search(r'--checkpoint=(\S+)', command)[1])
     for _ in range(TRIES):
         if killed_in_time(command, state):
             return KILLED
         for left in state.iterdir():
             left.unlink() if left.is_file() else shutil.rmtree(left)
-    return 'it could not be killed in time\n'
+    return 'the sort ended before it was killed\n'
 
 
 def play(text):
-    """The document with what its commands say now, and both masked."""
+    """Run all commands. Return the new document, and the old and new outputs, masked."""
     before, after = [], []
 
     def rewritten(block):
@@ -128,7 +130,8 @@ def main():
     difference = difflib.unified_diff(before.splitlines(), after.splitlines(), str(document), 'now', lineterm='')
     told = '\n'.join(difference)
     if told:
-        print(f'{told}\n{len(told.splitlines())} lines; tools/scripts/check_tutorial.py --write writes it anew')
+        print(f'{told}\n{len(told.splitlines())} lines differ; '
+              'tools/scripts/check_tutorial.py --write updates the document')
     return bool(told)
 
 

@@ -1,16 +1,15 @@
 #!/bin/sh
-# install_deps - install what gsort is built from, on Debian, Fedora, Arch or Alpine
+# install_deps - install the build dependencies of gsort on Debian, Fedora, Arch or Alpine
 #
 # usage: sh tools/scripts/install_deps.sh [test]
 #
-# Only packages that are missing are installed; when none is, nothing is done and no rights are
-# needed. With "test", what only the tests need comes as well.
+# With "test", installs the dependencies of the tests, too. Installs missing packages only. If none
+# is missing, it does nothing and needs no privileges. Otherwise it runs as root or with sudo.
 #
-# Debian 12 is what it is tried on, each time that the tests run. The other lists are what those
-# systems call the same things.
+# tools/scripts/test.sh runs it on Debian 12. The lists of the other systems are not tested.
 set -eu
 
-# What builds it, and what the tests need beside that.
+# Dependencies of the build, and further ones of the tests, by system.
 debian='meson ninja-build pkg-config gcc g++
 	libxxhash-dev libzstd-dev zlib1g-dev libjansson-dev libhwy-dev'
 debian_test='clang libcmocka-dev acl strace xxd qemu-user musl-tools pandoc mandoc zsh fish
@@ -54,14 +53,14 @@ elif command -v dnf >/dev/null; then
 elif command -v pacman >/dev/null; then
 	packages=$arch packages_test=$arch_test
 	is_installed() { pacman -T "$1" >/dev/null; }
-	# A system that is not up to date is not one that packages are made for.
+	# Arch does not support partial upgrades.
 	install() { $as_root pacman -Syu --needed --noconfirm "$@"; }
 elif command -v apk >/dev/null; then
 	packages=$alpine packages_test=$alpine_test
 	is_installed() { apk info -q -e "$1"; }
 	install() { $as_root apk add -q "$@"; }
 else
-	echo "install_deps.sh: this system is not known here; README.md says what is needed" >&2
+	echo "install_deps.sh: unknown system; docs/install.md lists the dependencies" >&2
 	exit 1
 fi
 [ "${1:-}" != test ] || packages="$packages $packages_test"
@@ -75,7 +74,7 @@ done
 as_root=
 if [ "$(id -u)" != 0 ]; then
 	command -v sudo >/dev/null || {
-		echo "install_deps.sh: become root, or install sudo, to install:$missing" >&2
+		echo "install_deps.sh: root or sudo required to install:$missing" >&2
 		exit 1
 	}
 	as_root=sudo

@@ -1,32 +1,33 @@
 #!/usr/bin/env python3
-# mutation_test.py - break the code in seeded, small ways, and see whether the tests notice
+# mutation_test.py - change the code in small ways and report the changes that no test detects
 #
-# usage: tools/scripts/mutation_test.py [--seed=N] [--count=N] [--jobs=N] [--suites=A,B,...]
-#                                 [--only=TEST,...] [--seconds=N] [--effort=N] [--minutes=N]
-#                                 [--work=DIRECTORY] [--measure] [--again]
-#                                 [--sanitize=address|thread] [FILE...]
+# usage: tools/scripts/mutation_test.py [OPTION]... [FILE...]
+#
+# --help lists the options. Without FILEs all sources are mutated. Prints a table of mutation scores
+# by folder, and the surviving mutants.
 #
 # A mutant is the source with one change: a comparison flipped, a number off by one, a statement
-# dropped, an error returned as 0, two arguments swapped, a condition negated. A test that fails, or
-# does not end, kills it. What survives either is a hole in the tests, or changes nothing that can
-# be seen (an equivalent).
+# dropped, an error returned as 0, two arguments swapped, or a condition negated. A test that fails
+# or hangs kills the mutant. A mutant that survives shows a gap in the tests or changes no
+# observable behaviour (an equivalent mutant).
 #
-# Which tests concern a line is measured, not guessed: a build with gcov runs every test once and
-# notes the lines that each comes to. A mutant is shown to those tests only, that of its own module
-# first, then the fastest, until one fails, or until they take longer together than --effort. What
-# fails must also be seen to pass without a mutant, and what runs the programs or did not end must
-# do so twice: a busy machine kills nothing. Times of tests are processor times for the same reason.
-# A mutant that compiles to the same object file is equivalent and is not counted, nor is one that
-# does not compile. What somebody has looked at is in tests/mutation_survivors.txt with the reason:
-# equivalents are not counted either, nor are those that only change how long it takes; accepted
-# survivors are, but apart from new ones.
+# Selection of tests: a build with gcov runs every test once and records the lines that it executes.
+# A mutant is tested only with tests that execute its line: first the test of its module, then the
+# others from fast to slow, until one fails or until their times exceed --effort.
 #
-# Everything happens in copies of the tree below DIRECTORY (default: gsort-mutants in $TMPDIR), one
-# for each job. What was found goes into DIRECTORY/journal, and a mutant that is there is not tried
-# again, so a run that was broken off goes on; --again tries the survivors anew, with tests that are
-# new or that were left out, and no others. --measure only finds out which tests come to which
-# lines. With --sanitize mutants are shown to a build with AddressSanitizer and
-# UndefinedBehaviorSanitizer, or with ThreadSanitizer, as CI has them: for leaks and races.
+# Flaky failures must not kill a mutant on a busy machine:
+#  - a test that fails must also pass without the mutant;
+#  - a test of the programs, or one that hangs, must fail twice;
+#  - times are processor times.
+#
+# Not counted: mutants that do not compile, and mutants with an unchanged object file. Reviewed
+# survivors are listed with a reason in tests/mutation_survivors.txt as equivalent, performance
+# (only the run time changes) or accepted. Only accepted ones are counted.
+#
+# Each job works in a copy of the tree below --work. Results are appended to the file `journal`
+# there. A mutant in the journal is not tested again, so an interrupted run can be continued.
+# --again tests the survivors again, with tests that are new or were skipped. --sanitize uses the
+# sanitizers of tools/scripts/test.sh, to find leaks and races.
 import argparse
 import hashlib
 import json
@@ -57,12 +58,12 @@ SANITIZED = {'': OPTIMISED,
 FINDINGS = {'ASAN_OPTIONS': 'detect_leaks=1', 'UBSAN_OPTIONS': 'halt_on_error=1',
             'TSAN_OPTIONS': 'halt_on_error=1'}
 
-MOST_MEMORY_NBYTES = 16 << 30  # of addresses: a mutant may ask for anything
-LEAST_FREE_NBYTES = 2 << 30  # where tests work: it may also write for ever
-ROUND = 20  # mutants that are tried between looks at how many counted, those of a file together
-MOST_MEASURE_SECONDS = 600  # for a test that is slow with gcov
+MOST_MEMORY_NBYTES = 16 << 30  # address space of a test: a mutant may allocate any size
+LEAST_FREE_NBYTES = 2 << 30  # free disk space that stops a test: a mutant may write for ever
+ROUND = 20  # mutants that are tested before the counted ones are counted again
+MOST_MEASURE_SECONDS = 600  # limit for a test with gcov
 SKIPPED = 77
-ELAPSED = 6  # seconds for each second of processor time: tests also wait, and other programs run
+ELAPSED = 6  # limit of elapsed time, as a multiple of that of processor time: tests also wait
 
 
 # --- Making mutants -------------------------------------------------------------------------------
@@ -72,19 +73,19 @@ class Mutant:
     path: str
     begin: int  # the bytes of the source that are replaced
     end: int
-    text: str  # by what
+    text: str  # the replacement
     kind: str
     line: int = 0  # first and last line of the change, from 1
     last_line: int = 0
-    function: str = ''  # NAME, or NAME#2 for the second such change in it
-    before: str = ''  # the lines, and what becomes of them
+    function: str = ''  # NAME, or NAME#2 for the second equal change in it
+    before: str = ''  # the lines without and with the change
     after: str = ''
     verdict: str = ''
     killer: str = ''
     passed: list = field(default_factory=list)  # Test.identity() of tests that did not kill it
 
     def key(self):
-        """The same mutant in another version of the source, as long as its function is the same."""
+        """Return a key that is equal for the same mutant in another version of the source."""
         return '\t'.join((os.path.basename(self.path), self.function, self.before, self.after))
 
 
@@ -93,7 +94,7 @@ def blank(match):
 
 
 def mask(source):
-    """The source with blanks for what is no code: comments, text, the preprocessor, assertions."""
+    """Replace comments, strings, preprocessor lines and assertions by blanks or underscores."""
     text = re.sub(r'//[^\n]*|/\*.*?\*/', blank, source, flags=re.S)
     text = re.sub(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'',
                   lambda m: m.group(0)[0] + '_' * (len(m.group(0)) - 2) + m.group(0)[-1], text)
@@ -102,7 +103,7 @@ def mask(source):
 
 
 def closing(text, at):
-    """The place of the bracket that closes the one at `at`."""
+    """Return the position of the bracket that closes the one at `at`, or -1."""
     depth = 0
     for i in range(at, len(text)):
         depth += text[i] in '([{'
@@ -113,7 +114,7 @@ def closing(text, at):
 
 
 def split_arguments(text, begin, end):
-    """Where the arguments between two brackets begin and end."""
+    """Return the positions (begin, end) of the arguments in text[begin:end]."""
     arguments, depth, first = [], 0, begin
     for i in range(begin, end + 1):
         if i == end or (text[i] == ',' and depth == 0):
@@ -189,7 +190,7 @@ def return_success(text):
 
 def swap_arguments(text):
     for m in re.finditer(r'\b([A-Za-z_]\w*)\(', text):
-        # What follows an identifier (a type) is defined, not called.
+        # After a type, this is a definition and not a call.
         if m.group(1) in KEYWORDS or re.search(r'[\w*>]\s?\**$', text[:m.start()][-3:]) and \
                 not re.search(r'\b(return|else)\s$', text[:m.start()][-8:]):
             continue
@@ -216,7 +217,7 @@ def one_line(text):
 
 
 def function_at(text, at):
-    """The name of the function that is defined last before a place of the source."""
+    """Return the name of the function that contains text[at]."""
     names = re.findall(r'^[A-Za-z_][^\n;=]*?\b(\w+)\((?=[^;{}]*\)\s*\{)', text[:at] + '){',
                        flags=re.M)
     return names[-1] if names else ''
@@ -250,7 +251,7 @@ def mutants_of(tree, path):
 
 
 def choose(tree, paths, seed):
-    """All mutants in an order in which every beginning is a fair sample of files and kinds."""
+    """Return all mutants in random order, with the kinds in turn. Each prefix is a fair sample."""
     chance = random.Random(seed)
     by_kind = {}
     for path in paths:
@@ -269,7 +270,7 @@ def choose(tree, paths, seed):
 # --- Trees and builds -----------------------------------------------------------------------------
 
 def run(command, log=None, **options):
-    """The exit status of a command; its output goes to the end of a log."""
+    """Run a command, append its output to a log and return its exit status."""
     with open(log or os.devnull, 'a') as out:
         return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                               **options).returncode
@@ -281,7 +282,7 @@ def output_of(command, **options):
 
 
 def copy_tree(to):
-    """Bring a copy of what git knows up to date, and leave the times of what is the same."""
+    """Copy the files that git does not ignore. Keep unchanged files, with their times."""
     names = output_of(['git', '-C', TOP, 'ls-files', '-co', '--exclude-standard']).splitlines()
     names = [name for name in names if os.path.isfile(os.path.join(TOP, name))]
     for name in names:
@@ -305,12 +306,12 @@ def copy_tree(to):
 
 
 class Build:
-    """A copy of the tree and a build of it."""
+    """A copy of the tree and its build directory."""
 
     def __init__(self, place, options):
         self.place = place
         self.is_sanitized = any('-Db_sanitize' in option for option in options)
-        # With many random bits in addresses ThreadSanitizer finds no room for its tables.
+        # With many random address bits ThreadSanitizer finds no room for its tables.
         self.wrapper = ['setarch', '-R'] if '-Db_sanitize=thread' in options else []
         self.tree = os.path.join(place, 'tree')
         self.folder = os.path.join(place, 'build')
@@ -323,18 +324,18 @@ class Build:
             if run(['meson', 'setup', self.folder, self.tree, '-Dcuda=disabled',
                     '-Dc_link_args=' + linker, '-Dcpp_link_args=' + linker] + options,
                    self.log, env=environment):
-                sys.exit(f'mutants: no build, see {self.log}')
-        # Tests are linked when they are run.
+                sys.exit(f'mutation_test.py: meson setup failed, see {self.log}')
+        # Programs of tests are linked before they are run.
         known = json.loads(output_of(['meson', 'introspect', '--targets', self.folder]))
         if self.make([os.path.relpath(name, self.folder) for target in known
                       if target['type'] == 'static library' for name in target['filename']]):
-            sys.exit(f'mutants: the tree does not build, see {self.log}')
+            sys.exit(f'mutation_test.py: the build failed, see {self.log}')
 
     def make(self, targets):
         return run(['ninja', '-C', self.folder] + targets, self.log)
 
     def tests(self, suites):
-        """What meson knows of the tests, with the modes of a fault test each by itself."""
+        """Return the tests of the suites. Each mode of a fault test is a test of its own."""
         known = json.loads(output_of(['meson', 'introspect', '--tests', self.folder]))
         by_id = {t['id']: t for t in
                  json.loads(output_of(['meson', 'introspect', '--targets', self.folder]))}
@@ -349,7 +350,7 @@ class Build:
             sources = [name for name in sources
                        if name.startswith(os.path.join(self.tree, 'tests', ''))]
             environment = dict(test['env'], **FINDINGS)
-            # Tests run in folders of their own; Meson's paths begin in that of the build.
+            # Each test runs in its own folder, but Meson's paths are relative to the build.
             test['cmd'] = [os.path.join(self.folder, word) if word in targets else word
                            for word in test['cmd']]
             tests += [Test(name, self.wrapper + command, environment, targets,
@@ -359,7 +360,7 @@ class Build:
         return tests
 
     def objects_of(self):
-        """The objects, but for those of tests alone, that are made from each source."""
+        """Return source -> the object files that depend on it."""
         objects, target = {}, None
         for line in output_of(['ninja', '-C', self.folder, '-t', 'deps']).splitlines():
             if line and not line[0].isspace():
@@ -372,11 +373,12 @@ class Build:
 
 
 def test_name(test):
-    """Programs and scripts may be called the same."""
+    """Return a unique name: a program and a script may have the same name."""
     return test['name'] + ('.sh' if test['suite'][0].endswith(('cli', 'mpi')) else '')
 
 
 def modes_apart(name, command):
+    """Return (name, command) of each mode if the argument of the test is a list of modes."""
     if len(command) == 2 and ',' in command[1]:
         return [(f'{name}:{mode}', [command[0], mode]) for mode in command[1].split(',')]
     return [(name, command)]
@@ -398,7 +400,7 @@ class Test:
         return f'{self.name} {self.digest[:12]}'
 
     def run(self, seconds, log, extra_env=None):
-        """Does it pass, and how much processor time did it take? Its own processes end with it."""
+        """Run the test and kill all its processes. Return its status and processor time."""
         scratch = tempfile.mkdtemp(prefix='mutant-', dir=scratch_folder())
         environment = dict(os.environ, **self.env, **(extra_env or {}), TMPDIR=scratch)
         end = time.monotonic() + ELAPSED * seconds
@@ -423,7 +425,7 @@ class Test:
                 pass
             if status == 'no end':
                 _, _, usage = os.wait4(process.pid, 0)
-            process.returncode = 0  # it was waited for
+            process.returncode = 0  # wait4() reaped it
         shutil.rmtree(scratch, ignore_errors=True)
         return 'no end' if status == -signal.SIGXCPU else status, usage.ru_utime + usage.ru_stime
 
@@ -440,16 +442,16 @@ def scratch_folder():
     return '/dev/shm' if os.access('/dev/shm', os.W_OK) else None
 
 
-# --- Which tests come to which lines --------------------------------------------------------------
+# --- Coverage -------------------------------------------------------------------------------------
 
 def lines_of(build, prefix):
-    """The lines that were executed, by file: of all that a test left below `prefix`."""
-    # No glob: the names of objects from other folders begin with dots.
+    """Return file -> all lines, and file -> executed lines, from the gcov data below `prefix`."""
+    # glob would skip the objects of other folders, whose names begin with dots.
     data = [os.path.join(folder, name) for folder, _, names in os.walk(prefix)
             for name in names if name.endswith('.gcda')]
     known, executed = {}, {}
     for name in data:
-        # gcov wants notes and counts side by side.
+        # gcov expects notes and counts in the same folder.
         notes = os.path.join('/', os.path.relpath(name, prefix))[:-len('gcda')] + 'gcno'
         if os.path.exists(notes):
             shutil.copy(notes, name[:-len('gcda')] + 'gcno')
@@ -470,8 +472,8 @@ def lines_of(build, prefix):
 
 def measure(build, test, limit_seconds):
     """
-    Run a test once; the lines that it comes to, and all lines of what it is made of. Some tests of
-    limits fail with gcov, and come to lines as well.
+    Run a test once, store the lines that it executes, and return all lines of its program. The
+    status is ignored: some tests of limits fail with gcov, but they execute lines, too.
     """
     prefix = tempfile.mkdtemp(prefix='coverage-', dir=build.place)
     status, test.seconds = test.run(limit_seconds, build.log, {'GCOV_PREFIX': prefix})
@@ -491,8 +493,9 @@ def digest_files(names):
 
 def coverage(work, tests, n_jobs, limit_seconds):
     """
-    As measure() of each, kept for as long as neither the sources nor the test change. One that
-    takes longer than the limit is not waited for; one that is not built with gcov comes to nothing.
+    Set the times and the executed lines of all tests, and return all lines. The results are cached
+    until the sources or the test change. A test is stopped at the limit. A test that is not built
+    with gcov executes no lines.
     """
     limit_seconds = min(limit_seconds, MOST_MEASURE_SECONDS)
     store = os.path.join(work, 'coverage.json')
@@ -508,7 +511,7 @@ def coverage(work, tests, n_jobs, limit_seconds):
 
     def is_known(test):
         it = have['tests'].get(test.name)
-        # What was not waited for then may be now.
+        # A test that was stopped is measured again with a higher limit.
         return it and it['digest'] == test.digest and \
             (it['seconds'] < it['limit'] or it['limit'] >= limit_seconds)
 
@@ -540,8 +543,8 @@ def coverage(work, tests, n_jobs, limit_seconds):
 
 def concerned(mutant, tests, lines, limit_seconds, effort_seconds):
     """
-    The tests that come to the mutant, its own module's first, then the fastest: how many there are,
-    and those for which the effort is enough.
+    Return the number of tests that execute the mutant, and those to run: the test of the module
+    first, then from fast to slow, within the effort.
     """
     def who_comes_to(near):
         return [test for test in tests if near & test.lines.get(mutant.path, set())]
@@ -552,7 +555,7 @@ def concerned(mutant, tests, lines, limit_seconds, effort_seconds):
     known = lines.get(mutant.path, [])
     near = {line for line in known if mutant.line <= line <= mutant.last_line}
     found = who_comes_to(near or last_before(known))
-    if not found:  # or gcov says so, of a line that was compiled to no branch of its own
+    if not found:  # gcov may count a line as not executed that has no branch of its own
         found = who_comes_to(last_before(line for test in tests
                                          for line in test.lines.get(mutant.path, ())))
     stem = os.path.splitext(os.path.basename(mutant.path))[0]
@@ -568,7 +571,7 @@ def concerned(mutant, tests, lines, limit_seconds, effort_seconds):
     return len(found), shown
 
 
-# --- Trying them ----------------------------------------------------------------------------------
+# --- Testing mutants ------------------------------------------------------------------------------
 
 def say(text):
     print(text, file=sys.stderr, flush=True)
@@ -599,7 +602,7 @@ class Worker:
         self.objects = self.build.objects_of()
 
     def try_all(self, mutants, note, is_late):
-        """All of one file, one after the other; the file is as it was after them."""
+        """Test mutants of one file in turn, then restore the file."""
         path = os.path.join(self.build.tree, mutants[0].path)
         with open(path) as f:
             source = f.read()
@@ -635,10 +638,10 @@ class Worker:
             if self.fails(test) and self.passes_without(test, *original):
                 return 'killed', test.name
             mutant.passed.append(test.identity())
-        return 'survived', f'{len(mutant.passed)} of {n_concerned} tests that come to it'
+        return 'survived', f'{len(mutant.passed)} of {n_concerned} tests that execute it'
 
     def fails(self, test):
-        # With gcov it was slower, with a sanitizer it is.
+        # The time was measured with gcov, which is slow. Sanitizers are slower.
         limit = 10 + (10 if test.is_sanitized else 3) * test.seconds
         for _ in range(2):
             status, _ = test.run(limit, self.build.log)
@@ -651,7 +654,7 @@ class Worker:
         return True
 
     def passes_without(self, test, path, source):
-        """A test that is seen to fail without a mutant is not run any more."""
+        """Return whether the test passes without the mutant. If it fails, do not run it again."""
         if test.name in self.passed:
             return True
         with open(path) as f:
@@ -659,7 +662,7 @@ class Worker:
         self.write(path, source)
         self.build.make(test.targets)
         if self.fails(test):
-            say(f'{test.name} fails without a mutant: left out')
+            say(f'{test.name} fails without a mutant: skipped from now on')
             self.tests.remove(test)
         else:
             self.passed.add(test.name)
@@ -669,8 +672,8 @@ class Worker:
 
 def read_reviewed():
     """
-    {key: (word, reason)}, of paragraphs: FILE FUNCTION, - line, + line, = equivalent: reason, or
-    = accepted: reason, or = performance: reason.
+    Return {key: (word, reason)}. A paragraph of the file has the lines "FILE FUNCTION", "- line",
+    "+ line" and "= WORD: reason". WORD is equivalent, accepted or performance.
     """
     reviewed = {}
     if not os.path.exists(REVIEWED):
@@ -694,7 +697,7 @@ def read_journal(path):
 
 
 def settle(mutant, reviewed):
-    """What is known of a survivor."""
+    """Replace the verdict of a survivor that was reviewed."""
     if mutant.verdict == 'survived' and mutant.key() in reviewed:
         mutant.verdict, mutant.killer = reviewed[mutant.key()]
 
@@ -728,22 +731,22 @@ def report(mutants):
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(description='Break the code, and see which tests notice.')
+    parser = argparse.ArgumentParser(description='Change the code and report what no test detects.')
     parser.add_argument('--seed', type=int, default=1)
-    parser.add_argument('--count', type=int, default=300, help='mutants that count, of all files')
+    parser.add_argument('--count', type=int, default=300, help='number of counted mutants')
     parser.add_argument('--jobs', type=int, default=1)
     parser.add_argument('--suites', default=SUITES, type=lambda s: set(s.split(',')))
     parser.add_argument('--only', default='', type=lambda s: set(filter(None, s.split(','))),
                         help='tests, by name')
     parser.add_argument('--seconds', type=float, default=300,
-                            help='tests that take longer with gcov (processor time) are left out')
+                            help='skip tests that take longer with gcov (processor time)')
     parser.add_argument('--effort', type=float, default=0,
-                        help='seconds of tests that a mutant is shown to, if not to all')
+                        help='seconds of tests for each mutant (0: all tests)')
     parser.add_argument('--work', default=os.path.join(tempfile.gettempdir(), 'gsort-mutants'))
-    parser.add_argument('--minutes', type=float, default=0, help='begin no mutant after that')
+    parser.add_argument('--minutes', type=float, default=0, help='start no mutant after this time')
     parser.add_argument('--sanitize', default='', choices=[kind for kind in SANITIZED if kind])
-    parser.add_argument('--measure', action='store_true', help='which tests come to which lines')
-    parser.add_argument('--again', action='store_true', help='try survivors anew, and no others')
+    parser.add_argument('--measure', action='store_true', help='only measure coverage')
+    parser.add_argument('--again', action='store_true', help='only test survivors again')
     parser.add_argument('files', nargs='*', metavar='FILE')
     return parser.parse_args()
 
@@ -779,7 +782,7 @@ def main():
         say(f'{mutant.path}:{mutant.line}: {mutant.verdict} {mutant.killer}: {mutant.after}')
 
     def try_them(mutants):
-        """All of a file one after the other, files side by side."""
+        """Test the files in parallel, the mutants of each file in turn."""
         by_path = {}
         for mutant in mutants:
             by_path.setdefault(mutant.path, []).append(mutant)
@@ -795,12 +798,12 @@ def main():
 
     for mutant in order:
         mutant.verdict, mutant.killer, mutant.passed = known.get(mutant.key(), ('', '', []))
-    # What an earlier tree's run drew is as fair a sample as what this one would draw.
+    # Mutants of earlier runs come first: they were chosen at random, too.
     order.sort(key=lambda mutant: not mutant.verdict)
     if arguments.again:
         try_them([m for m in order if m.verdict == 'survived' and m.key() not in reviewed])
     else:
-        # In rounds, as how many of a round count is known only after it.
+        # In rounds: only after a test is it known whether the mutant counts.
         while not is_late():
             enough = sum(map(counts, order)) >= arguments.count
             untried = [m for m in order if not m.verdict]

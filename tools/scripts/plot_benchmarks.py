@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""plot_benchmarks - the pictures of docs/benchmarks.md and README.md, of the figures in docs/data
+"""plot_benchmarks - draw the pictures of docs/benchmarks.md and README.md from docs/data
 
 usage: plot_benchmarks.py [--check] [ROOT]
 
-A file of docs/data is what tools/scripts/bench_series.py or bench_gpus.py has written: an object with "series" (files, lines,
-threads, kernels, devices), "date", "machine", and "cases", each with "name", "input_bytes" and "median_s", as those of
-gsort-bench file --json have them, and "threads", "element_bytes" or "shape" where that differs. Several files may
-have the same series. Pictures are SVG with text, on a ground of their own, light or dark as the
-reader has it; the same data gives the same bytes. With --check nothing is written, and the status is 1 if
-a picture is not that of the data.
+Reads ROOT/docs/data/*.json and writes ROOT/docs/pictures/*.svg (default ROOT: here). --check writes
+nothing. It prints the pictures that are out of date and exits with 1 if there are any.
+
+bench_series.py and bench_gpus.py write the JSON files. Each is an object with "series" (files,
+lines, threads, kernels or devices), "date", "machine" and "cases". Each case has "name",
+"input_bytes" and "median_s". Cases of threads also have "threads", those of kernels "element_bytes",
+and those of devices "shape". Several files may have the same series.
+
+Pictures are SVG with text and follow the light or dark mode of the reader. The same data gives the
+same bytes.
 """
 import html
 import json
@@ -19,7 +23,8 @@ import sys
 GIB, MIB = 1 << 30, 1 << 20
 WIDTH, LEFT, RIGHT, LINE = 760, 168, 150, 26
 
-# Of Okabe and Ito, who chose them to be told apart by all: in the light, and in the dark.
+# Name -> colours for light and dark mode. Based on the palette of Okabe and Ito, which colour-blind
+# readers can distinguish.
 COLOURS = {
     'gsort, GPU': ('#00795a', '#2fc79c'), 'gsort, CPU': ('#0072b2', '#56b4e9'),
     'cp': ('#6e6e6e', '#a8a8a8'), 'numpy': ('#b26a00', '#e69f00'), 'cupy': ('#c04a00', '#f08040'),
@@ -67,7 +72,7 @@ def size(nbytes):
 
 
 def picture(title, about, notes, height, body):
-    """notes: lines of small text at the bottom"""
+    """Return an SVG picture. Notes are lines of small text at the bottom."""
     full = 64 + height + 16 * len(notes)
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {full:.0f}" role="img" '
              'aria-labelledby="title about">',
@@ -91,7 +96,7 @@ def sources(files):
 
 
 def file_bars(files, what='random u64'):
-    """The largest size that everybody has taken, in one run."""
+    """Draw the largest size of the file with the most programs; of several, the newest."""
     best = max(files, key=lambda f: (len({c['name'] for c in f['cases']}), f['date']))
     nbytes = max(case['input_bytes'] for case in best['cases'])
     cases = sorted((c for c in best['cases'] if c['input_bytes'] == nbytes), key=lambda c: c['median_s'])
@@ -113,7 +118,7 @@ def line_bars(files):
 
 
 class Scale:
-    """Logarithmic, from least to most, along [at, at + length)."""
+    """Map values to [at, at + length] on a logarithmic scale."""
     def __init__(self, values, at, length):
         self.least, self.most = min(values), max(values)
         self.at, self.length = at, length
@@ -123,14 +128,14 @@ class Scale:
 
 
 def ticks_of_seconds(values):
-    """1 and 3 of each decade: the last one below all values, those between, the first one above."""
+    """Return the powers of ten, and three times these, that enclose all values."""
     ticks = [t for e in range(-4, 6) for t in (10.0 ** e, 3 * 10.0 ** e)]
     return [t for t, following in zip(ticks, ticks[1:]) if following > min(values) and t < max(values)] + \
         [next(t for t in ticks if t >= max(values))]
 
 
 def spread(places, distance):
-    """Places of labels, moved down until none covers another."""
+    """Move labels down until none covers another. Return their places."""
     order = sorted(range(len(places)), key=lambda i: places[i])
     for before, i in zip(order, order[1:]):
         places[i] = max(places[i], places[before] + distance)
@@ -138,7 +143,7 @@ def spread(places, distance):
 
 
 def lines(title, files, where, label_of):
-    """Seconds against where(case), a line for each name."""
+    """Draw seconds against where(case), with one line for each name."""
     cases = [case for file in files for case in file['cases']]
     names = [name for name in COLOURS if any(case['name'] == name for case in cases)]
     height = 300
@@ -193,14 +198,14 @@ def kernels(files):
                    y - 40, body)
 
 
-# Of --gpus=, what is drawn, and of bench_gpus.py's shapes what they are called.
+# Labels of the values of --gpus, and of the cases of bench_gpus.py. Other values are not drawn.
 SETS = {'0': 'one GPU', '0,0,0,0': 'one GPU, 4 times', '0,1': 'two GPUs', '0,1,2,3': 'four GPUs',
         '0,1,2,3,4,5,6,7': 'eight GPUs'}
 SHAPES = {'null': 'to nowhere', 'file': 'into one file', 'spill': 'more than one GPU holds, to nowhere'}
 
 
 def devices(files):
-    """Of each size and shape the seconds of each set of GPUs."""
+    """Draw the seconds of each set of GPUs, for each size and shape."""
     cases = [case for file in files for case in file['cases'] if case['name'] in SETS]
     shapes = list(dict.fromkeys((case['input_bytes'], case['shape']) for case in cases))
     most = {nbytes: max(c['median_s'] for c in cases if c['input_bytes'] == nbytes) for nbytes, _ in shapes}
@@ -247,7 +252,7 @@ def main():
             if drawn:
                 path.write_text(drawn)
         elif (path.read_text() if path.exists() else None) != drawn:
-            wrong.append(f'{path}: is not that of docs/data; tools/scripts/plot_benchmarks.py draws it')
+            wrong.append(f'{path}: out of date; run tools/scripts/plot_benchmarks.py')
     print('\n'.join(wrong))
     return bool(wrong)
 

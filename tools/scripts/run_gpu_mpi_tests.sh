@@ -1,16 +1,17 @@
 #!/bin/sh
-# run_gpu_mpi_tests.sh - test and time gsort-mpi on a machine that has GPUs, but neither build
-# tools nor MPI
+# run_gpu_mpi_tests.sh - test and time gsort-mpi on a GPU machine without build tools and MPI
 #
-# usage: run_gpu_mpi_tests.sh FOLDER [ARGUMENT...]
+# usage: run_gpu_mpi_tests.sh --pack BUILD FOLDER
+#        run_gpu_mpi_tests.sh FOLDER [ARGUMENT...]
 #
-# FOLDER holds what `run_gpu_mpi_tests.sh --pack BUILD FOLDER` has put there on the machine that
-# builds, which has Open MPI: the programs, the libraries that they need besides the driver, and
-# of Open MPI what starts ranks on one machine. FOLDER/mpirun starts them, wherever FOLDER is.
+# --pack runs on the build machine, which must have Open MPI. It copies to FOLDER the programs,
+# their libraries except the driver, and the parts of Open MPI that start ranks on one machine.
+# FOLDER can be moved; FOLDER/mpirun starts the ranks.
 #
-# First some small files are sorted by 1, 2 and 5 ranks, with GPUs and with a mix, and compared with
-# what gsort writes on the CPU. Then bench_gpus.py times two ranks against one process; it is given
-# ARGUMENTs.
+# The second form runs on the GPU machine. It sorts small files with 1, 2 and 5 ranks on GPUs, and
+# with a mix of CPU and GPU ranks, and compares the outputs with those of gsort on the CPU. It
+# prints "failed: none" or the failed cases. Then bench_gpus.py, with the ARGUMENTs, times two ranks
+# against one process. Exits with 0 if no case failed.
 set -eu
 
 programs='src/gsort src/gsort-mpi tools/gsort-gen tools/gsort-check'
@@ -18,7 +19,7 @@ of_mpi='mpi|open-|pmix|event|hwloc|munge|udev'
 own_libraries="lib($of_mpi|hwy|zstd|xxhash|z\.|jansson)"
 system_libraries='linux-vdso|ld-linux|lib(c|m|stdc\+\+|gcc_s)\.so'
 
-# libraries PATTERN FILE...: those that the files need and whose names match
+# libraries PATTERN FILE...: list the libraries of the files whose names match
 libraries() {
 	pattern=$1
 	shift
@@ -27,7 +28,8 @@ libraries() {
 	done | awk '{ print $1, $3 }' | grep -E "^[^ ]*($pattern)" | sort -u
 }
 
-# A plugin that needs more than what is carried is for networks that are not there.
+# pack_plugins FROM TO: copy plugins of Open MPI that need only packed libraries. The others are for
+# networks that one machine does not use.
 pack_plugins() {
 	for plugin in "$1"/mca_*.so; do
 		ldd "$plugin" | awk '{ print $1 }' |
@@ -55,7 +57,7 @@ pack() {
 		"$source/tools/scripts/bench_data.py" "$folder"
 	cat > "$folder/mpirun" <<-'MPIRUN'
 		#!/bin/sh
-		# mpirun - Open MPI's, from where it lies, for ranks on this machine
+		# mpirun - start ranks on this machine with the Open MPI of this folder
 		folder=$(cd "$(dirname "$0")" && pwd)
 		export OPAL_PREFIX="$folder/openmpi" PMIX_MCA_pcompress=^zlib
 		export PMIX_MCA_pcompress_base_silence_warning=1
@@ -67,17 +69,17 @@ pack() {
 	chmod +x "$folder/mpirun"
 }
 
-# wrote WHAT: the ranks have written what gsort writes
+# wrote CASE: compare the output of the ranks with that of gsort
 wrote() {
 	if cmp expected ranks; then
-		echo "$1: as it should be"
+		echo "$1: correct"
 	else
 		failed="$failed; $1"
 	fi
 	rm -f ranks
 }
 
-# agree INPUT ARGUMENT...
+# agree INPUT ARGUMENT...: sort the input with ranks and with gsort, and compare the outputs
 agree() {
 	input=$1
 	shift

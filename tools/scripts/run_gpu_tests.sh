@@ -1,16 +1,22 @@
 #!/bin/sh
-# run_gpu_tests.sh - test and time the CUDA back end on a machine that has a GPU but no build tools
+# run_gpu_tests.sh - test and time the CUDA back end on a machine with a GPU but no build tools
 #
-# usage: run_gpu_tests.sh FOLDER [bench]
+# usage: run_gpu_tests.sh --pack BUILD FOLDER
+#        run_gpu_tests.sh FOLDER [bench]
 #
-# FOLDER holds what `run_gpu_tests.sh --pack BUILD FOLDER` has put there on the machine that
-# builds: the programs, scripts of tests/cli, and the libraries that they need besides the driver.
+# --pack runs on the build machine. It copies to FOLDER the programs, their libraries except the
+# driver, the scripts of tests/cli and the benchmarks.
 #
-# All tests run side by side, but for gpu_faults.sh, which takes the GPU's memory from others. What
-# they say is in FOLDER/logs. GSORT_SECONDS is how long random configurations are tried (60), and
-# FAULTS=--all has every call of CUDA's runtime fail, not some; compute-sanitizer is cut off after
-# SANITIZER_SECONDS (120). What docs/pictures show is measured
-# by FOLDER/bench_series.py.
+# The second form runs on the GPU machine. It runs all tests at the same time, except gpu_faults.sh,
+# which uses up the memory of the GPU. It prints the ends of the logs (FOLDER/logs), and then
+# "failed: none" or the failed tests. With "bench", it then times the kernels and sorts of lines
+# with keys. Exits with 0 if no test failed. FOLDER/bench_series.py measures the data of
+# docs/pictures.
+#
+# Environment:
+#  GSORT_SECONDS      time of the random configurations (default: 60)
+#  FAULTS=--all       make every call of the CUDA runtime fail, instead of a sample
+#  SANITIZER_SECONDS  time after which compute-sanitizer is stopped (default: 120)
 set -eu
 
 kernels='tests/kernels/test_sort_kernels tests/kernels/test_gather_kernels
@@ -31,10 +37,10 @@ pack() {
 	cp "$source"/tests/cli/*.sh "$source"/tests/cli/lines_random.py "$folder/cli"
 	cp "$0" "$source"/tools/scripts/bench_series.py "$source"/tools/scripts/bench_gpus.py \
 		"$source"/tools/scripts/bench_data.py "$folder"
-	cp "$(command -v xxd)" "$folder" # the oracle's; not every machine has it
+	cp "$(command -v xxd)" "$folder" # for the reference sorts; not every machine has xxd
 }
 
-# job NAME SECONDS COMMAND...: in the background.
+# job NAME SECONDS COMMAND...: run a command in the background for at most SECONDS
 job() {
 	name=$1 seconds=$2
 	shift 2
@@ -50,12 +56,14 @@ cli_script() {
 	job "$1" 400 sh "$folder/cli/$1.sh"
 }
 
-# gpu_script N NAME: on that GPU, the others unseen: a process then starts in half of the time.
+# gpu_script N NAME: run a script with GPU N only. With one visible GPU a process starts in half of
+# the time.
 gpu_script() {
 	CUDA_VISIBLE_DEVICES=$1 cli_script "$2"
 }
 
-# What is too slow under compute-sanitizer is cut off, which is no failure.
+# sanitized PROGRAM TOOL: run a program with compute-sanitizer. Reaching the time limit is not a
+# failure.
 sanitized() {
 	job "$1-$2" 200 sh -c '
 		timeout "${SANITIZER_SECONDS:-120}" \
@@ -64,7 +72,7 @@ sanitized() {
 		[ $status -eq 124 ] || exit $status' sanitized "$2" "$folder/$1"
 }
 
-# Time lines with keys: a GPU, the CPU, and GNU sort, which give the same bytes.
+# Time sorts of lines with keys: GNU sort, gsort on the CPU and on the GPU. Compares their outputs.
 bench_line_keys() {
 	csv=$(mktemp)
 	trap 'rm -f "$csv" "$csv".*' EXIT
@@ -89,7 +97,7 @@ bench_line_keys() {
 	done
 }
 
-# Wait for the jobs, and show what they have said last.
+# Wait for the jobs and print the ends of their logs.
 finish_jobs() {
 	wait
 	for log in "$logs"/*.log; do
@@ -131,7 +139,7 @@ for seed in 1 2 3; do
 	job lines_random-$seed 250 python3 "$folder/cli/lines_random.py" --cuda --seed=$seed \
 		--count=60 --large=4
 done
-# Larger than outputs that are prefaulted, in much and in little memory.
+# A file that is larger than outputs that are prefaulted, with much and with little memory.
 job lines_large 100 sh -c '
 	set -e
 	file=$(mktemp)

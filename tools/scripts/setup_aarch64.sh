@@ -1,11 +1,11 @@
 #!/bin/sh
-# setup_aarch64 - what a build for aarch64 needs, on another machine: libraries, and a cross file
+# setup_aarch64 - prepare a cross build for aarch64: libraries and a cross file for Meson
 #
 # usage: sh tools/scripts/setup_aarch64.sh DIRECTORY
 #
-# Makes DIRECTORY/cross.ini for meson. The compiler is Debian's cross compiler. Libraries are
-# Debian's packages for arm64, unpacked below DIRECTORY: nothing of the system is changed. Ends with
-# status 77 where that cannot be had.
+# Writes DIRECTORY/cross.ini, which uses the cross compiler of Debian and qemu-aarch64. Downloads
+# the libraries as packages of Debian for arm64 and unpacks them below DIRECTORY. Changes nothing
+# else on the system. Exits with 77 (skipped) if a program or a package is not available.
 set -eu
 mkdir -p "$1"
 root=$(cd "$1" && pwd)
@@ -18,7 +18,7 @@ for program in aarch64-linux-gnu-g++ qemu-aarch64 apt-get dpkg-deb; do
 	command -v $program >/dev/null || without $program
 done
 
-# Package lists of its own, in which nothing is installed.
+# Separate package lists, in which nothing is installed.
 mkdir -p "$root/lists/partial" "$root/archives/partial" "$root/packages" "$root/usr"
 : >"$root/status"
 apt() {

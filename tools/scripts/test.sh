@@ -4,19 +4,17 @@
 # usage: sh tools/scripts/test.sh [DIRECTORY]
 #
 # Builds below DIRECTORY (default: build-test). Installs missing Debian packages first.
-#	gcc	release build: all tests but kernels on the CPU, CUDA's faults on these, and
-#		scripts without random configurations that AddressSanitizer runs: these are for
-#		the sanitizers and take as long without them
+#	gcc	release build: all tests, except emulated kernels, their faults, and scripts
+#		that asan runs (but random_*): these take as long without a sanitizer
 #	asan	AddressSanitizer and UndefinedBehaviorSanitizer: unit tests, kernels, a 16th of
-#		the faults, and the scripts that reach code that no fault and no random
-#		configuration reaches
+#		the faults, and scripts that reach code that these tests do not reach
 #	tsan	ThreadSanitizer: unit tests, kernels, and the programs in which most threads meet
 #	clang	warnings are errors; nothing is generated (check_syntax.py)
 #	aarch64	the programs and a few tests, compiled with warnings as errors; the tests run with
 #		qemu-user. Skipped without a cross compiler
 #	package	what `meson dist` packs, built in two directories with equal results
 #		(check_reproducible.sh)
-# A build contains only the programs of its tests, and counts as one test. The last line is
+# Each build contains only the programs of its tests and counts as one test. The last line is
 # "N passed, N failed", with ", N skipped" if there are any. The exit status is 0 if nothing failed
 # and something passed.
 set -u
@@ -113,9 +111,8 @@ failures() {
 	END
 }
 
-# names_of NAME SUITE...: the names of the tests of a build in the order of their priorities. meson
-# runs the tests that a command names in the order of the command, and a name that is given twice
-# twice.
+# names_of NAME SUITE...: the names of the tests of a build in the order of their priorities, each
+# once. meson runs tests in the order in which they are named, as often as they are named.
 names_of() {
 	name=$1
 	shift
@@ -124,7 +121,7 @@ names_of() {
 		sed -n 's|.* / ||p' | awk '!known[$0]++'
 }
 
-# programs_of NAME TEST...: the targets that tests of a build need
+# programs_of NAME TEST...: the targets that the tests of a build need
 programs_of() {
 	python3 - "$builds/$1" "$@" <<-'END'
 		import json, os.path, sys
@@ -165,15 +162,15 @@ fi
 # Without a GPU no kernel runs, so optimising kernels is not needed.
 nvidia-smi -L >/dev/null 2>&1 || export NVCC_APPEND_FLAGS='-Xcicc=-O1 -Xptxas=-O1'
 
-# Some tests wait most of the time.
+# One more than the processors, because some tests wait most of the time.
 at_once=$(($(nproc) + 1))
 wrapper=
-# The longest first.
+# Longest first.
 asan_scripts='checkpoint_cli random_records zst_cli option_errors mapped_input disk_full check tools
 	reports random_scalars streams'
 
-# only_asan: scripts that the release build leaves out, as options of grep. Kernels differ between
-# builds, so random configurations are for both.
+# only_asan: scripts that the release build skips, as options of grep. Both builds run the random
+# configurations, because kernels differ between builds.
 only_asan() {
 	# shellcheck disable=SC2086
 	printf -- '-e %s ' $asan_scripts | sed 's/-e random_[a-z]* //g'
@@ -186,9 +183,10 @@ gcc_tests() {
 	echo launches
 }
 
-# Left out, because they find the same in any build: backend_cpu and cpu_merge, whose buffers end at
-# unmapped pages (tests/support/guarded.h), volumes of distributed sorts, and launches, which only
-# computes numbers.
+# Skips tests that find the same errors in any build:
+#  - backend_cpu and cpu_merge, whose buffers end at unmapped pages (tests/support/guarded.h);
+#  - distributed_sort_calls and distributed_sort_volumes, which count calls and bytes;
+#  - launches, which only computes numbers.
 asan_tests() {
 	echo "$asan_scripts"
 	names_of asan unit kernels fault library |
@@ -196,14 +194,14 @@ asan_tests() {
 			-e distributed_sort_volumes -e launches
 }
 
-# Left out:
-#  - slow tests without threads, and cluster_cuts, whose threads are its own;
-#  - backend_cpu, sort_records, distributed_sort_* and sort_kernels_sm75_on_cpu, whose threads are
-#    those of other tests;
+# Skips:
+#  - slow tests without threads, and cluster_cuts, which uses only threads of its own;
+#  - backend_cpu, sort_records, distributed_sort_* and sort_kernels_sm75_on_cpu, because other tests
+#    run the same threads;
 #  - launches and tile_cuts_on_cpu, which use one thread;
 #  - fatal_signals: ThreadSanitizer delays raised signals, so they end nothing.
 tsan_tests() {
-	echo distributed_sort faults_devices library random_scalars streams # the longest first
+	echo distributed_sort faults_devices library random_scalars streams # longest first
 	names_of tsan unit kernels |
 		grep -vx -e 'cpu_.*' -e 'distributed_sort.*' -e cluster_cuts \
 			-e codec -e key_batch -e gen -e gensort -e mapping -e npy \
@@ -217,7 +215,7 @@ begin gcc compile gcc gcc --buildtype=release -Dwerror=true -Dgpu_arch=90
 built
 gcc=$?
 tests=asan_tests
-# ld.gold takes half the time, where binutils have it. The release build uses the default linker.
+# ld.gold links in half the time, if binutils include it. The release build uses the default linker.
 ! command -v ld.gold >/dev/null || linked='env CC_LD=gold CXX_LD=gold'
 # shellcheck disable=SC2086
 begin asan compile asan gcc $sanitized -Db_sanitize=address,undefined
@@ -229,8 +227,8 @@ asan=$?
 tests=tsan_tests
 # shellcheck disable=SC2086
 begin tsan compile tsan gcc $sanitized -Db_sanitize=thread
-# The release build runs all faults and configurations. Sanitizers are four times as slow. Each
-# commit has another seed, which chooses other faults.
+# The release build runs all faults and configurations. Builds with sanitizers are four times as
+# slow and run a sample. The seed, and so the sample, depends on the commit.
 export GSORT_FAULT_INTERVAL=16 GSORT_ROUNDS=20
 # shellcheck disable=SC2046
 [ "$asan" != 0 ] || run asan --timeout-multiplier 4 $(asan_tests)
@@ -244,7 +242,7 @@ imitated_tests() {
 	echo "$imitated"
 }
 
-# Without optimisation; the other builds compile with it.
+# These builds are not optimised; the other builds are.
 plain='--buildtype=debug -Ddebug=false -Dcuda=disabled -Dwerror=true'
 imitate() {
 	sh tools/scripts/setup_aarch64.sh "$builds/aarch64-root" || return
