@@ -18,7 +18,7 @@ locale. The options are then those of ``gsort --lines``.
 
 Errors: FileNotFoundError, PermissionError, MemoryError, ValueError for wrong options or data of
 the wrong size, and gsort.Error (an OSError) for everything else. After an error an output file is
-what it was before. Warnings of gsort are warnings of the class gsort.SortWarning.
+unchanged. Warnings of gsort are Python warnings of the class gsort.SortWarning.
 
 Ctrl-C cancels a sort and removes its temporary files. Other threads run during a sort. Different
 sorts may run in different threads.
@@ -51,7 +51,7 @@ Names = Union[None, str, Iterable[str]]
 
 
 def _open_files(function, inputs, output, progress, options):
-    """A handle with inputs and an output."""
+    """Open a sort of files with inputs and an output."""
     if isinstance(inputs, (str, bytes, os.PathLike)):
         inputs = [inputs]
     elif hasattr(inputs, 'read'):
@@ -89,8 +89,8 @@ def sort(inputs: Paths, output: Path, *, progress: Progress = None,
         record_size, keys: length of a record, and its keys 'OFFSET:TYPE[:r]'; in .npy files with
             fields the names 'time', 'value:r'
         reverse, unique, limit: descending; one of equal keys; only the first records
-        memory, threads, gpus: limits of what is used
-        temp_directory: where what does not fit into memory is stored
+        memory, threads, gpus: limits of the resources
+        temp_directory: directory of the temporary files
         lines: sort lines of text, with the options of GNU sort: keys 'FIELD[.CHAR][,FIELD[.CHAR]]'
             with the letters of GNU sort, field_separator, numeric_sort, version_sort, stable,
             unique, zero_terminated, ...; header=1 keeps the first line in front
@@ -122,7 +122,7 @@ def sort(inputs: Paths, output: Path, *, progress: Progress = None,
 
 def merge(inputs: Paths, output: Path, *, progress: Progress = None,
           **options: Any) -> dict[str, Any]:
-    """Merge files that are sorted into one. Like sort() otherwise.
+    """Merge sorted files into one. Otherwise like sort().
 
     An input that is not sorted is a ValueError that names the record. Files of lines need not be
     sorted.
@@ -134,8 +134,8 @@ def argsort(inputs: Paths, output: Path, *, progress: Progress = None,
             **options: Any) -> dict[str, Any]:
     """Write the positions of the records in sorted order instead of the records.
 
-    Positions count from 0 through all inputs. They are 64-bit numbers; in a .npy file if the input
-    is one. Like sort() otherwise; lines have no positions.
+    Positions count from 0 through all inputs. They are 64-bit numbers. The output is a .npy file if
+    the input is one. Otherwise like sort(). Not for lines.
     """
     if options.get('lines'):
         raise TypeError('argsort() is for records, not for lines')
@@ -174,8 +174,8 @@ def sort_array(array: npt.ArrayLike, *, keys: Names = None, order: Names = None,
                **options: Any) -> np.ndarray:
     """Return a sorted copy of an array, like ``numpy.sort(array, kind='stable')``.
 
-    array: any array of numbers, strings, times or records; memory-mapped ones, too. It is read
-        where it is, without a copy, if it is contiguous.
+    array: an array of numbers, strings, times or records, which may be memory-mapped. A contiguous
+        array is read without a copy.
     keys: fields to sort an array of records by, 'NAME' or 'NAME:r' (descending). Records with
         equal keys keep their order.
     order: like numpy's: fields to sort by; the other fields break ties. Without keys and order all
@@ -187,7 +187,7 @@ def sort_array(array: npt.ArrayLike, *, keys: Names = None, order: Names = None,
     options: ``reverse``, ``unique``, ``limit``, ``memory``, ``threads``, ``gpus`` and other options
         of the program. With ``unique`` or ``limit`` a one-dimensional result can be shorter.
 
-    Of floating-point zeros, -0.0 may come before 0.0; numpy keeps their order.
+    Unlike numpy, which keeps the order of floating-point zeros, -0.0 may come before 0.0.
 
     >>> a = np.array([(2, 'b'), (1, 'z'), (2, 'a')], [('n', 'i4'), ('s', 'S1')])
     >>> gsort.sort_array(a, keys='n:r').tolist()
@@ -251,7 +251,7 @@ def argsort_array(array: npt.ArrayLike, *, keys: Names = None, order: Names = No
 
 
 def _along(array, axis):
-    """The array, flattened if axis is None, and the axis."""
+    """Return the array, flattened if axis is None, and the axis."""
     array = _arrays.as_array(array)
     if axis is None:
         return array.reshape(-1), 0
@@ -263,14 +263,14 @@ def _along(array, axis):
 class Sorter:
     """Sort a stream of arrays or of lines: put() them, then iterate over the sorted ones.
 
-    dtype: of the records
+    dtype: type of the records
     lines: sort lines of text instead of records, with the options of ``gsort --lines``
     keys, order, progress, options: as for sort_array(); with lines as for sort()
-    batch: length of the arrays that the iteration returns; with lines the bytes that are read for
-        a list of lines
+    batch: length of the arrays that the iteration returns; with lines, the number of bytes that
+        are read for each list
 
-    The sort keeps within ``memory`` and stores what does not fit in ``temp_directory``. The end of
-    the iteration verifies the result: until then, do not rely on what was returned.
+    The sort uses at most ``memory`` and spills to ``temp_directory``. The end of the iteration
+    verifies the result. Do not rely on returned arrays or lines before it.
 
     >>> with gsort.Sorter('u4', memory='16M', batch=2) as sorter:
     ...     sorter.put(np.array([9, 4], 'u4'))
@@ -296,7 +296,7 @@ class Sorter:
         if (dtype is None) != bool(lines):
             raise TypeError('Sorter() needs either a dtype or lines=True')
         self.batch = batch
-        self.statistics: dict[str, Any] | None = None  #: a dict, once the iteration has ended
+        self.statistics: dict[str, Any] | None = None  #: set at the end of the iteration
         self.dtype = None if lines else np.dtype(dtype)
         self._finished = False
         if lines:
@@ -309,9 +309,9 @@ class Sorter:
             self._batches = _arrays.get_arrays(self._sort, batch, self.dtype)
 
     def put(self, data: npt.ArrayLike | bytes | str | Iterable[bytes | str]) -> None:
-        """Add the records of an array, which must have the sorter's dtype, or lines.
+        """Add lines, or the records of an array, which must have the dtype of the sorter.
 
-        With ``lines=True``, data is one or several lines as bytes or str, or an iterable of them,
+        With ``lines=True``, data is bytes or str with one or more lines, or an iterable of these,
         such as a list or an open file. The last line end may be missing. str is encoded as UTF-8.
         """
         if self._finished:
@@ -346,7 +346,7 @@ class Sorter:
         self._sort.cancel()
 
     def close(self) -> None:
-        """Free the sort. One that runs is cancelled."""
+        """Free the sort. Cancels a running sort."""
         self._sort.close()
 
     def __enter__(self) -> Sorter:

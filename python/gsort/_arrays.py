@@ -7,18 +7,18 @@ import numpy as np
 
 from . import _library
 
-# Options that make other records of the output than the array's.
+# Options whose output does not consist of the array's records.
 _NOT_FOR_ARRAYS = {'count', 'keys_only', 'argsort', 'zstd', 'type', 'record_size', 'fields', 'key',
                    'format', 'skip_bytes', 'partial', 'merge', 'split', 'split_by', 'shard',
                    'checkpoint', 'verify', 'fsync', 'lines'}
-# A sort takes about a millisecond to start, in which numpy sorts a row of this size.
+# Starting a sort takes about a millisecond. numpy sorts a row of this size in that time.
 _MIN_ROW_NBYTES = 64 << 10
-# Records are copied in pieces if an array's layout does not allow to pass it as it is.
+# An array that is not contiguous is copied in pieces of this size.
 _PIECE_NBYTES = 16 << 20
 
 
 def _scalar_keys(dtype, offset):
-    """The keys, as 'OFFSET:TYPE', by which numpy orders a scalar dtype."""
+    """Return the keys 'OFFSET:TYPE' that order a scalar dtype as numpy does."""
     kind, nbytes = dtype.kind, dtype.itemsize
     if nbytes == 0:
         return []
@@ -37,7 +37,7 @@ def _scalar_keys(dtype, offset):
 
 
 def _field_keys(dtype, offset):
-    """The keys of a dtype that may have fields, in their order."""
+    """Return the keys of a dtype, in the order of its fields if it has any."""
     if dtype.subdtype is not None:
         # numpy compares arrays within a record as bytes.
         return [f'{offset}:b{dtype.itemsize}'] if dtype.itemsize else []
@@ -51,7 +51,7 @@ def _field_keys(dtype, offset):
 
 
 def _find_field(dtype, name):
-    """The dtype and offset of a field; 'a.b' is field b within a."""
+    """Return (dtype, offset) of a field, or None. 'a.b' is field b of field a."""
     if name in (dtype.names or ()):
         return dtype.fields[name][:2]
     outer, dot, inner = name.partition('.')
@@ -64,7 +64,7 @@ def _find_field(dtype, name):
 
 
 def _named_keys(dtype, name):
-    """The keys of 'NAME[:r]', or of a key with an offset, as it is."""
+    """Return the keys of a field 'NAME[:r]'. A key 'OFFSET:TYPE[:r]' is returned unchanged."""
     found, suffix = _find_field(dtype, name), ''
     if not found and name.endswith(':r'):
         found, suffix = _find_field(dtype, name[:-2]), ':r'
@@ -80,7 +80,7 @@ def _names(names):
 
 
 def record_rows(dtype, keys=None, order=None):
-    """The options that describe records of a dtype and their order, as rows for gsort_set()."""
+    """Return the options for records of a dtype and their order, as rows for gsort_set()."""
     if dtype.hasobject:
         raise TypeError(f'arrays of dtype {dtype} cannot be sorted')
     if keys is not None and order is not None:
@@ -94,7 +94,7 @@ def record_rows(dtype, keys=None, order=None):
     elif keys is not None:
         rows = [key for name in _names(keys) for key in _named_keys(dtype, name)]
     else:
-        # As numpy: fields that order does not name break ties.
+        # As in numpy, the fields that `order` does not name break ties.
         names = [] if order is None else _names(order)
         names += [name for name in dtype.names if name not in names]
         rows = [key for name in names for key in _named_keys(dtype, name)]
@@ -104,7 +104,7 @@ def record_rows(dtype, keys=None, order=None):
 
 
 def open_sort(function, dtype, keys, order, progress, options, argsort=False):
-    """A sort of records of a dtype."""
+    """Open a sort of records of a dtype."""
     for option in options:
         if option in _NOT_FOR_ARRAYS:
             raise TypeError(f'{function}() got an unexpected keyword argument {option!r}')
@@ -115,24 +115,24 @@ def open_sort(function, dtype, keys, order, progress, options, argsort=False):
 
 
 def as_array(array):
-    """The argument as an array; a mask is refused, because it would be lost."""
+    """Convert to an array. Rejects masked arrays, because the mask would be lost."""
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError('masked arrays cannot be sorted; pass array.filled() or array.compressed()')
     return np.asarray(array)
 
 
 def numpy_is_faster(rows, keys, options):
-    """Whether rows of an array are too short for sorts of their own, and numpy can sort them."""
+    """Return whether numpy can sort the rows and is faster, because they are short."""
     return rows.shape[-1] * rows.itemsize < _MIN_ROW_NBYTES and keys is None and not options
 
 
 def _pointer(array):
-    """A pointer to the memory of an array, which keeps the array alive."""
+    """Return a pointer to the memory of an array. It keeps the array alive."""
     return array.ctypes.data_as(ctypes.c_void_p)
 
 
 def put_array(sort, array):
-    """Pass the records of a one-dimensional array; without a copy if they are contiguous."""
+    """Pass the records of a one-dimensional array. Contiguous records are not copied."""
     if array.flags.c_contiguous:
         if array.nbytes:
             _library.put(sort, _pointer(array), array.nbytes)

@@ -15,7 +15,7 @@ import numpy as np
 
 
 class Error(OSError):
-    """A sort has failed. ``errno`` is the error number, ``strerror`` gsort's message."""
+    """A sort failed. ``errno`` is the error number, ``strerror`` the message of gsort."""
 
 
 class SortWarning(UserWarning):
@@ -92,7 +92,7 @@ def _list_options(get_option):
 
 _record_options = _list_options(_lib.gsort_get_option)
 _line_options = _list_options(_lib.gsort_get_line_option)
-# Operations that have functions of their own.
+# Operations that are functions of the package.
 _functions = {'check', 'C', 'explain', 'assume-size', 'output', 'help', 'version', 'progress',
               'completion', 'files0-from', 'lines'}
 
@@ -107,14 +107,14 @@ def _suggest(name, options):
 
 
 def _find_part(keyword, options):
-    """The option whose first or last word is the keyword: 'numeric_sort' for 'numeric'. Or None."""
+    """Return the only option that begins or ends with the word, or None (numeric: numeric_sort)."""
     found = [name for name in (option.replace('-', '_') for option in options)
              if name.startswith(keyword + '_') or name.endswith('_' + keyword)]
     return found[0].encode() if len(found) == 1 else None
 
 
 def encode(text):
-    """A path or a text as bytes. One with a null byte would be cut there."""
+    """Encode a path or text. Rejects null bytes, which end a string in C."""
     encoded = os.fsencode(text)
     if b'\0' in encoded:
         raise ValueError('embedded null byte')
@@ -122,7 +122,7 @@ def encode(text):
 
 
 def _text(keyword, value, argument):
-    """An option's value as the command line has it. argument: the name of the value there."""
+    """Convert a value to its form on the command line. argument: the placeholder in --help."""
     if keyword == 'type' and (isinstance(value, np.dtype) or isinstance(value, type)):
         return np.dtype(value).str.encode()
     if keyword == 'field_separator' and value in ('\0', b'\0'):
@@ -136,18 +136,18 @@ def _text(keyword, value, argument):
 
 
 def _option_name(keyword):
-    """The name of the option that a keyword argument stands for."""
+    """Return the name of the option of a keyword argument."""
     name = keyword.replace('_', '-')
     return _ALIASES.get(name, name)
 
 
 def _is_option(name, options):
-    """Whether an option can be a keyword argument."""
+    """Return whether an option can be a keyword argument."""
     return name in options and not options[name][2] and name not in _functions
 
 
 def _unexpected(function, keyword, known, lines):
-    """The message about an unknown option."""
+    """Return the message for an unknown option."""
     message = f'{function}() got an unexpected keyword argument {keyword!r}'
     if lines:
         message += ' with lines=True'
@@ -188,7 +188,7 @@ def option_rows(function, options):
 
 
 def _exception(code, message):
-    """The exception for a negative errno of the library."""
+    """Return the exception for a negative errno of the library."""
     number = -code
     if number == errno.ENOMEM:
         return MemoryError(message)
@@ -233,7 +233,7 @@ class _ProgressTqdm:
 
 
 class _ProgressFunction:
-    """Progress as calls of a function with (phase, done, total); bytes of the phase."""
+    """Progress as calls of a function with (phase, done, total), in bytes of the phase."""
 
     def __init__(self, function):
         self.function = function
@@ -258,7 +258,7 @@ def _open_progress(progress):
 
 
 def _caller_level():
-    """The level of the first caller outside of this package, for warnings."""
+    """Return the stack level of the first caller outside of the package, for warnings."""
     frame, level = sys._getframe(1), 0
     while frame.f_back and frame.f_globals.get('__package__') == __package__:
         frame, level = frame.f_back, level + 1
@@ -268,9 +268,10 @@ def _caller_level():
 class Sort:
     """A handle of the library.
 
-    Calls of the main thread run in a helper thread, so that Ctrl-C interrupts them: the sort is
-    cancelled, and KeyboardInterrupt is raised once the library has cleaned up. More interrupts may
-    raise it earlier. So arguments that point to memory keep it alive, and close() waits for calls.
+    Calls of the main thread run in a helper thread, so that Ctrl-C can interrupt them. Ctrl-C
+    cancels the sort; KeyboardInterrupt is raised after the library has cleaned up. A second
+    interrupt may raise it earlier, while the call still runs. So arguments that point to memory
+    keep it alive, and close() waits for the call.
     """
 
     def __init__(self, rows, progress=None):
@@ -308,8 +309,8 @@ class Sort:
         self.close()
 
     def close(self):
-        """Free the handle. A running sort is cancelled."""
-        # The threads of a sort do not exist in a child of fork().
+        """Free the handle. Cancels a running sort."""
+        # A child of fork() does not have the threads of the sort.
         if self._handle and self._pid == os.getpid():
             self.cancel()
             with self._lock:
@@ -362,13 +363,13 @@ class Sort:
                 result.append(code)
                 end.release()
 
-        # Interrupts can leave objects of threading locked, so these are not used.
+        # Not the module threading: an interrupt can leave its locks held.
         try:
             _thread.start_new_thread(run, ())
         except RuntimeError as error:
             raise Error(errno.EAGAIN, str(error)) from None
         try:
-            # A signal that another thread received does not end a wait.
+            # A signal that another thread receives does not end a wait, so wait briefly.
             while not result:
                 end.acquire(timeout=0.05)
         except BaseException:
@@ -386,7 +387,7 @@ class Sort:
             return function(self._handle, *arguments) if self._handle else -errno.ECANCELED
 
     def statistics(self):
-        """The statistics of a sort that has succeeded, as a dict."""
+        """Return the statistics of a successful sort as a dict."""
         text = _lib.gsort_stats_json(self._handle)
         if text is None:
             raise Error(errno.EINVAL, self._message())
@@ -399,7 +400,8 @@ class Sort:
         if code < 0:
             raise _exception(code, self._message() or os.strerror(-code))
 
-    # An exception cannot pass through C: it cancels the sort, and call() raises it.
+    # Exceptions cannot pass through C. An exception of a callback cancels the sort; call() raises
+    # it.
     def _on_message(self, _context, severity, text):
         if severity == _SEVERITY_WARNING:
             self._warnings.append(text.decode(errors='replace'))
@@ -423,14 +425,14 @@ def put(sort, pointer, nbytes):
 
 
 def get(sort, pointer, nbytes):
-    """Read at most nbytes of the output to the pointer's memory. Returns how many were read."""
+    """Read up to nbytes of the output to the pointer. Returns the number of bytes read."""
     got = c_size_t()
     sort.call('get', pointer, nbytes, byref(got))
     return got.value
 
 
 def get_end(sort):
-    """Read the end of the output, where the last checks happen. Returns whether it was the end."""
+    """Read past the last record, which runs the final checks. Returns whether the output ended."""
     return get(sort, byref(c_char()), 1) == 0
 
 

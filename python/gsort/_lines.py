@@ -1,17 +1,17 @@
-"""Sorting lines of text: bytes and str as streams of lines."""
+"""Sort lines of text: bytes and str as streams of lines."""
 
 import ctypes
 
 from . import _library
 
-# Options that write something else than sorted lines.
+# Options whose output is not a stream of sorted lines.
 _NOT_FOR_STREAMS = {'order', 'merge', 'split', 'split_by', 'shard', 'zstd'}
 # Lines are passed to the library in pieces of this size.
 _PIECE_NBYTES = 1 << 20
 
 
 def open_sort(keys, progress, options):
-    """A sort of a stream of lines."""
+    """Open a sort of a stream of lines."""
     for option in options:
         if option in _NOT_FOR_STREAMS:
             raise TypeError(f'Sorter() got an unexpected keyword argument {option!r} with '
@@ -31,7 +31,7 @@ def _as_bytes(text):
 
 
 def _join(lines, end):
-    """Yield pieces of text that hold the lines, each with its end."""
+    """Yield pieces of text that contain the lines, each with its line end."""
     piece, nbytes = [], 0
     for line in lines:
         line = _as_bytes(line)
@@ -44,10 +44,10 @@ def _join(lines, end):
 
 
 def put_lines(sort, data, end):
-    """Pass lines: text that holds any number, or an iterable of such texts."""
+    """Pass lines: a text of any number of lines, or an iterable of such texts."""
     if isinstance(data, (bytes, bytearray, memoryview, str)):
         text = _as_bytes(data)
-        # A long text is not copied to append the end of its last line.
+        # Do not copy a long text to append a line end.
         pieces = [text, b'' if text.endswith(end) or not text else end]
     else:
         pieces = _join(data, end)
@@ -56,9 +56,9 @@ def put_lines(sort, data, end):
 
 
 def get_lists(sort, nbytes, end):
-    """Yield the output as lists of lines without their ends; nbytes are read for each."""
+    """Yield the output as lists of lines without line ends. Reads nbytes for each list."""
     buffer = ctypes.create_string_buffer(nbytes)
-    rest = bytearray()  # the beginning of a line
+    rest = bytearray()  # the beginning of an incomplete line
     while True:
         n = _library.get(sort, buffer, nbytes)
         if n == 0:

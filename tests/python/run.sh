@@ -3,10 +3,10 @@
 #
 # usage: run.sh SOURCE DIRECTORY
 #
-# Works below DIRECTORY, in a new virtual environment that uses the system's numpy and pytest.
-# Skipped (77) if these are missing, if SOURCE is not a Git checkout (required for an sdist), or if
-# the build tools cannot be downloaded. Compiles with little optimisation: more takes longer than
-# it saves.
+# Works below DIRECTORY, in a new virtual environment that uses the numpy and pytest of the system.
+# Exits with 77 (skipped) if these are missing, if SOURCE is not a Git checkout (required for an
+# sdist), or if the build tools cannot be downloaded. Compiles with -O1, because more optimisation
+# takes more time than the tests save.
 set -eu
 source=$1 work=$2/package
 python=
@@ -25,7 +25,7 @@ mkdir -p "$work"
 pip="$work/venv/bin/python -m pip --disable-pip-version-check"
 $pip install -q 'meson-python>=0.13' || { echo "no meson-python"; exit 77; }
 
-# The sdist holds what is committed. The wheel is built from the sdist.
+# The sdist contains the committed files. The wheel is built from the sdist.
 (cd "$source" &&
 	"$work/venv/bin/python" -c 'import mesonpy, sys; mesonpy.build_sdist(sys.argv[1])' "$work")
 $pip install -q --no-build-isolation --no-deps \

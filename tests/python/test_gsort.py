@@ -27,7 +27,7 @@ SCALARS = ['?', 'i1', 'u1', '<i2', '>u2', '<i4', '>i4', '<u8', '>i8', '<f2', '>f
 
 
 def make(dtype, n):
-    """Random records of a dtype. Every second one is one of few, so that many are equal."""
+    """Return random records of a dtype. Half of them have few values, so many are equal."""
     dtype = np.dtype(dtype)
     if dtype.names:
         array = np.zeros(n, dtype)
@@ -54,7 +54,7 @@ def make(dtype, n):
 
 
 def same(a, b):
-    """Equal to the last bit, but for the sign of zeros, which the manual excepts."""
+    """Return whether arrays are equal. NaN equals NaN, and -0.0 equals 0.0 (see sort_array)."""
     assert a.dtype == b.dtype and a.shape == b.shape
     if a.dtype.names:  # bytes between fields may differ
         return all(same(a[name], b[name]) for name in a.dtype.names)
@@ -218,7 +218,7 @@ def test_a_plan_is_a_dict(tmp_path):
 
 
 def make_lines(n):
-    """Random lines of three columns with many equal values."""
+    """Return random lines of three columns with many equal values."""
     words = random.choice([b'pear', b'Apple', b'fig', b'', b'zz top'], n)
     numbers = random.integers(-20, 20, n)
     versions = random.integers(0, 12, (n, 2))
@@ -432,7 +432,7 @@ def test_errors_are_those_of_python(tmp_path):
 
 @contextlib.contextmanager
 def unprivileged():
-    """Without the rights of root, who may read and write any file."""
+    """Drop the privileges of root, who can read and write any file."""
     if os.geteuid() != 0:
         yield
         return
@@ -468,7 +468,7 @@ def test_files_without_permission_are_permission_errors():
 
 @pytest.mark.parametrize('kind', ['array', 'file', 'lines'])
 def test_a_lack_of_memory_is_a_memory_error(kind, tmp_path):
-    """The limit leaves 64 MiB, for 128 MiB of data. A child gets it, because it stays."""
+    """Sort 128 MiB in 64 MiB of address space. In a child, because the limit is permanent."""
     np.arange(16 << 20).tofile(tmp_path / 'in')
     (tmp_path / 'out').write_bytes(b'older')
     code = '''
@@ -493,14 +493,14 @@ except MemoryError as error:
 
 
 def test_warnings_are_python_warnings(tmp_path):
-    """The output begins like a Zstandard file, which is worth a warning."""
+    """The output begins like a Zstandard file, which causes a warning."""
     raw = {'record_size': 8, 'keys': '0:b8', 'format': 'raw'}
     (tmp_path / 'in').write_bytes(b'zzzzzzzz' + bytes.fromhex('28b52ffd') + bytes(4))
     for function, path in ((gsort.sort, 'out'), (gsort.merge, 'merged')):
         with pytest.warns(gsort.SortWarning, match='Zstandard') as caught:
             function(tmp_path / 'in', tmp_path / path, **raw)
             os.replace(tmp_path / path, tmp_path / 'in')
-        assert [warning.filename for warning in caught] == [__file__]  # not one of the package
+        assert [warning.filename for warning in caught] == [__file__]  # the caller, not the package
     with warnings.catch_warnings():
         warnings.simplefilter('error')
         with pytest.raises(gsort.SortWarning):
@@ -508,7 +508,7 @@ def test_warnings_are_python_warnings(tmp_path):
     assert (tmp_path / 'out').read_bytes() == (tmp_path / 'in').read_bytes()
 
 
-# A sort of this array takes several times as long as the interval of progress on any processor.
+# Sorting this array takes several progress intervals on any processor.
 def sort_slowly(progress):
     gsort.sort_array(random.integers(0, 1 << 60, 24 << 20), memory='16M', threads=1, progress=progress)
 
@@ -530,7 +530,7 @@ def test_progress_is_shown(with_tqdm, monkeypatch, capsys):
     bars = []
 
     class Bar:
-        """What the package uses of tqdm."""
+        """A double of tqdm with the methods that the package calls."""
 
         def __init__(self, **options):
             self.n, self.total, self.phases, self.is_open = 0, None, set(), True
@@ -575,7 +575,7 @@ sort = functools.partial(gsort.sort, [path] * 40, sys.argv[1] + '/out', lines=Tr
 
 @pytest.mark.parametrize('name', SORTS)
 def test_control_c_stops_a_sort(name, tmp_path):
-    """A child sorts for seconds; SIGINT must end it at once, with KeyboardInterrupt and no files left."""
+    """A child sorts for seconds. SIGINT raises KeyboardInterrupt and leaves no temporary files."""
     code = 'import functools, gsort, numpy as np, sys' + SORTS[name] + '''
 try:
     sort(temp_directory=sys.argv[1], threads=1, progress=lambda *_: print('running', flush=True))
@@ -607,7 +607,7 @@ def test_sorts_run_in_threads_beside_each_other():
 
 
 def test_sorts_release_the_interpreter(tmp_path):
-    """Two sorts wait for pipes, which this thread fills once both have been opened."""
+    """Two sorts wait for pipes, which this thread fills after both are open."""
     array = random.integers(0, 1 << 60, 1000)
     threads = []
     for name in 'ab':
@@ -632,7 +632,7 @@ def test_a_child_of_fork_can_sort():
     child = os.fork()
     if child == 0:
         right = np.array_equal(gsort.sort_array(array, backend='cpu'), expected)
-        sorter.close()  # the parent's: nothing happens here
+        sorter.close()  # a handle of the parent: has no effect in the child
         os._exit(0 if right else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert np.array_equal(np.concatenate(list(sorter)), expected)
