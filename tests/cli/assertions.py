@@ -1,8 +1,9 @@
-"""assertions - what is claimed of something that gsort has written; a claim that is broken is a line"""
+"""assertions - claims about the output of gsort; each claim that fails prints one line"""
 n_broken = 0
 
 
 def claim(is_true, what):
+    """Print the claim if it is false."""
     global n_broken
     if not is_true:
         print('BROKEN:', what)
@@ -10,5 +11,5 @@ def claim(is_true, what):
 
 
 def status():
-    """Of the process, at its end."""
+    """Return the exit status of the script: 1 if a claim failed."""
     return n_broken > 0

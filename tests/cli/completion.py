@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""completion - what the Tab key does in bash, zsh and fish, in a terminal
+"""completion - test the Tab key in bash, zsh or fish in a terminal
 
 usage: completion.py SHELL PROGRAM
 
-A command line is typed into the shell, Tab with it, and run. What it runs is no sort, but a program
-of the same name that shows its arguments: these are compared. Status 77 (skipped) without the shell.
+Types command lines with Tab into the shell and runs them. A stub of the same name as PROGRAM prints
+its arguments, which are compared with the expected ones. Exits with 1 if any differ, and with 77
+(skipped) if the shell is not installed.
 """
 import os
 import pathlib
@@ -19,7 +20,7 @@ import time
 PATIENCE_S = 60
 TAB = '\t'
 
-# What is typed, and the arguments that come of it.
+# The typed text and the expected arguments.
 CASES = [
     ('--backend=cp' + TAB, ['--backend=cpu']),
     ('--check=q' + TAB, ['--check=quiet']),
@@ -48,7 +49,7 @@ PREPARE = {
 
 
 class Terminal:
-    """A shell in a terminal: what it shows is waited for, not slept for."""
+    """A shell in a terminal."""
 
     def __init__(self, command, folder):
         self.shown = ''
@@ -63,12 +64,12 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def wait_for(self, text):
-        """Everything up to `text`, which must come."""
+        """Wait until the shell prints `text`. Return the output before it."""
         end = time.monotonic() + PATIENCE_S
         while text not in self.shown:
             ready, _, _ = select.select([self.fd], [], [], max(0, end - time.monotonic()))
             if not ready:
-                raise SystemExit(f'{text!r} never came, but: {self.shown!r}')
+                raise SystemExit(f'expected {text!r}, got {self.shown!r}')
             self.shown += os.read(self.fd, 65536).decode(errors='replace')
         before, _, self.shown = self.shown.partition(text)
         return before
@@ -108,14 +109,13 @@ def main():
             terminal.type(f'{command} {typed}\n')
             shown = terminal.wait_for('=END=')
             expected = ''.join(f'<{argument}>' for argument in wanted)
-            # The end of a directory's name, and what divides an option from its argument, are
-            # for the shell to choose.
+            # Shells differ in the slash after a directory and in the separator of an argument.
             shown = shown.replace('/>', '>').replace('-directory><', '-directory=')
             if not shown.endswith(expected):
-                print(f'{typed!r}: {expected} wanted, shown: {shown!r}')
+                print(f'{typed!r}: expected {expected}, got {shown!r}')
                 wrong += 1
         terminal.close()
-    print(f'{len(CASES) - wrong} of {len(CASES)} as they should be')
+    print(f'{len(CASES) - wrong} of {len(CASES)} cases passed')
     return wrong > 0
 
 

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""explain - what --explain=json says is JSON, complete, and what --explain says
+"""explain - check that --explain and --explain=json agree, and that the sort does what they predict
 
-usage: explain.py GSORT GSORT_GEN, in a directory where files can be made
+usage: explain.py GSORT GSORT_GEN
+
+Creates files in the current directory.
 """
 import json
 import os
@@ -32,7 +34,7 @@ def run(*arguments, pipe=None):
 
 
 def is_size(text, nbytes):
-    """Is that how a person is told of so many bytes?"""
+    """Return whether the text is the rounded form of nbytes."""
     number, unit = text.split()
     return abs(float(number) * UNITS[unit] - nbytes) <= 0.11 * UNITS[unit]
 
@@ -47,7 +49,7 @@ def size_in(text, name):
 
 
 def moved(text):
-    """(phase, stage) -> size, of the table of what moves"""
+    """Return (phase, stage) -> size from the table of moved bytes."""
     phases, phase = {}, None
     for line in text.split('\n\n')[1].splitlines()[1:]:
         if not line.startswith(' '):
@@ -63,7 +65,7 @@ PHASES = {'run_generation': 'run generation', 'merge_passes': 'merge passes',
 
 
 def agree(what, *arguments, pipe=None):
-    """Run both; what has no measurement in it must be the same. Returns the JSON."""
+    """Compare --explain with --explain=json, except for measured values. Return the JSON."""
     text = run('--explain', *arguments, pipe=pipe)
     said = json.loads(run('--explain=json', *arguments, pipe=pipe))
     plan = said['plan']
@@ -96,7 +98,7 @@ def agree(what, *arguments, pipe=None):
 
 
 def ranks(what, *arguments, pipe=None):
-    """The same of several ranks."""
+    """Compare --explain with --explain=json for --ranks. Return the JSON."""
     text = run('--explain', *arguments, pipe=pipe)
     said = json.loads(run('--explain=json', *arguments, pipe=pipe))
     of_ranks = said['ranks']
@@ -126,7 +128,7 @@ def bytes_of(phases):
 
 
 def does_as_said(*arguments):
-    """What moves is what was said, if no two keys are equal."""
+    """Compare the bytes that a sort of unique keys moves with those of its plan."""
     what = ' '.join(arguments)
     output = 'divided' if '--split' in what else 'output'
     said = json.loads(run('--explain=json', *arguments, '-o', output))
@@ -148,7 +150,7 @@ SIZES = {'1 TB': 10 ** 12, '100 TB': 10 ** 14, '1 PB': 10 ** 15}
 
 
 def cluster_row(size, n_ranks):
-    """A line of the table of docs/cluster.md, as the program has it now."""
+    """Return a row of the table of docs/cluster.md as the program computes it now."""
     command = [GSORT, '--explain=json', f'--ranks={n_ranks}', f'--assume-size={SIZES[size]}b',
                '-R', '100', '-k', '0:b10', '-S', '128G', '--parallel=16']
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True)
@@ -176,9 +178,9 @@ def cells(line):
 
 def is_close(documented, actual):
     """
-    Are the words of two cells the same, and their numbers within one unit of the last digit, or
-    2 % if they are whole? How much scratch memory a sort needs depends on the vector instructions
-    of the processor. So do the lengths of chunks and blocks, slightly.
+    Return whether two cells have the same words and close numbers: within one unit of the last
+    digit, or within 2 % if they are whole. Scratch memory, and so the lengths of chunks and blocks,
+    depend slightly on the vector instructions of the processor.
     """
     number = r'[0-9]+(?:\.[0-9]+)?'
     if re.sub(number, '#', documented) != re.sub(number, '#', actual):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""html_report - is that a page of HTML that stands by itself, and does it say what the statistics say?
+"""html_report - check that a report is a self-contained HTML page that agrees with the statistics
 
 usage: html_report.py PAGE STATS
 """
@@ -15,7 +15,7 @@ VOID = {'meta', 'br', 'hr', 'col', 'link', 'img', 'input'}
 
 
 class Page(html.parser.HTMLParser):
-    """What is in it; what is not closed in order is said at once."""
+    """The contents of the page. Reports elements that are not closed in order."""
 
     def __init__(self):
         super().__init__(convert_charrefs=True)
@@ -122,7 +122,7 @@ def time_text(s):
 
 
 def says_time(page, s):
-    """The statistics have microseconds, so one more or less may be meant."""
+    """Return whether the page has the time. The statistics are rounded to microseconds."""
     return any(time_text(s + more) in page.text for more in (0, -1e-6, 1e-6))
 
 

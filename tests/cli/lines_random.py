@@ -1,17 +1,27 @@
 #!/usr/bin/env python3
-"""lines_random - gsort --lines against GNU sort: random files and options
+"""lines_random - compare gsort --lines with GNU sort for random files and options
 
 usage: lines_random.py [--seed=N] [--count=N] [--first=N] [--large=N] [--large-nbytes=N]
                        [--cuda | --ranks]
 
-GSORT is the program. Each case sorts, merges or checks a few random files with random options, by
-both programs in the C locale. Then it sorts --large files that do not fit in the memory of gsort, which spills and
-merges runs, some of them in several passes. Output and exit status must be the same. There are no NaN, which GNU
-sort orders arbitrarily, and no byte 80, which coreutils 9.1 takes for a separator of digits. A
-failure prints the case and how to repeat it.
+Each case sorts, merges or checks a few random files with random options, with both programs in the
+C locale. Output and exit status must be equal. A failure prints the case and the command. Exits
+with 1 after a failure.
 
---cuda: on a GPU, the large files with little device memory.
---ranks: by MPIRUN, from 2 to 5 ranks of the program GSORT_MPI, without checks.
+    --seed=N          seed of all cases (default: 1)
+    --count=N         number of cases (default: 1500)
+    --first=N         number of the first case (default: 0)
+    --large=N         number of large files (default: 6), which gsort spills and merges, some of
+    --them
+                      in several passes
+    --large-nbytes=N  minimum size of a large file (default: 8 MiB)
+    --cuda            sort on a GPU, the large files with little device memory
+    --ranks           sort with 2 to 5 ranks of gsort-mpi; does not check files
+
+The environment variable GSORT is the program (default: gsort). --ranks uses MPIRUN and GSORT_MPI.
+
+Inputs have no NaN, which GNU sort orders arbitrarily, and no byte 0x80, which coreutils 9.1 takes
+for a separator of digits.
 """
 import argparse
 import os
@@ -109,7 +119,7 @@ def run(program, options, files, stdin):
 
 
 def run_in_parts(program, options, files, directory, n):
-    """Sort to part files, and read them."""
+    """Sort to part files and return their contents."""
     parts = os.path.join(directory, 'parts')
     shutil.rmtree(parts, ignore_errors=True)
     status, _, stderr = run(program + ['--split=%d' % n, '-o', parts], options, files, b'')
@@ -121,7 +131,7 @@ def run_in_parts(program, options, files, directory, n):
 
 
 def run_ranks(rng, options, files, directory):
-    """Sort by several ranks, and read the output."""
+    """Sort with several ranks and return the output."""
     output = os.path.join(directory, 'output')
     program = [os.environ['MPIRUN'], '-np', '%d' % rng.randrange(2, 6), os.environ['GSORT_MPI'], '--lines', '-o', output]
     if rng.random() < 0.3:
@@ -135,7 +145,7 @@ def run_ranks(rng, options, files, directory):
 
 
 def last_message(stderr):
-    """What -c says, without the name of the program."""
+    """Return the message of -c without the name of the program."""
     return stderr.partition(b': ')[2] if b'disorder' in stderr else b''
 
 
@@ -177,7 +187,7 @@ def check_case(seed, number, directory, cuda, ranks):
 
 
 def large_file(rng, delimiter, nbytes):
-    """A file of nbytes to twice as much: lines of one style, repeated with numbers behind some of them."""
+    """Return nbytes to 2 * nbytes of lines in one style, some with a random number at the end."""
     style = rng.choice(['words', 'csv', 'numbers', 'long', 'versions', 'bytes', 'short'])
     lines = [random_line(rng, style, delimiter) for _ in range(2000)]
     if rng.random() < 0.3:
@@ -189,7 +199,7 @@ def large_file(rng, delimiter, nbytes):
         line = rng.choice(lines)
         if suffix:
             line += suffix % rng.randrange(10 ** rng.randrange(1, 10))
-        # Few bytes to a line, or none: many lines then.
+        # Some lines are repeated many times.
         text += (line + delimiter) * rng.choice([1, 1, 1, 3, 50])
     return bytes(text)
 
@@ -239,7 +249,7 @@ def main():
                                              arguments.ranks, arguments.large_nbytes)
     if failures:
         sys.exit(1)
-    print(f'{arguments.count} and {arguments.large} large cases as GNU sort does')
+    print(f'{arguments.count} and {arguments.large} large cases agree with GNU sort')
 
 
 if __name__ == '__main__':

@@ -1,9 +1,10 @@
-"""npy - arrays of numpy, sorted by gsort and by numpy
+"""npy - compare sorts of numpy arrays by gsort and by numpy
 
 usage: npy.py GSORT GSORT_CHECK
 
-The oracle is numpy: sort, argsort and unique, over every type that numpy.save writes. Values are
-compared, and bytes where no two equal values differ in theirs. Works in the current directory.
+The oracle is numpy.sort, argsort and unique, with every type that numpy.save writes. Compares
+values, and bytes if equal values have equal bytes. Creates files in the current directory. Exits
+with 77 (skipped) without numpy.
 """
 import subprocess
 import sys
@@ -18,7 +19,7 @@ except ImportError:
     print('no numpy for this Python: install python3-numpy')
     sys.exit(77)
 
-warnings.simplefilter('ignore') # of version 3, which old ones do not read
+warnings.simplefilter('ignore') # numpy warns that old versions cannot read format 3
 GSORT, CHECK = sys.argv[1:3]
 rng = np.random.default_rng(1)
 
@@ -28,7 +29,7 @@ def gsort(*arguments, stdin=None):
 
 
 def sorted_by(*arguments, stdin=None):
-    """What gsort writes to a file, or None."""
+    """Sort to a file and load it. Return None after an error."""
     done = gsort(*arguments, '-o', 'output.npy', stdin=stdin)
     if done.returncode or done.stderr:
         print('gsort', *arguments, ':', done.returncode, done.stderr.decode())
@@ -37,7 +38,7 @@ def sorted_by(*arguments, stdin=None):
 
 
 def same(a, b):
-    """Equal values, NaN and NaT among them, of the same type and shape."""
+    """Return whether type, shape and values are equal. NaN equals NaN, and NaT NaT."""
     if a is None or a.dtype != b.dtype or a.shape != b.shape:
         return False
     if a.dtype.names:
@@ -48,7 +49,7 @@ def same(a, b):
 
 
 def make(dtype, n):
-    """n values of a type, some equal, with all that is special."""
+    """Return n values of a type, with equal and special values."""
     dtype = np.dtype(dtype)
     if dtype.names:
         a = np.zeros(n, dtype)
@@ -92,7 +93,7 @@ PLAIN = ('|b1 |u1 |i1 <u2 >u2 <i2 >i2 <u4 >u4 <i4 >i4 <u8 >u8 <i8 >i8 <f2 >f2 <f
 STRUCTURES = [
     [('id', '<u8'), ('time', '>i8'), ('name', 'S6'), ('x', '<f8')],
     [('flag', '?'), ('x', '<f4'), ('z', '>c8')],
-    # Not f2, of which numpy puts NaN first within a structure.
+    # Not f2: numpy puts its NaN first within a structure.
     [('at', [('x', '<f4'), ('when', '<M8[s]')]), ('n', '<U2'), ('v', '<i2')],
     np.dtype([('a', 'u1'), ('b', '<f8'), ('c', 'i2')], align=True),
     [('k', '<i4'), ('row', '|u1', (2, 3))],
@@ -125,11 +126,11 @@ def check_type(dtype):
 def check_unique(a, what):
     if a.dtype.kind == 'V' or a.dtype.names and any(a.dtype[n].subdtype for n in a.dtype.names):
         return
-    if a.dtype.kind == 'c': # numpy.unique takes all with a NaN for the same, its sort does not
+    if a.dtype.kind == 'c': # numpy.unique treats all values with a NaN as equal, numpy.sort does not
         a[np.isnan(a)] = 1
         np.save('input.npy', a)
     values, first, counts = np.unique(a, return_index=True, return_counts=True)
-    # Of structures numpy.unique takes no NaN for equal.
+    # In structures, numpy.unique treats NaN as different.
     is_plain = not a.dtype.names
     counted = sorted_by('-u', '--count', 'input.npy')
     if counted is None:
@@ -146,7 +147,7 @@ def check_unique(a, what):
 
 
 def piped(*arguments, stdin=None):
-    """What gsort writes to a pipe, or None."""
+    """Sort to a pipe and load the output. Return None after an error."""
     done = gsort(*arguments, stdin=stdin)
     if done.returncode or done.stderr:
         print('gsort', *arguments, ':', done.returncode, done.stderr.decode())
@@ -156,7 +157,7 @@ def piped(*arguments, stdin=None):
 
 
 def check_unique_in_order():
-    """How many there are stands in front of them, before they are merged."""
+    """With -u to a pipe, the header must contain the number of records before the final merge."""
     a = rng.integers(0, 200000, 300000, dtype='<u4')
     np.save('few.npy', a)
     np.save('sorted.npy', np.sort(a))
@@ -190,7 +191,7 @@ def check_unique_in_order():
 
 
 def check_merge_of_pipes():
-    """The first pipe says what all of them are."""
+    """The header of the first pipe describes all of them."""
     a, b = np.sort(make('<f8', 3000)), np.sort(make('<f8', 2000))
     expected = np.sort(np.concatenate([a, b]), kind='stable')
     np.save('a.npy', a)
@@ -221,7 +222,7 @@ def by_hand(descr, data, n):
 
 
 def check_headers():
-    """What numpy.load reads of headers that somebody has made, gsort reads as numpy does."""
+    """Headers that numpy.load accepts are read as numpy reads them. Others are refused."""
     long = 'n' * 2000
     names = [name for name in np.sctypeDict if isinstance(name, str)]
     for descr in ["'<i8,<i8'", "'<i4,3<u2'", "'<i4, (2,3)u1, >f8'", "'<3i2,<i2'", "'1i4,u4'",
@@ -232,7 +233,8 @@ def check_headers():
                   "[('', '|V4'), ('a', '<i4')]", "[('a', '<i2'), ('', '|u1')]", "[('a', '<i4', [2, 3])]",
                   "[((None, 'a'), '<i4')]", "[('', '<i2'), ('a', '|u1'), ('', '|u1', (2,))]",
                   "[('', [('x', '|u1')]), ('b', '<i2')]", "'datetime64[s],i1'",
-                  *["'%s'" % name for name in names[::5]], "'i4,,i4'", "','", "''", "'2i4'", "('<i4', (2,))",
+                  *["'%s'" % name for name in names[::5]], "'i4,,i4'", "','", "''", "'2i4'",
+                  *"('<i4', (2,))",
                   "'(2,)'", "['<i8']", "('<i4',)", "[('a',)]", "[('a', '<i4', 'b')]", "[]", "3", "None",
                   "'i4 ,i4'", "'i4;i4'", "'(2)i4,i4'", "'()i4,i4'", "'0i4,i4'", "'x'", "'i4,x'",
                   "[('a', '>f4'), 'b']", "'=i4,|i2,<u1'",
@@ -248,7 +250,7 @@ def check_header(descr):
         data = rng.integers(0, 4, 50 * nbytes, dtype=np.uint8).tobytes()
         open('hand.npy', 'wb').write(by_hand(descr, data, 50))
         loaded = np.load('hand.npy', max_header_size=10**6)
-    except Exception: # of whatever kind
+    except Exception: # numpy raises many kinds
         loaded = None
         open('hand.npy', 'wb').write(by_hand(descr, b'', 0))
     if loaded is None or loaded.dtype.itemsize == 0 or loaded.dtype.char in 'gG':
@@ -268,7 +270,7 @@ def check_fields():
     only = sorted_by('-k', 'x', '-k', 'name', '--keys-only', 'input.npy')
     claim(only is not None and only.dtype == np.dtype([('x', '<f8'), ('name', 'S6')]),
           '--keys-only')
-    # The same from a raw file.
+    # The same records in a raw file.
     a.tofile('raw')
     a[np.lexsort((a['name'], a['id']))].tofile('expected')
     done = gsort('--fields=id:u64,time:i64be,name:S6,x:f8', '-k', 'id', '-k', 'name', 'raw')
@@ -333,7 +335,7 @@ def check_ties():
             claim(gsort(*way, '-t', 'f64:n', '--limit=%d' % n, 'specials').stdout ==
                   gsort(*way, '-t', 'f64:n', 'specials').stdout[:8 * n],
                   '--limit has the bytes of all, of plain numbers')
-    # What is more than a number each stays in its order if it is equal.
+    # Equal records keep their order, unless the array has plain numbers.
     zeros = np.array([0.0, -0.0, 1.0, 0.0, -0.0, -1.0])
     for a in [zeros.reshape(6, 1), zeros.reshape(6, 1, 1), zeros.view([('x', '<f8')])]:
         np.save('input.npy', a)
@@ -399,7 +401,7 @@ def check_refusals():
 
 
 def check_what_is_said():
-    """What is true changes nothing, and what is not is refused; never another order in silence."""
+    """Options that agree with the header change nothing. Options that contradict it are refused."""
     pairs = make([('i', '<i4'), ('x', '<f8')], 100)
     for name, a in [('a.npy', make('<f8', 100)), ('wide.npy', make('<f8', 300).reshape(100, 3)),
                     ('pairs.npy', pairs), ('text.npy', make('<U2', 60).reshape(20, 3))]:
@@ -436,7 +438,7 @@ def check_what_is_said():
 
 
 def check_kept_headers():
-    """A header that gsort is told to copy does not fit what is not the same records."""
+    """A header that --skip-bytes copies is refused if the number or type of the records changes."""
     np.save('a.npy', np.array([3, 1, 2, 1], '<u8'))
     for options in [['-u'], ['--limit=1'], ['--argsort'], ['-u', '--count'], ['a.npy']]:
         refused('does not fit', '-t', 'u64', '--skip-bytes=128', *options, 'a.npy')
@@ -454,7 +456,7 @@ def check_kept_headers():
 
 
 def check_names():
-    """numpy.load must read what is written, and -k must find what numpy has written."""
+    """numpy.load reads the names that gsort writes, and -k finds the names that numpy writes."""
     nested = [('b', [('c', '<i4'), ('d', '<i4')]), ('a', '<i4')]
     for dtype, keys in [(nested, ['b', 'b.c']), (nested, ['a', 'a']),
                         (nested + [('b.c', '<i4')], ['b', 'a']), ([('it\'s "q"', '<i4')], ['it\'s "q"']),
@@ -483,7 +485,7 @@ def check_names():
             try:
                 with open('version.npy', 'wb') as file:
                     np.lib.format.write_array(file, a, version=version)
-            except ValueError: # not in Latin-1
+            except ValueError: # the name is not in Latin-1
                 continue
             claim(sorted_by('input.npy', 'version.npy') is not None, '%r in two versions' % name)
     np.save('input.npy', make([('z', '<i4'), ('x', '<i4'), ('x:r', '<i4'), ('1:u8', '<i4')], 50))
@@ -491,7 +493,7 @@ def check_names():
     refused('1:u8 is ambiguous', '-k', '1:u8', 'input.npy')
     claim(sorted_by('-k', '8:i32', 'input.npy') is not None, 'a place instead of a name')
     refused('an order stands before r: z:n:r', '-k', 'z:r:n', 'input.npy')
-    # What cannot be a key need not be one.
+    # Fields of types that cannot be keys are carried along.
     a = make([('k', '<i4'), ('b', '<i2')], 50)
     wide = np.zeros(50, [('long', np.longdouble), ('k', '<i4'), ('s', [('u', '<i4')], (2,)), ('e', 'S0')])
     wide['k'], wide['s']['u'] = a['k'], a['b'][:, None]

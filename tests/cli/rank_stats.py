@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""rank_stats - what several ranks tell of a sort is of all of them
+"""rank_stats - check that statistics and trace of gsort-mpi cover all ranks
 
 usage: rank_stats.py STATS [TRACE]
 """
@@ -11,7 +11,7 @@ from assertions import claim
 
 
 def check_sums(stats):
-    """What is told of the whole is the sum of what is told of the ranks."""
+    """Check that the totals are the sums over the ranks."""
     ranks = stats['ranks']
     for name in ('records_in', 'records_out', 'runs', 'spilled_compressed_bytes', 'disk_read_bytes',
                  'disk_written_bytes', 'sent_bytes', 'peak_rss_bytes',
@@ -26,7 +26,7 @@ def check_sums(stats):
 
 
 def check_phases(stats):
-    """A phase takes as long as with the slowest rank, and has the volumes of all."""
+    """Check that a phase has the time of the slowest rank and the volumes of all ranks."""
     for phase in stats['phases']:
         times = [p['elapsed_s'] for rank in stats['ranks'] for p in rank['phases']
                  if p['name'] == phase['name']]
@@ -42,7 +42,7 @@ def check_volumes(stats):
 
 
 def check_trace(stats, path):
-    """Each rank is a process, and all have one time."""
+    """Check that each rank is a process of the trace and that their clocks agree."""
     with open(path) as file:
         events = json.load(file)
     numbers = list(range(len(stats['ranks'])))
@@ -57,7 +57,7 @@ def check_trace(stats, path):
         claim(len(phases) == len(rank['phases']), f'phases of {rank["rank"]}')
         for event, phase in zip(phases, rank['phases']):
             claim(abs(event['dur'] / 1e6 - phase['elapsed_s']) < 1e-5, f'{event}')
-    # All have stopped at a barrier: nobody was done before another one had written.
+    # Ranks wait for each other at a barrier, so none ends before all have begun to work.
     begins = [min(e['ts'] for e in events if e['pid'] == n and e.get('cat') == 'work')
               for n in numbers]
     ends = [max(e['ts'] + e['dur'] for e in events if e['pid'] == n and e.get('cat') == 'phase')

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""timeline - is that a trace, of that sort?
+"""timeline - check that a trace is valid and agrees with the statistics and the output of the sort
 
 usage: timeline.py TRACE STATS OUTPUT
 """
@@ -20,7 +20,7 @@ def ns(us):
 
 
 def check_tracks(events):
-    """Every track has a name of its role, and roles are in order."""
+    """Check that each track has the name of a role and that roles are in order."""
     names = {e['tid']: e['args']['name'] for e in events if e['name'] == 'thread_name'}
     order = {e['tid']: e['args']['sort_index'] for e in events
              if e['name'] == 'thread_sort_index'}
@@ -33,7 +33,7 @@ def check_tracks(events):
 
 
 def check_pieces(events):
-    """Of one track nothing overlaps."""
+    """Check that events of one track do not overlap."""
     tracks = collections.defaultdict(list)
     for e in events:
         if e['ph'] == 'X':
@@ -71,7 +71,7 @@ def check_phases(events, stats):
 
 
 def check_bytes(events, stats):
-    """What the pieces moved is what the stages did."""
+    """Check that the events of each stage add up to its bytes."""
     sums = collections.Counter()
     for e in events:
         if e.get('cat') == 'work' and e['name'] != 'partition':
@@ -86,9 +86,9 @@ def check_bytes(events, stats):
 
 def check_windows(events):
     """
-    In the final merge, what is fetched bears the number of the window that it is fetched for. A
-    window fetches nothing if it has records of resident runs and leftovers of earlier windows only.
-    In a merge of inputs no run is resident, so that every window fetches.
+    Check that each fetch of the final merge has the number of a window that is written. A window
+    fetches nothing if all its records are in resident runs or left over from earlier windows. A
+    merge of inputs has no resident runs, so each of its windows fetches.
     """
     final = next(e for e in events if e.get('cat') == 'phase' and e['name'] == 'final merge')
     items = collections.defaultdict(set)
