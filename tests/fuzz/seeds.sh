@@ -1,15 +1,15 @@
 #!/bin/sh
-# seeds - a corpus for each fuzzer to begin with
+# seeds - write a seed corpus for each fuzzer
 #
 # usage: seeds.sh DIRECTORY
 #
-# Makes DIRECTORY/arguments, /decoders, /manifest, /part_manifest and /plan. GSORT, if set, makes a
-# compressed file.
+# Creates the folders arguments, decoders, formats, line_keys, manifest, part_manifest and plan in
+# DIRECTORY. If the environment variable GSORT is set, the program adds compressed seeds.
 set -eu
 cd "$1"
 mkdir -p arguments decoders formats line_keys manifest part_manifest plan
 
-# seed NAME WORD...: a command line, and some records.
+# seed NAME WORD...: write a command line and some records
 seed() {
 	name=$1
 	shift
@@ -35,7 +35,7 @@ seed check -c -C --explain --help --version -- -x
 seed names --files0-from=/dev/null --zstd=3 -o x.zst
 seed checkpoint --checkpoint=dir in -o out
 
-# A byte that chooses the decoder, one for the size of items, one for their number.
+# The first three bytes are the decoder, the size of an item and the number of items.
 for kind in 0 1 2 3; do
 	printf "\\00$kind\\001\\010" > "decoders/$kind"
 	head -c 300 /dev/zero >> "decoders/$kind"
@@ -72,7 +72,7 @@ part() {
 head -c 96 /dev/zero > plan/zeros
 head -c 96 /dev/urandom > plan/random
 
-# format NAME FORMAT: a byte that says what is known, and the first bytes of a file.
+# format NAME BYTES: write a byte of flags (what is known of the file) and the first bytes of a file
 format() {
 	for known in 000 001 002 004 010; do
 		{ printf "\\$known$2" && head -c 100 /dev/zero; } > "formats/$1$known"

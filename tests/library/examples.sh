@@ -1,25 +1,25 @@
 #!/bin/sh
-# examples - what examples/ shows is so
+# examples - the programs of examples/ give correct results
 #
 # usage: examples.sh SOURCE_ROOT
 #
-# With SORT_ARRAY, TOP_K, MERGE_JOIN and GSORT_GEN in the environment.
+# SORT_ARRAY, TOP_K, MERGE_JOIN and GSORT_GEN in the environment are the programs.
 . "$(dirname "$0")/../cli/testlib.sh"
 
 root=$1
 
-claim "an array is sorted that is larger than the memory that this may take"
+claim "an array larger than the memory limit is sorted"
 "$SORT_ARRAY" 1500000 > told 2> stderr || broken "status $?"
 grep -q '^1500000 numbers from -' told || broken "$(cat told)"
 
-claim "the largest of a stream are those that sort and tail find"
+claim "the largest numbers of a stream are those that sort finds"
 generate -n 200000 --seed=3 -o numbers
 od -A n -v -t u8 -w8 numbers | tr -d ' ' | sort -rn | head -n 25 > expected
 "$TOP_K" 25 < numbers > found 2> stderr || broken "status $?"
 cmp -s expected found || broken "$(diff expected found | head -3)"
 
 claim "a merge join finds the pairs that join finds"
-# Keys of 16 bits, so that some are the same; of the right side each once.
+# Keys of 16 bits, so that some are equal. The right side has each key once.
 od -A n -v -t u4 -w8 numbers | awk '{ print $1 % 65536, $2 }' > pairs
 head -n 40000 pairs > left.txt
 tail -n 50000 pairs | awk '!seen[$1]++' > right.txt

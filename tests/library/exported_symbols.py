@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""exported_symbols - what can be seen of the library from outside is what its header declares
+"""exported_symbols - check that the library exports exactly the functions of its header
 
 usage: exported_symbols.py NM SOURCE_ROOT SHARED_LIBRARY ARCHIVE
 
-Four lists are one: the functions of include/gsort.h, those of src/lib/symbols.map, those that docs/library.md
-tells of, and the names that the shared library and the archive define. A line of the list that goes away breaks
-programs: then the soname changes, too. An offence is a line.
+The functions of include/gsort.h must be those of src/lib/symbols.map and docs/library.md, and the
+symbols that the shared library and the archive define. Prints one line for each violation and exits
+with 1 if there is any. Removing a function breaks programs and requires a new soname.
 """
 import pathlib
 import re
@@ -30,7 +30,7 @@ def main():
     }
     offences = ['no functions were found in the header'] * (not header)
     for name, found in lists.items():
-        offences += [f'{name}: {symbol} is not in it' for symbol in sorted(header - found)]
+        offences += [f'{name}: {symbol} is missing' for symbol in sorted(header - found)]
         offences += [f'{name}: {symbol} is not in the header' for symbol in sorted(found - header)]
     print('\n'.join(offences))
     return 1 if offences else 0
