@@ -1,11 +1,11 @@
 /*
- * merge_join - the records of two files that have the same key, in pairs
+ * merge_join - print the pairs of records of two files that have equal keys
  *
  * usage: merge_join LEFT RIGHT
  *
- * Both are files of records of a key and a value, unsigned numbers of 32 bits, in any order. Each
- * is sorted by a sort of its own, both at the same time, and what is got of the two is joined: a
- * line of key, left value and right value for each pair. Keys may be repeated in LEFT.
+ * A record is a key and a value, both unsigned 32-bit numbers. The files may have any order. Two
+ * sorts run at the same time, and their sorted streams are joined. Prints one line for each pair:
+ * key, left value, right value. Keys may be repeated in LEFT only.
  */
 #include <gsort.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@ struct record {
 	uint32_t key, value;
 };
 
-/* A sorted stream, and what stands in front of it. */
+/* A sorted stream and its next record. */
 struct stream {
 	struct gsort *sort;
 	struct record record;

@@ -3,11 +3,10 @@
 
 usage: numpy_files.py
 
-The file is written to a temporary directory. Cells that begin with "# %%" run one by one in
-editors that know them.
+Creates its files in a temporary directory. Editors that support "# %%" run the cells one by one.
 """
 
-# %% A file of measurements: 3 million records of 20 bytes
+# %% Create a file of measurements: 3 million records of 20 bytes
 import pathlib
 import tempfile
 
@@ -23,7 +22,7 @@ events['sensor'] = random.integers(0, 1000, len(events))
 events['value'] = random.standard_normal(len(events))
 np.save(path / 'events.npy', events)
 
-# %% What would a sort in 16 MiB do?
+# %% Print the plan of a sort in 16 MiB
 plan = gsort.explain(path / 'events.npy', keys=['sensor', 'time'], memory='16M', temp_directory=path)
 print('members of the plan:', ', '.join(sorted(plan)[:5]), '...')
 
@@ -34,23 +33,23 @@ print(statistics['records_out'], 'records')
 result = np.load(path / 'sorted.npy', mmap_mode='r')
 assert np.array_equal(result, events[np.lexsort([events['time'], events['sensor']])])
 
-# %% The ten greatest values, and where they are in the file
+# %% Find the ten largest values and their positions in the file
 gsort.argsort(path / 'events.npy', path / 'order.npy', keys='value:r', limit=10)
 order = np.load(path / 'order.npy')
 print(events['value'][order])
 assert np.array_equal(np.sort(events['value'])[::-1][:10], events['value'][order])
 
-# %% An array in memory, with all processors
+# %% Sort an array in memory with all processors
 assert np.array_equal(gsort.sort_array(events['value']), np.sort(events['value']))
 
-# %% A stream of arrays
+# %% Sort a stream of arrays
 with gsort.Sorter(events.dtype, keys='time', memory='16M', temp_directory=path) as sorter:
     for piece in np.array_split(events, 10):
         sorter.put(piece)
     n = sum(len(batch) for batch in sorter)
 print(n, 'records came back')
 
-# %% A CSV file: by the third column, descending; the header stays in front
+# %% Sort a CSV file by its third column, descending, and keep its header
 with open(path / 'events.csv', 'w') as file:
     print('time', 'sensor', 'value', sep=',', file=file)
     np.savetxt(file, events[:10_000].tolist(), fmt='%d,%d,%.6f')

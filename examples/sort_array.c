@@ -1,9 +1,10 @@
 /*
- * sort_array - sort an array that is larger than the memory that sorting it may take
+ * sort_array - sort an array that is larger than the memory limit of the sort
  *
  * usage: sort_array COUNT
  *
- * COUNT random doubles are put, with 4 MiB to sort them in, and got back into the same array.
+ * Sorts COUNT random doubles (default: 1000000) with 4 MiB of memory and reads them back into the
+ * same array.
  */
 #include <gsort.h>
 #include <stdint.h>
@@ -29,7 +30,7 @@ static int sort_doubles(double *numbers, size_t n)
 		return fail(sort, "options");
 	if (gsort_put(sort, numbers, nbytes) < 0 || gsort_finish(sort) < 0)
 		return fail(sort, "put");
-	/* One byte more is asked for: only who has reached the end knows that all is well. */
+	/* Read the end of the stream: the sort is verified only then. */
 	if (gsort_get(sort, numbers, nbytes, &n_received) < 0 || n_received != nbytes)
 		return fail(sort, "get");
 	if (gsort_get(sort, &(char){ 0 }, 1, &n_received) < 0 || n_received != 0)

@@ -1,9 +1,11 @@
 /*
- * top_k - the K largest of a stream, however long it is
+ * top_k - print the K largest numbers of a stream of any length
  *
- * usage: top_k K < STREAM	of unsigned numbers of 64 bits, in the order of bytes of the machine
+ * usage: top_k K < STREAM
  *
- * Prints them, the largest first. With a limit only what may be among the first K is kept.
+ * STREAM consists of unsigned 64-bit numbers in the byte order of the machine. Prints the K
+ * largest, the largest first. The limit of the sort discards records that cannot be among the first
+ * K.
  */
 #include <gsort.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 #!/bin/sh
-# make_man.sh - make a manual page of a document
+# make_man.sh - convert a Markdown document to a manual page
 #
 # usage: make_man.sh PANDOC TITLE SECTION DOCUMENT [-M KEY=VALUE]...
 #

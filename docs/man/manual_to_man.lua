@@ -1,13 +1,13 @@
 --[[
-manual_to_man - makes a manual page of a Markdown document
+manual_to_man - convert a Markdown document to a manual page
 
-A filter of pandoc. Metadata of the page:
+A Lua filter for pandoc. Metadata:
   synopsis  present if the first block of code is the synopsis of a program
-  about     one line for NAME
-  program   the name that gsort is installed as
+  about     the description in NAME
+  program   the name under which gsort is installed
 
-Headings become those of manual pages, tables lists of terms, code bold, and links to files in this
-folder their text.
+Level-2 headings become sections, tables become definition lists, and code becomes bold. Links without
+a scheme become plain text.
 ]]
 local about, program
 
@@ -32,7 +32,8 @@ local function cell_of(row, i)
   return pandoc.utils.blocks_to_inlines(row.cells[i].contents)
 end
 
--- The definition of a row: its last cell, or of four and more columns a list "heading: cell".
+-- Return the definition of a row: its last cell or, with four or more columns, a list of
+-- "heading: cell".
 local function definition_of(row, headings)
   if #headings <= 3 then
     return { pandoc.Plain(cell_of(row, #headings)) }
@@ -47,8 +48,9 @@ local function definition_of(row, headings)
   return { pandoc.BulletList(items) }
 end
 
--- Tables are too wide for a terminal: a row becomes a term, which is its first cell, with the
--- second of three in parentheses, and a definition. Terms longer than a line become items.
+-- Convert a table, which is too wide for a terminal, to a definition list. The first cell of a row
+-- is the term, followed by the second of three cells in parentheses. If a term is longer than a
+-- line, the table becomes a bullet list.
 local function as_list(source)
   local headings, terms, items, longest = {}, {}, {}, 0
   for i = 1, #source.colspecs do
