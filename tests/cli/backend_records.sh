@@ -1,10 +1,10 @@
 #!/bin/sh
-# backend_records - on a GPU gsort puts records in the order that it puts them in on the CPU
-# Skipped (77) where there is no GPU. As in backends.sh, small limits make the whole path run.
+# backend_records - the GPU sorts records like the CPU
+# Skipped (77) without a GPU. Small memory limits make small files spill, as in backends.sh.
 . "$(dirname "$0")/testlib.sh"
 . "$(dirname "$0")/compare_backends.sh"
 
-# in_every_shape ARGUMENT...: in device memory, and spilled
+# in_every_shape ARGUMENT...: compare sorts in device memory and spilled sorts
 in_every_shape() {
 	for limits in '' '--device-memory=8M -S 8M' '--device-memory=4M -S 4M --batch-size=2'; do
 		agree $limits "$@"

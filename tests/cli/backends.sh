@@ -1,7 +1,7 @@
 #!/bin/sh
-# backends - on a GPU gsort writes the bytes that it writes on the CPU
-# Skipped (77) where there is no GPU. Small limits make the whole path run on small files: chunks
-# that are spilled to the memory of the host and to disk, and several passes.
+# backends - the GPU and the CPU write the same bytes
+# Skipped (77) without a GPU. With small memory limits small files are spilled to host memory and to
+# disk, and are merged in several passes.
 . "$(dirname "$0")/testlib.sh"
 . "$(dirname "$0")/compare_backends.sh"
 

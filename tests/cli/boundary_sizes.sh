@@ -1,8 +1,8 @@
 #!/bin/sh
-# boundary_sizes - around every size at which something begins: a record, a block, a chunk, a spill
+# boundary_sizes - sort inputs around the sizes of a record, a block, a chunk and a spill
 . "$(dirname "$0")/testlib.sh"
 
-# Small ones against GNU sort, in memory and through pipes.
+# Small inputs: compare with GNU sort, in memory and through pipes.
 for n in 0 1 2 3 255 256 257 511 512 513 8191 8192 8193 65537; do
 	for type in u64 b3; do
 		claim "$n records of $type"
@@ -15,7 +15,7 @@ for n in 0 1 2 3 255 256 257 511 512 513 8191 8192 8193 65537; do
 	done
 done
 
-# Large ones by order and digest. Chunks are powers of two or fractions of -S and of the input.
+# Large inputs: check order and digest. Chunks are powers of two, or fractions of -S or the input.
 for n in 131071 131072 131073 262143 262145 524287 524288 524289 1000003 2097153; do
 	for size in 1M 3M 5000K 64M; do
 		claim "$n records, -S $size"

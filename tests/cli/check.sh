@@ -1,8 +1,8 @@
 #!/bin/sh
-# check - -c and -C find the first disorder, exactly, wherever it is
+# check - -c and -C find the first record that is out of order
 . "$(dirname "$0")/testlib.sh"
 
-# finds RECORD ARGUMENT... : the first disorder of `input` is at RECORD, counted from 1.
+# finds RECORD ARGUMENT...: the first record of `input` that is out of order is RECORD, from 1
 finds() {
 	finds_record=$1
 	shift
@@ -42,7 +42,7 @@ ordered - < input
 claim 'the first disorder is found'
 generate -n 1000000 -d sorted -o sorted
 for record in 2 3 65536 65537 131072 131073 500000 999999 1000000; do
-	# A zero in the place of the record; another disorder behind it.
+	# Replace the record by a zero, and later also the last record.
 	cp sorted input
 	head -c 8 /dev/zero | dd of=input bs=8 seek=$((record - 1)) conv=notrunc 2> /dev/null
 	finds $record
@@ -78,7 +78,7 @@ finds 2 $keys -r
 run -c -R 32 -k 20:f32:r input
 [ "$status" -eq 1 ] || broken "by another key: status $status"
 for record in 2 3 8191 16384 16385 29999; do
-	# Two neighbours exchanged.
+	# Swap two adjacent records.
 	"$GSORT" $keys -u sorted -o input
 	{
 		head -c $(((record - 2) * 32)) input

@@ -1,14 +1,13 @@
 #!/bin/sh
-# checkpoint - what --checkpoint refuses to go on from: another sort, damage, another process's
+# checkpoint - --checkpoint resumes its own sort only, and refuses damaged and foreign checkpoints
 . "$(dirname "$0")/testlib.sh"
 generate -n 2000000 -o input
 generate -n 1000 -o other
 "$GSORT" input -o expected
 
-# kill_after TYPE N ARGUMENT...: as soon as N records of that type are there, whose number is the
-# first byte behind a record's magic (manifest.c and checkpoint_state.h
-# in src/checkpoint/). Was it in time?
-# to: the output's name
+# kill_after TYPE N ARGUMENT...: sort to $to with a checkpoint and kill gsort as soon as the
+# manifest has N records of this type. The type is the byte after the magic of a record (manifest.c
+# and checkpoint_state.h in src/checkpoint/). Fails if the sort ended first.
 to=output
 kill_after() {
 	pattern=rmsg\\x0$1
@@ -23,11 +22,11 @@ kill_after() {
 	done
 	kill -9 $process 2> /dev/null
 	wait $process 2> /dev/null
-	# A sort that is complete removes the runs first.
+	# A complete sort removes the runs first.
 	[ $? -eq 137 ] && [ -e ck/gsort-runs ]
 }
 
-# leave_checkpoint TYPE N ARGUMENT...: the same, until it is in time; copied to `kept`.
+# leave_checkpoint TYPE N ARGUMENT...: repeat kill_after until it succeeds; copy ck to `kept`
 leave_checkpoint() {
 	for i in $(seq 50); do
 		! kill_after "$@" || break
@@ -35,7 +34,7 @@ leave_checkpoint() {
 	keep
 }
 
-# keep: the checkpoint in `kept`; again: as it was.
+# keep: copy the checkpoint to `kept`; again: restore it
 keep() {
 	rm -rf kept
 	mkdir kept
@@ -47,7 +46,7 @@ again() {
 	cp -r kept/ck .
 }
 
-# refuses_to_go_on REGEX ARGUMENT...: and leaves the checkpoint.
+# refuses_to_go_on REGEX ARGUMENT...: gsort refuses to resume and keeps the checkpoint
 refuses_to_go_on() {
 	regex=$1
 	shift
@@ -251,7 +250,7 @@ gives expected --checkpoint=theirs -S 2M input
 [ "$(cat theirs/manifest theirs/runs | tr -d '\n')" = hellohello ] || broken 'it was changed'
 [ "$(ls -A theirs | wc -l)" -eq 2 ] || broken "it holds $(ls -A theirs)"
 
-# Stores to a mapping leave no trace in the times of files of a tmpfs.
+# On a tmpfs, a store to a mapping does not change the times of the file.
 if shm=$(mktemp -d /dev/shm/gsort-test.XXXXXX 2> /dev/null); then
 	claim 'an input that was changed, which its times do not tell, is refused'
 	trap 'cd /; rm -rf "$work" "$shm"' EXIT
@@ -267,8 +266,8 @@ with open('$shm/input', 'r+b') as f, mmap.mmap(f.fileno(), 0) as m:
 	rm -rf "$shm" ck kept output .gsort-*
 fi
 
-# completes ARGUMENT...: the sort, and then all is as it was after the rename, before the
-# checkpoint was removed: its files have another name meanwhile.
+# completes ARGUMENT...: sort, and restore the state between the rename of the output and the
+# removal of the checkpoint. Hard links keep the files of the checkpoint.
 memory=1M
 completes() {
 	for i in $(seq 20); do
@@ -315,7 +314,7 @@ same expected-other in 'the other input'
 [ ! -e ck ] || broken "it is left: $(ls -A ck)"
 rm -f in second expected-other
 
-# sorts_anew NAME EXPECTED ARGUMENT...: behind the rename its output, NAME, has been changed.
+# sorts_anew NAME EXPECTED ARGUMENT...: sort again, because the output NAME changed after its rename
 sorts_anew() {
 	name=$1
 	expected=$2
@@ -330,7 +329,7 @@ sorts_anew() {
 claim 'killed behind the rename and then overwritten, it is sorted as it is now'
 generate -n 2000000 --seed=2 -o another
 "$GSORT" another -o expected-another
-for memory in 64M 1M; do # all in memory, and spilled
+for memory in 64M 1M; do # in memory, spilled
 	cp input in
 	completes in -t u64 -o in
 	cat another > in
@@ -399,7 +398,7 @@ ln -s nothing dangling
 refuses '^gsort: dangling: is a dangling symbolic link.* --checkpoint$' --checkpoint=dangling input
 rm -rf ck dangling target
 
-# Lines.
+# Sorts of lines.
 rm -f input other output expected
 awk 'BEGIN { srand(7); for (i = 0; i < 400000; i++)
 	print int(rand() * 1000000), int(rand() * 1000000) }' > input
@@ -409,7 +408,7 @@ sort -k2,2n input > expected
 claim 'another sort of lines is refused, with what is different'
 leave_checkpoint 2 3 --lines -k2,2n -S 4M --batch-size=2 input
 for words in '-k2,2nr' '-k2,2n -s' '-k2,2n -u' '-k2,2n -z' '-t: -k2,2n' '-k2,2'; do
-	# They are lists of words.
+	# Word splitting is intended.
 	# shellcheck disable=SC2086
 	refuses_to_go_on "lines was '--lines -k2.1n,2.0' and is '--lines .*' now" \
 		--lines $words input -o output

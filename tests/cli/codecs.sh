@@ -1,10 +1,10 @@
 #!/bin/sh
-# codecs - however runs are stored, the result is the same
+# codecs - the result does not depend on the codec of runs
 . "$(dirname "$0")/testlib.sh"
 
 modes='none delta zstd zstd:1 zstd:7 auto'
 
-# every_mode EXPECTED ARGUMENT...
+# every_mode EXPECTED ARGUMENT...: sort with each --temp-compress mode
 every_mode() {
 	every_expected=$1
 	shift
@@ -43,7 +43,7 @@ for mode in $modes; do
 	cat sorted_second | gives expected -m --temp-compress=$mode sorted_first -
 done
 
-# stored_percent ARGUMENT...: what is stored of 100 spilled bytes
+# stored_percent ARGUMENT...: sort, and set $percent to the stored part of the spilled bytes
 stored_percent() {
 	run --stats-json=stats -o output "$@"
 	[ "$status" -eq 0 ] || broken "gsort $*: status $status"

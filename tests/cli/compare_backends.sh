@@ -1,13 +1,13 @@
-# compare_backends - the CUDA back end against the CPU's; sourced behind testlib.sh, not run
+# compare_backends - compare the CUDA back end with the CPU back end; source it after testlib.sh
 #
-# Where there is no GPU the script that sources it ends here (77: skipped).
+# Without a GPU the script exits with 77 (skipped).
 generate -n 1 -o input
 if ! "$GSORT" --backend=cuda input -o output 2> stderr; then
 	cat stderr
 	exit 77
 fi
 
-# agree ARGUMENT...: on `input`
+# agree ARGUMENT...: both back ends sort `input` to the same bytes
 agree() {
 	succeeds --backend=cpu -o expected "$@" input
 	succeeds --backend=cuda -o output "$@" input

@@ -1,17 +1,15 @@
 #!/bin/sh
-# concurrent_changes - inputs and outputs that others change while they are sorted: nothing of
-# theirs is lost
+# concurrent_changes - changes that others make to inputs and outputs during a sort are not lost
 . "$(dirname "$0")/testlib.sh"
 mkfifo pipe
 
 generate -n 50000 -o first
 generate -n 500000 --seed=2 -o second
-# What is changed within a tick of the clock of files, of up to 10 ms, has no other time for it.
+# File times have ticks of up to 10 ms. A change within the tick of the last one would be invisible.
 touch -d 2001-01-01 first second
 
-# while_sorted COMMAND ARGUMENT...: gsort ARGUMENT... with `pipe` as its last input. COMMAND runs
-# when all inputs before that have been read: then so much has gone through the pipe that it cannot
-# be in it any more.
+# while_sorted COMMAND ARGUMENT...: run gsort with `pipe` as the last input, and COMMAND after gsort
+# has read all earlier inputs. This is so when more data went into the pipe than it can hold.
 while_sorted() {
 	command=$1
 	shift
@@ -25,7 +23,7 @@ while_sorted() {
 	status=$?
 }
 
-# lost WHAT FILE COMMAND ARGUMENT...: what COMMAND leaves in FILE stays, and the message names it.
+# lost WHAT FILE COMMAND ARGUMENT...: gsort fails and names FILE, and the change of COMMAND persists
 lost() {
 	what=$1
 	file=$2

@@ -1,8 +1,8 @@
 #!/bin/sh
-# cpu_features - the same bytes on processors with other vector instructions, or with none
+# cpu_features - the output does not depend on the vector instructions of the processor
 #
-# Needs qemu-user, which has no AVX-512: that of the machine at hand, if it has it, is in what the
-# others are compared with.
+# Compares sorts on processors that qemu-user emulates with a sort on this machine. qemu-user has no
+# AVX-512, so AVX-512 is tested only if this machine has it. Skipped (77) without qemu-x86_64.
 . "$(dirname "$0")/testlib.sh"
 
 command -v qemu-x86_64 > /dev/null && [ "$(uname -m)" = x86_64 ] || {
@@ -10,7 +10,7 @@ command -v qemu-x86_64 > /dev/null && [ "$(uname -m)" = x86_64 ] || {
 	exit 77
 }
 
-# on MODEL ARGUMENT...: gsort, on such a processor, without what qemu says of it.
+# on MODEL ARGUMENT...: run gsort on an emulated processor; drop the warnings of qemu
 on() {
 	on_model=$1
 	shift
@@ -21,7 +21,7 @@ on() {
 	[ ! -s stderr ] || broken "$on_model: gsort $*: not silent"
 }
 
-# agrees ARGUMENT...: here, and on every model.
+# agrees ARGUMENT...: the output is the same on this machine and on every model
 agrees() {
 	succeeds -o expected "$@"
 	for model in qemu64 Nehalem Haswell Skylake-Server; do

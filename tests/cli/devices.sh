@@ -1,8 +1,8 @@
 #!/bin/sh
-# devices - two devices, which are imitated, give the same bytes as the CPU, whatever is asked for
+# devices - random sorts on two simulated devices give the same bytes as on the CPU
 #
-# Their memories must not mix (tests/support/separate_memory_backend.h). What random_config.sh
-# says makes it longer, or repeats it.
+# The devices have separate memories (tests/support/separate_memory_backend.h).
+# random_config.sh describes the variables that repeat a run or make it longer.
 . "$(dirname "$0")/testlib.sh"
 . "$(dirname "$0")/random_config.sh"
 
@@ -19,7 +19,7 @@ GSORT_ROUNDS=${GSORT_ROUNDS:-24}
 	cat numbers
 } > array.npy
 
-# sorted_by PROGRAM... : into a directory of its own.
+# sorted_by DIRECTORY PROGRAM...: run a sort in a new directory
 sorted_by() {
 	directory=$1
 	shift
@@ -51,7 +51,7 @@ while go_on $round; do
 	pick '' 1
 	reach=$picked
 	claim "$on, ${reach:+reached,} $resources $what $records"
-	# They are lists of words.
+	# Word splitting is intended.
 	# shellcheck disable=SC2086
 	{
 		sorted_by one "$GSORT" -S 64M $what $records

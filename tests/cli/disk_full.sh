@@ -1,7 +1,8 @@
 #!/bin/sh
-# disk_full - a disk without space: known before it starts if it can be, and nothing is lost
+# disk_full - a full disk is reported, before the sort if possible, and no file is lost
 #
-# The small disks are file systems in memory, mounted in a namespace of their own.
+# The small disks are tmpfs file systems in a mount namespace. Skipped (77) if mounting is not
+# allowed.
 . "$(dirname "$0")/testlib.sh"
 
 generate -n 1000000 -o input
@@ -15,8 +16,8 @@ if ! unshare -m mount -t tmpfs -o size=1M none small 2> /dev/null; then
 	exit 77
 fi
 
-# on OPTIONS ARGUMENT...: gsort where `small` is a file system with these mount options. What is in
-# small/output afterwards is copied to `found`.
+# on OPTIONS COMMAND...: run a command while `small` is a tmpfs with these mount options. Copies
+# small/output to `found` afterwards.
 on() {
 	options=$1
 	shift
@@ -28,10 +29,10 @@ on() {
 		[ ! -e small/output ] || cp small/output found
 		[ "$(ls -A small)" = output ] || [ -z "$(ls -A small)" ] || echo litter >&2
 		exit $status' sh "$options" "$@" > stdout 2> stderr
-	echo $? > code # this may be a part of a pipe
+	echo $? > code # in a file, because a pipe runs this in a subshell
 }
 
-# is_full REGEX WHAT: it was refused with a message.
+# is_full REGEX WHAT: the sort was refused with a message, and input and older output are unchanged
 is_full() {
 	status=$(cat code)
 	[ "$status" -eq 2 ] || broken "$2: status $status"
@@ -107,7 +108,7 @@ is_full 'small, small' 'twice the same'
 claim 'a checkpoint is not told to use -T, which it does not take'
 on size=4M "$GSORT" -S 2M --temp-compress=none --checkpoint=small/ck input -o output
 is_full '^gsort: small/ck: No space.*; use a larger -S, or --checkpoint in another dir' before
-# As much again, and the same command: in one namespace, where the file system stays.
+# Enlarge the disk and repeat the command, in one namespace, which keeps the file system.
 cp older output
 unshare -m sh -c 'mount -t tmpfs -o size=400k none small
 	set -- "$1" -S 1M --temp-compress=delta --checkpoint=small/ck shrinks -o output
@@ -165,7 +166,7 @@ done
 claim 'parts have room that runs will give back'
 generate -n 8000000 -o large
 "$GSORT" large -o large.expected
-# Words for the other shell.
+# The other shell expands these words.
 # shellcheck disable=SC2016
 on size=84M sh -c '"$0" -S 16M --temp-compress=none -T small --split=2 large -o small/divided &&
 	cat small/divided/part-* > large.parts && rm -r small/divided' "$GSORT"

@@ -1,9 +1,10 @@
 #!/bin/sh
-# disk_space - input, temporary files and output together take at most 2.05 times the input; an
-# eighth more where there is plenty of room
+# disk_space - input, temporary files and output take at most 2.05 times the input
+#
+# With plenty of space and several partitions, they take at most 2.32 times the input.
 . "$(dirname "$0")/testlib.sh"
 
-# within PERCENT ARGUMENT...: gsort of `input` keeps to that, and really spills.
+# within PERCENT ARGUMENT...: sorting `input` takes at most PERCENT of its size, and at least 190
 within() {
 	limit_kib=$(($(wc -c < input) / 1024 * $1 / 100))
 	shift
@@ -18,7 +19,7 @@ within() {
 
 generate -b 256M -o input
 
-# A limit of less than three times what is spilled leaves no plenty of room.
+# With a --temp-limit below three times the spilled bytes there is not plenty of space.
 claim 'one merge'
 within 205 -S 64M --temp-compress=none --temp-limit=400M
 
@@ -31,7 +32,7 @@ within 205 -S 64M --temp-compress=zstd --temp-limit=400M
 claim 'nothing to spill'
 within 205 -S 2G
 
-# Of 256 MiB a seventh is what eight ranges have taken of the output in advance.
+# Eight partitions preallocate space in the output, here about a seventh of 256 MiB.
 claim 'with plenty of room'
 within 232 -S 64M --temp-compress=none --partitions=8 --parallel=8
 

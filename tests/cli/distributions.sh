@@ -1,8 +1,8 @@
 #!/bin/sh
-# distributions - every shape of data, in memory and spilled, gives the bytes of GNU sort
+# distributions - compare sorts of every data distribution, in memory and spilled, with GNU sort
 . "$(dirname "$0")/testlib.sh"
 
-# all_ways TYPE: every way that a sort can go gives what GNU sort makes of `input`.
+# all_ways TYPE: sort `input` in memory, spilled, in passes, with one thread and with -u
 all_ways() {
 	sorted_lines "$1" < input > lines
 	column 2 < lines > expected
@@ -15,7 +15,7 @@ all_ways() {
 	gives unique -t "$1" -u -S 1M input
 }
 
-# 2 MiB and more: several runs in 1 MiB of memory.
+# More than 2 MiB, so that 1 MiB of memory gives several runs.
 for dist in random sorted reversed equal two-keys zipf hundred-keys nearly-sorted sawtooth \
 	organ-pipe clustered nan; do
 	claim "$dist u64"
@@ -27,7 +27,7 @@ for type in f32be b13 i128; do
 	generate -b 2500000 -t $type -d zipf -o input
 	all_ways $type
 done
-claim "zipf u8" # of 4 bytes each, as elements
+claim "zipf u8" # an element has 4 bytes
 generate -n 700000 -t u8 -d zipf -o input
 all_ways u8
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# estimate_bounds - a sort takes no more temporary space than --explain says, and as many passes
+# estimate_bounds - a sort takes at most the temporary space, and exactly the passes, of --explain
 . "$(dirname "$0")/testlib.sh"
 
 generate -t u8 -b 4M -o u8
@@ -12,7 +12,7 @@ for seed in 1 2 3 4 5; do
 	"$GSORT" unsorted -o part$seed
 done
 
-# kept ARGUMENT...: it is not more than that; sets $taken and $passes.
+# kept ARGUMENT...: a sort keeps the predicted temporary space; sets $taken and $passes
 kept() {
 	rm -rf output checkpoint
 	"$GSORT" --explain "$@" -o output > plan || broken "gsort --explain $*: status $?"
@@ -27,7 +27,7 @@ kept() {
 		"gsort $*: $taken bytes taken, promised: $(grep 'temporary space' plan)"
 }
 
-# passes N: it was that many, and they were foretold.
+# foretold N: the last sort took N merge passes, and --explain predicted N
 foretold() {
 	[ "$passes" -eq "$1" ] || broken "$passes passes, not $1"
 	says "^merge passes  *$1\$" plan

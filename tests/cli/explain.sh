@@ -1,5 +1,5 @@
 #!/bin/sh
-# explain - the plan for people and the plan for scripts are the same: see explain.py
+# explain - --explain and --explain=json agree, and the sort does what they predict (see explain.py)
 . "$(dirname "$0")/testlib.sh"
 
 claim 'both forms of --explain agree'

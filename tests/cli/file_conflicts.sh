@@ -1,8 +1,8 @@
 #!/bin/sh
-# file_conflicts - no file of a run is two things at once, and reports appear when they are complete
+# file_conflicts - gsort refuses one file in two roles, and reports appear when they are complete
 . "$(dirname "$0")/testlib.sh"
 
-# begin: inputs, a list of names, an older output and an older report, with links to them.
+# begin: create inputs, a list of names, an older output, an older report, and links to them
 begin() {
 	cd "$work" || exit 99
 	rm -rf files
@@ -20,7 +20,7 @@ begin() {
 	is_new=no
 }
 
-# everything: what all files hold, for a comparison.
+# everything: print the names and contents of all files
 everything() {
 	cksum * d/* .[!.]* 2>&1
 }
@@ -28,14 +28,13 @@ everything() {
 generate -n 5000 -o v
 "$GSORT" v -o expected
 
-# everything: what all files hold, for a comparison.
+# everything: print the names and contents of all files
 everything() {
 	find . -type f -exec cksum {} + | sort
 	find . | sort
 }
 
-# clash REGEX COMMAND: refused with one line, and all files are as they were. In the command, $g is
-# gsort.
+# clash REGEX COMMAND: the command ($g is gsort) is refused with one line, and no file changes
 clash() {
 	regex=$1
 	shift
@@ -129,7 +128,8 @@ cd ..
 [ $status -eq 2 ] || broken '2>&1: status not 2'
 one_line 'standard output and standard error are the same file' '2>&1'
 
-# to_one_pipe EXPECTED_STATUS ARGUMENT...: both streams; what arrives is in `stderr`, too.
+# to_one_pipe EXPECTED_STATUS ARGUMENT...: run gsort with both output streams in one pipe; its data
+# is in `arrived` and `stderr`
 to_one_pipe() {
 	expected_status=$1
 	shift
@@ -166,7 +166,7 @@ cd ..
 [ $status -eq 2 ] || broken '2>> v: status not 2'
 same v files/v '2>> v'
 
-# unsaid COMMAND: refused, and all files are as they were: standard error is one of them.
+# unsaid COMMAND: the command is refused, and no file changes, standard error included
 unsaid() {
 	begin
 	everything > ../before
@@ -280,7 +280,7 @@ ln -s other link
 everything > ../before
 for options in '-o p.0001' '-o link' '-o /proc/self/exe' '-o p.0001 --split=2' \
 	'-o o --trace=./other'; do
-	# They are words.
+	# Word splitting is intended.
 	# shellcheck disable=SC2086
 	./p.0001 v $options > ../stdout 2> ../stderr
 	[ $? -eq 2 ] || broken "$options: not status 2"

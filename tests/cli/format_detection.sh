@@ -1,18 +1,17 @@
 #!/bin/sh
-# format_detection - what is no records is refused, with what to do instead, and --format=raw
-# sorts anything
+# format_detection - files of other formats are refused with a hint, and --format=raw sorts them
 . "$(dirname "$0")/testlib.sh"
 
 generate -n 2000 -o numbers
 "$GSORT" numbers -o sorted
 
-# npy DESCRIPTION SHAPE: a header of 128 bytes.
+# npy DESCRIPTION SHAPE: print a .npy header of 128 bytes
 npy() {
 	printf '\223NUMPY\001\000v\000'
 	printf "%-117s\n" "{'descr': $1, 'fortran_order': False, 'shape': $2, }"
 }
 
-# untouched NAME WHAT: it is what was copied to before.
+# untouched NAME WHAT: the file still equals its copy `before`
 untouched() {
 	cmp -s before "$1" || broken "$2: $1 was touched"
 }
@@ -52,7 +51,7 @@ cat array.npy | refuses 'header of 128 bytes, not 64' -t f64 --skip-bytes=64
 refuses 'omit --skip-bytes to read the header' --skip-bytes=128 array.npy
 refuses 'skip-bytes and --format=npy' --skip-bytes=128 --format=npy array.npy
 
-# kind NAME < the first bytes: a file of them that is refused in each way that it can be read.
+# kind MESSAGE < FIRST-BYTES: a file with these first bytes is refused, however it is read
 kind() {
 	{ cat && cat numbers; } > other
 	refuses "^gsort: other: is $1.*--format=raw" other
@@ -93,7 +92,7 @@ refuses 'parquet: is a Parquet file' -t b2 parquet
 succeeds parquet -o output
 
 claim 'text is refused where nobody said what a record is'
-seq -w 1001 1999 > lines # of 5 bytes
+seq -w 1001 1999 > lines # 5 bytes each
 head -c 4000 lines > text
 refuses 'text: is text; gsort --lines .*-t, -R' text
 cat text | refuses 'standard input: is text' -r

@@ -1,12 +1,12 @@
 #!/bin/sh
-# gpu_devices - one GPU named twice or more, and all that there are, write the bytes of the CPU
-# Skipped (77) where there is no GPU.
+# gpu_devices - one GPU that is named several times, and all GPUs, write the bytes of the CPU
+# Skipped (77) without a GPU.
 . "$(dirname "$0")/testlib.sh"
 . "$(dirname "$0")/compare_backends.sh"
 
 tiny='--device-memory=4M -S 4M'
 
-# several ARGUMENT...: on `input`, with one GPU as two and three, and with all
+# several ARGUMENT...: sort `input` with one GPU as two and three devices, and with all GPUs
 several() {
 	succeeds --backend=cpu -o expected "$@" input
 	for gpus in 0,0 0,0,0 all; do

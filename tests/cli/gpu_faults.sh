@@ -1,8 +1,8 @@
 #!/bin/sh
-# gpu_faults - a GPU that is not there, has no memory, or breaks while it sorts
+# gpu_faults - gsort with a GPU that is missing, has no free memory, or fails during the sort
 #
-# Skipped (77) where there is no GPU. HOLD_GPU_MEMORY and CUDA_FAULTS say where two more programs
-# are: tests/kernels/hold_gpu_memory.c and tests/fault/sort_under_faults.c, built for CUDA.
+# Skipped (77) without a GPU. HOLD_GPU_MEMORY and CUDA_FAULTS are the paths of two programs:
+# tests/kernels/hold_gpu_memory.c and tests/fault/sort_under_faults.c, built for CUDA.
 . "$(dirname "$0")/testlib.sh"
 . "$(dirname "$0")/compare_backends.sh"
 
@@ -10,14 +10,14 @@ gsort=$GSORT
 generate -n 3000001 -o input
 succeeds --backend=cpu -o expected input
 
-# surrounded LINE: from now on gsort is run by a script, after that line.
+# surrounded LINE: from now on $GSORT is a script that runs LINE and then gsort
 surrounded() {
 	printf '#!/bin/sh\n%s\nexec "%s" "$@"\n' "$1" "$gsort" > surrounded
 	chmod +x surrounded
 	GSORT=./surrounded
 }
 
-# from_pipe ARGUMENT...: so that it is not known that the input is too small for a GPU.
+# from_pipe ARGUMENT...: sort from a pipe, whose size is unknown; a small file would not use the GPU
 from_pipe() {
 	rm -f output
 	cat input | "$GSORT" -o output "$@" > stdout 2> stderr
@@ -25,7 +25,7 @@ from_pipe() {
 	nothing_left "gsort $*, from a pipe"
 }
 
-# the_cpu_sorts [REGEX]: when nothing is said about a GPU; with a warning, if any.
+# the_cpu_sorts [REGEX]: without --backend the CPU sorts, silently or with a warning that matches
 the_cpu_sorts() {
 	from_pipe
 	[ "$status" -eq 0 ] || broken "gsort, from a pipe: status $status"
@@ -37,7 +37,7 @@ the_cpu_sorts() {
 	fi
 }
 
-# sorts_or_refuses REGEX ARGUMENT...: nothing else.
+# sorts_or_refuses REGEX ARGUMENT...: the output is right, or gsort fails with one line
 sorts_or_refuses() {
 	refusal=$1
 	shift
@@ -51,7 +51,7 @@ sorts_or_refuses() {
 	fi
 }
 
-# take_memory MIB: another program has all but so much.
+# take_memory MIB: another program allocates all GPU memory except MIB
 take_memory() {
 	mkfifo holding holds
 	"$HOLD_GPU_MEMORY" "$1" < holding > holds &

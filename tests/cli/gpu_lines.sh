@@ -1,6 +1,6 @@
 #!/bin/sh
-# gpu_lines - lines on a GPU: what the random cases of lines_random.py rarely have
-# Skipped (77) where there is no GPU.
+# gpu_lines - sort lines on a GPU: cases that lines_random.py rarely generates
+# Skipped (77) without a GPU.
 . "$(dirname "$0")/testlib.sh"
 
 : > empty
@@ -9,14 +9,14 @@ if ! "$GSORT" --lines --backend=cuda empty > found 2> stderr; then
 	exit 77
 fi
 
-# agrees ARGUMENT...: as sort does
+# agrees ARGUMENT...: gsort and GNU sort write the same bytes
 agrees() {
 	sort "$@" > expected || broken "$*: sort failed"
 	"$GSORT" --lines --backend=cuda -S 4M "$@" > found 2> stderr || broken "$*: status $?"
 	cmp -s expected found || broken "$*: $(cmp expected found 2>&1)"
 }
 
-# fails REGEX ARGUMENT...: one line, status 2, and no output
+# fails REGEX ARGUMENT...: gsort fails with one line and status 2, and writes nothing
 fails() {
 	regex=$1
 	shift

@@ -1,5 +1,5 @@
 #!/bin/sh
-# gzip - inputs that are compressed by gzip
+# gzip - sort inputs that are compressed with gzip
 . "$(dirname "$0")/testlib.sh"
 
 compressed_inputs gz 'gzip -c' 1 9

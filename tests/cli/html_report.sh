@@ -1,10 +1,10 @@
 #!/bin/sh
-# html_report - what --report writes is one page that anybody can read: see html_report.py
+# html_report - --report writes a self-contained HTML page (see html_report.py)
 . "$(dirname "$0")/testlib.sh"
 
 here=$(dirname "$0")
 
-# paged CLAIM ARGUMENT...: runs that, and looks at the page and at the statistics of it.
+# paged CLAIM ARGUMENT...: run gsort and compare its report with its statistics
 paged() {
 	claim "$1"
 	shift

@@ -1,7 +1,7 @@
 #!/bin/sh
-# kill_anytime - whatever ends it leaves the input, the older output and no litter
+# kill_anytime - a signal at any time leaves the input, the older output and no temporary files
 #
-# GSORT_SEED repeats a run, GSORT_KILLS says how often each way to run gsort is killed.
+# GSORT_SEED repeats a run. GSORT_KILLS is the number of kills of each kind of sort (default: 5).
 . "$(dirname "$0")/testlib.sh"
 . "$(dirname "$0")/random_config.sh"
 
@@ -17,15 +17,16 @@ head -c 4000000 input | "$GSORT" -o part1
 tail -c 4000000 input | "$GSORT" -o part2
 echo 'an older output' > older
 
-# milliseconds COMMAND...: how long it takes, in $milliseconds; at least 1.
+# milliseconds COMMAND...: set $milliseconds to the time that the command takes, at least 1
 milliseconds() {
 	begin=$(date +%s%N)
 	"$@" > stdout 2> stderr
 	milliseconds=$((($(date +%s%N) - begin) / 1000000 + 1))
 }
 
-# kill_one SIGNAL NUMBER MILLISECONDS ARGUMENT...: either done, or as if never started. Only SIGKILL
-# can come when it is done, between its last act and its exit.
+# kill_one SIGNAL NUMBER MILLISECONDS ARGUMENT...: a sort that gets a signal at that time is done,
+# or has changed nothing. Only SIGKILL can kill a sort that is done, between its commit and its
+# exit.
 kill_one() {
 	signal=$1
 	number=$2
@@ -38,7 +39,7 @@ kill_one() {
 	case $status in
 	0)
 		done_right || broken "$what: status 0, and wrong"
-		# It may have been measured when the machine had other things to do.
+		# The time may have been measured while the machine was busy, so shorten it.
 		[ "$before" -eq 0 ] || milliseconds=$before
 		;;
 	$((128 + number)))
@@ -50,12 +51,12 @@ kill_one() {
 	esac
 	nothing_left "$what"
 	rm -f output stdout stderr
-	# For the moment of a rename the new file has a name; a start that finds it says so.
+	# During a rename the temporary file has a name. The next start reports the orphan.
 	[ "$signal" != KILL ] || rm -f .gsort-temp-*
 	[ "$(ls -A)" = "$names" ] || broken "$what: left $(ls -A)"
 }
 
-# launch COMMAND...: with the streams that the way wants; sets $status.
+# launch COMMAND...: run a command with the streams of $way; sets $status
 launch() {
 	if [ "$way" = standard-output ]; then
 		{ cat older && "$@"; } < untouched > output 2> stderr
@@ -69,7 +70,7 @@ as_before() {
 	cmp -s older output && cmp -s untouched input
 }
 
-# What is sorted in place is its own output.
+# A sort in place writes to its input.
 done_right() {
 	case $way in
 	in-place) cmp -s older output && cmp -s "$expected" input ;;
@@ -78,7 +79,7 @@ done_right() {
 	esac
 }
 
-# killed WAY EXPECTED ARGUMENT...: at random moments while it runs, then not.
+# killed WAY EXPECTED ARGUMENT...: kill a sort at random times, then let it end
 killed() {
 	way=$1
 	expected=$2
@@ -116,7 +117,7 @@ killed stdin expected -S 2M -o output -
 killed verify expected --verify --fsync -S 2M input -o output
 killed in-place expected -S 2M input -t u64 -o input
 killed in-place expected -S 64M --verify input -t u64 -o input
-outright= # then nobody cuts back what was written in place
+outright= # SIGKILL prevents the truncation of output that was written in place
 killed standard-output expected -S 2M --temp-compress=none input
 killed standard-output expected -S 64M input
 echo "$n_killed of $((13 * kills)) killed in time"

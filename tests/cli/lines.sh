@@ -1,8 +1,8 @@
 #!/bin/sh
-# lines - gsort --lines does what sort does: options, inputs, messages, spilled sorts, many ties
+# lines - gsort --lines and GNU sort agree: options, inputs, messages, spilled sorts, many ties
 . "$(dirname "$0")/testlib.sh"
 
-# same ARGUMENT...: the same bytes and the same status as sort
+# same ARGUMENT...: gsort has the output and the status of GNU sort
 same() {
 	sort "$@" > expected 2> expected.err < stdin
 	expected_status=$?
@@ -12,7 +12,7 @@ same() {
 	cmp -s expected found || broken "$*: $(diff expected found | head -3)"
 }
 
-# fails REGEX ARGUMENT...: one line, status 2, and no output
+# fails REGEX ARGUMENT...: gsort fails with one line and status 2, and writes nothing
 fails() {
 	regex=$1
 	shift

@@ -1,5 +1,5 @@
 #!/bin/sh
-# lines_options - options that gsort --lines has and sort has not: counts, progress, statistics
+# lines_options - options of gsort --lines that GNU sort does not have: counts, progress, statistics
 . "$(dirname "$0")/testlib.sh"
 mkfifo fifo
 
@@ -90,7 +90,7 @@ same merged found 'a manifest and a file'
 [ $? -eq 1 ] || broken 'the reverse order is there'
 says '^gsort: parts:[0-9]*: disorder: ' stderr
 
-# refuses_parts REGEX ARGUMENT...: status 2, one line, no output
+# refuses_parts REGEX ARGUMENT...: gsort fails with one line and status 2, and writes nothing
 refuses_parts() {
 	refused=$1
 	shift
@@ -309,7 +309,7 @@ claim 'SIGUSR1 prints the progress and does not end it'
 exec 3> fifo
 cat many >&3
 kill -USR1 $!
-# Its thread may have to wait for a processor.
+# On a busy machine the thread may run late.
 for i in $(seq 300); do
 	[ ! -s stderr ] || break
 	sleep 0.1

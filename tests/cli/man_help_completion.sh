@@ -1,9 +1,9 @@
 #!/bin/sh
-# man_help_completion - what is installed, and whether manual, help and completion know the same
-# options
+# man_help_completion - check the installed files; manual, help and completion have the same options
 #
-# usage: man_help_completion.sh BUILD	with GSORT, GSORT_GEN, GSORT_CHECK as in testlib.sh, or
-# GSORT_MPI
+# usage: man_help_completion.sh BUILD
+#
+# GSORT, GSORT_GEN, GSORT_CHECK (testlib.sh) or GSORT_MPI in the environment are the programs.
 . "$(dirname "$0")/testlib.sh"
 
 build=$1
@@ -14,7 +14,7 @@ DESTDIR=$root meson install -C "$build" --no-rebuild > install.log 2>&1 || {
 	broken "$(tail -n 3 install.log)"
 	finish
 }
-# installed [-name PATTERN]...: the files
+# installed [-name PATTERN]...: list the installed files
 installed() {
 	find "$root" -type f "$@" 2> /dev/null
 }
@@ -78,8 +78,8 @@ if [ -n "$(installed -name 'gsort.3*')" ]; then
 	done
 fi
 
-# A program is built of what is installed, unless the archive needs the runtime of a sanitizer or of
-# gcov. The shared library contains that of gcov.
+# Build a program with the installed files, unless the archive needs the runtime of a sanitizer or
+# of gcov. The shared library contains the runtime of gcov.
 instrumented=$(nm "$libraries/libgsort.a" | grep -cE ' U __(asan|tsan|ubsan|gcov|llvm)')
 source=$(installed -name top_k.c)
 built_of() {
@@ -101,7 +101,7 @@ if [ "$instrumented" = 0 ] && command -v pkg-config > /dev/null; then
 	./top_k 3 < numbers | cmp -s - found || broken "it finds something else"
 fi
 
-# options_of HELP: "--type=TYPE", a line each
+# options_of HELP: list the options, such as "--type=TYPE"
 options_of() {
 	sed -n 's/^  \(-., \|    \)\(--[a-z0-9-]*\)\(\[*=[^ ]*\)\{0,1\}.*/\2/p' "$1" | sort
 }
@@ -148,7 +148,7 @@ for program in "$called" "$called-gen" "$called-check"; do
 	done < terms
 done
 
-# It has gsort's options, of which its manual says only what differs. It can ask for help alone.
+# gsort-mpi has the options of gsort. Its manual describes only the differences.
 if [ -n "${GSORT_MPI-}" ]; then
 	claim "$called-mpi is there, and its manual if there are any"
 	[ "$(installed -path "*/bin/$called-mpi" | wc -l)" = 1 ] || broken "it is not"

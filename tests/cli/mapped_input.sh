@@ -1,9 +1,9 @@
 #!/bin/sh
-# mapped_input - records that stay where they are in the page cache until they are written
+# mapped_input - sorts that leave the records in the mapped input until the output is written
 . "$(dirname "$0")/testlib.sh"
 
-# refers yes|no ARGUMENT...: does --explain say that records stay in the mapped input? In little
-# memory it measures little.
+# refers yes|no ARGUMENT...: whether --explain says that records stay in the mapped input. Uses
+# little memory, so that --explain measures little.
 refers() {
 	refers_expected=$1
 	shift
@@ -111,8 +111,8 @@ cp a place
 succeeds $keys -o link place
 same expected place 'by way of a link'
 
-# changing REGEX COMMAND...: gsort has written something of `changed`, and waits for a pipe to be
-# read on; meanwhile the command changes it.
+# changing REGEX COMMAND...: the command changes the input `changed` after gsort has written a part
+# of its output and while it waits for the reader of a pipe
 mkfifo out
 changing() {
 	regex=$1

@@ -1,10 +1,10 @@
 #!/bin/sh
-# memory_limit - -S is a hard limit: the process takes at most 32 MiB more
+# memory_limit - the process takes at most the memory of -S and 32 MiB
 . "$(dirname "$0")/testlib.sh"
 
 overhead_kib=$((32 * 1024))
 
-# within MIB ARGUMENT...: gsort keeps to MIB and the overhead.
+# within MIB ARGUMENT...: gsort takes at most MIB and the overhead
 within() {
 	limit_kib=$(($1 * 1024 + overhead_kib))
 	shift
@@ -97,7 +97,7 @@ refuses ' 1 MiB of memory,.* too little: .*inputs.* -S of at least [0-9]+M$' -S 
 rm -f sorted sorted.zst output
 
 claim 'a seek table that is longer than any'
-printf '\136\052\115\030\000\000\000\020' > table.zst # of 2^28 bytes, which holds
+printf '\136\052\115\030\000\000\000\020' > table.zst # 2^28 bytes
 truncate -s $((8 + 268435456 - 9)) table.zst
 printf '\377\377\377\001\000\261\352\222\217' >> table.zst # 2^25 - 1 frames
 head -c 8000 input | "$GSORT" --zstd | cat - table.zst > with-table.zst
@@ -195,7 +195,7 @@ within 128 -S 128M --files0-from=names
 
 claim 'too many names or tails are refused before they take memory'
 yes none | head -n 500000 | tr '\n' '\0' > names
-# refused_within ARGUMENT...: with 1 MiB of memory.
+# refused_within ARGUMENT...: gsort -S 1M fails within its memory limit
 refused_within() {
 	"$PEAK_MEMORY" $((1024 + overhead_kib)) sh -c '"$@" 2> stderr; [ $? -eq 2 ]' - \
 		"$GSORT" -S 1M "$@" -o output > peak ||

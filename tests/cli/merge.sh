@@ -1,5 +1,5 @@
 #!/bin/sh
-# merge - -m merges what is sorted, however many, and names what is not
+# merge - -m merges any number of sorted files and names a file that is not sorted
 . "$(dirname "$0")/testlib.sh"
 
 generate -n 70001 -d hundred-keys --seed=1 | "$GSORT" -o a

@@ -1,9 +1,9 @@
 #!/bin/sh
-# mapped_overwrite_race - mapped records are sorted while somebody overwrites one; run by hand, as
-# it races
+# mmap_overwrite_race - sort mapped records while another process overwrites one
 #
-# GSORT_SORTS sorts (default 300), each of which must be refused, or come out in order. What the
-# race can come to, tests/unit/cpu/test_cpu_indirect.c does without one.
+# Runs GSORT_SORTS sorts (default: 300). Each must be refused or give sorted output. The race may
+# not happen, so this is a benchmark and not a test: meson test --benchmark mmap_overwrite_race.
+# tests/unit/cpu/test_cpu_indirect.c tests the same cases without a race.
 . "$(dirname "$0")/testlib.sh"
 
 sorts=${GSORT_SORTS:-300}

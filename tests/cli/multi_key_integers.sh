@@ -1,11 +1,11 @@
 #!/bin/sh
-# multi_key_integers - records that are nothing but several keys, such as the edges of a graph
+# multi_key_integers - sort records that consist of several keys, such as the edges of a graph
 #
-# They are sorted as codes, like numbers; with one key more, which decides nothing, as records. What
-# comes out is the same, and what GNU sort makes of it.
+# gsort sorts them as encoded keys, like numbers. With one redundant key more it sorts them as
+# records. Both outputs must be equal, and must be those of GNU sort.
 . "$(dirname "$0")/testlib.sh"
 
-# in_every_way: whole, spilled, in several passes, from a pipe, and written past a codec
+# in_every_way ARGUMENT...: in memory, spilled, in several passes, and from a pipe
 in_every_way() {
 	gives expected $options "$@" input
 	gives expected $options -S 1M "$@" input
@@ -13,7 +13,7 @@ in_every_way() {
 	cat input | gives expected $options -S 2M "$@" -
 }
 
-# the_same ARGUMENT...: as codes, and as records
+# the_same ARGUMENT...: encoded keys and records give the same output
 the_same() {
 	succeeds -o expected $options -k 0:u8 "$@"
 	succeeds -o output $options "$@"
@@ -67,7 +67,7 @@ check_merge() {
 		broken "gsort-check --same-records: status $?"
 }
 
-# SIZE DISTRIBUTION KEY...
+# Each line: SIZE DISTRIBUTION KEY...
 while read -r size dist keys; do
 	claim "records of $size bytes, keys $keys"
 	generate -R "$size" -n 60001 -d "$dist" $(printf -- '-k %s ' $keys) -o input

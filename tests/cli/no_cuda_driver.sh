@@ -1,8 +1,7 @@
 #!/bin/sh
-# no_cuda_driver - one program for machines with and without a GPU
+# no_cuda_driver - a program with the CUDA back end runs on machines without the CUDA driver
 #
-# Of a program with the CUDA back end it is the driver that a machine may lack: it is loaded when it
-# is there. Where there is one, it is hidden here.
+# gsort loads the driver at run time. If this machine has a driver, the test hides it.
 . "$(dirname "$0")/testlib.sh"
 
 generate -n 1000003 -o input
@@ -23,7 +22,7 @@ END
 chmod +x hidden
 GSORT=./hidden
 
-# Of an input of unknown size it is taken that a GPU pays.
+# From a pipe, because gsort would use a GPU for an input of unknown size.
 claim 'without a driver the CPU sorts, and not a word is said'
 rm -f output
 cat input | ./hidden -o output 2> stderr || broken "status $?"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# npy - arrays of numpy, sorted by gsort and by numpy: see npy.py
+# npy - compare sorts of numpy arrays by gsort and by numpy (see npy.py)
 . "$(dirname "$0")/testlib.sh"
 
 claim '--verify says that /dev/null cannot be read back, also without a record'
@@ -9,7 +9,7 @@ run --verify --skip-bytes=8 header -o /dev/null
 one_line '--verify: /dev/null: cannot be read back$' 'no record'
 
 claim 'gsort sorts arrays as numpy does'
-# The system's Python has the system's numpy, and another one may come first.
+# Prefer the Python of the system, which has numpy as a package. PATH may have another one first.
 python=/usr/bin/python3
 [ -x "$python" ] || python=python3
 "$python" "$(dirname "$0")/npy.py" "$GSORT" "$GSORT_CHECK" > findings 2>&1

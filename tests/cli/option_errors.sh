@@ -1,6 +1,5 @@
 #!/bin/sh
-# option_errors - every mistake has one line that says what, where and what to do, and changes
-# nothing
+# option_errors - each wrong option gives one line with the error and a hint, and changes no file
 . "$(dirname "$0")/testlib.sh"
 
 generate -n 1000 -o input
@@ -46,7 +45,7 @@ one_line . 'closed standard output'
 [ $? -eq 2 ] || broken 'closed standard input: not status 2'
 one_line . 'closed standard input'
 
-# stays REGEX WHAT COMMAND...: refused before anything else is, and what was there still is.
+# stays REGEX WHAT COMMAND...: the command is refused before the sort, and the older output stays
 stays() {
 	regex=$1
 	what=$2
@@ -173,7 +172,7 @@ one_line "^gsort: unknown option '-é'" '-é'
 
 claim 'too many open files: what raises the limit is said'
 (
-	exec > stdout 2> stderr # before there are too few
+	exec > stdout 2> stderr # before the limit
 	ulimit -n 4
 	exec "$GSORT" input -o output
 )
@@ -230,7 +229,7 @@ one_line '--check and --fsync.*writes nothing' '-c --fsync'
 claim 'one of several processes that sort the same by themselves says so, and no other'
 for several in OMPI_COMM_WORLD_SIZE=4 'PMI_SIZE=4 PMI_RANK=0' \
 	'SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0'; do
-	# Words.
+	# Word splitting is intended.
 	# shellcheck disable=SC2086
 	env $several "$GSORT" input -o output 2> stderr || broken "$several: status $?"
 	one_line "warning: .* several processes \(${several%% *}\); .* gsort-mpi" "$several"

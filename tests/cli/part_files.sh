@@ -1,7 +1,7 @@
 #!/bin/sh
-# part_files - the output as a directory of part files: the same bytes, all there or none
+# part_files - --split writes a directory of part files atomically, with the bytes of one output
 #
-# GSORT_SEED repeats a run, GSORT_ROUNDS or GSORT_SECONDS make it longer.
+# random_config.sh describes the variables that repeat a run or make it longer.
 . "$(dirname "$0")/testlib.sh"
 . "$(dirname "$0")/random_config.sh"
 
@@ -9,7 +9,7 @@ GSORT_ROUNDS=${GSORT_ROUNDS:-15}
 echo "GSORT_SEED=$seed"
 mkdir out
 
-# divides N ARGUMENT...: into N files in out/x, which together are what the file `expected` holds.
+# divides N ARGUMENT...: sort to N part files in out/x, whose concatenation is the file `expected`
 divides() {
 	n=$1
 	shift
@@ -21,16 +21,16 @@ divides() {
 	is_json out/x/manifest.json
 }
 
-# lengths: of the parts, shortest and longest
+# lengths: print the sizes of the shortest and the longest part file
 lengths() {
-	# Names are those of parts.
+	# Names of part files have no special characters.
 	# shellcheck disable=SC2012
 	ls -l out/x/part-* | awk '
 		{ if (!n++ || $5 < least) least = $5; if ($5 > most) most = $5 }
 		END { print least, most }'
 }
 
-# listed NAME < manifest: the values of a member, a line each
+# listed NAME < MANIFEST: print the values of a member, one per line
 listed() {
 	sed -n "s/^ *\"$1\": \"\\{0,1\\}\\([^\",]*\\).*/\\1/p"
 }
@@ -43,7 +43,7 @@ generate -n 30000 -R 60 -k 0:b40 --prefix=20 -o long
 claim "parts have the same length, to within a record, and are those of --shard"
 "$GSORT" random -o expected
 for options in '' '-S 1M' '-S 1M --partitions=3 --parallel=3' '--partitions=2'; do
-	# It is a list of words.
+	# Word splitting is intended.
 	# shellcheck disable=SC2086
 	divides 7 $options random
 	[ "$(lengths)" = '114280 114288' ] || broken "$options: of $(lengths) bytes"
@@ -73,7 +73,7 @@ done
 head -c 25 out/x/manifest.json | grep -q gsort_part_manifest ||
 	broken "the manifest does not begin with its mark"
 
-# keys RECORD_BYTES OFFSET BYTES: no key is in two parts
+# undivided RECORD_BYTES OFFSET BYTES: no key is in two part files
 undivided() {
 	for i in out/x/part-*; do
 		xxd -p -c "$1" "$i" | cut -c "$((2 * $2 + 1))-$((2 * ($2 + $3)))" | uniq
@@ -99,8 +99,8 @@ divides 3 --split-by=keys -R 60 -k 0:b40 long
 undivided 60 0 40
 
 claim "no key of records that stay where they are in a mapped file is in two parts"
-# Each has a number there, so no two elements are equal, in 8 bytes or 16: of one key, of a few, of
-# many.
+# Elements contain the position of the record, so no two are equal. They have 8 or 16 bytes. The
+# keys have one value, a few, or many.
 for key in 3:b1 21:b1 24:b2 20:b5; do
 	"$GSORT" -R 60 -k $key long -o expected
 	for options in '' --partitions=2 '-S 1M'; do
@@ -113,10 +113,10 @@ run --split=3 --split-by=keys --stats -R 60 -k 21:b1 long -o out/x
 says 'chunks: .* of the mapped input' stderr
 
 claim "floats that are equal in the order of numpy are one key"
-# -0.0 and 0.0, and two numbers that are none
+# 0.0, -0.0 and two NaN
 printf '\0\0\0\0\0\0\0\200\0\0\300\377\0\0\0\0\0\0\0\200\1\0\300\177' > floats
 for options in '' -r; do
-	# It may be none.
+	# $options may be empty.
 	# shellcheck disable=SC2086
 	"$GSORT" $options -R 4 -k 0:f32:n floats -o expected
 	# shellcheck disable=SC2086
@@ -138,7 +138,7 @@ for options in '' '-S 1M --partitions=3' '--count' '--count --keys-only --verify
 	# shellcheck disable=SC2086
 	divides 4 -u $options random few random
 done
-"$GSORT_CHECK" -u out/x/part-0000 > /dev/null 2>&1 # with counts it is no such record
+"$GSORT_CHECK" -u out/x/part-0000 > /dev/null 2>&1 # records with counts have another size
 "$GSORT" -u few -o expected
 divides 9 -u few
 
@@ -186,7 +186,7 @@ divides 4 -m --partitions=2 -S 4M --split-by=keys s1 s2
 divides 3 random few
 "$GSORT" random -o expected
 divides 3 < random
-# What is read of a pipe of unknown length.
+# The length of a pipe is unknown.
 cat random | divides 3 -S 1M
 
 claim "the second time there are fewer: older part files go, and what is beside them stays"
@@ -212,7 +212,7 @@ rm -r out
 mkdir out
 divides 3 random
 
-# leaves REGEX ARGUMENT...: fails, says so, and leaves the older directory.
+# leaves REGEX ARGUMENT...: the sort fails with one line, and the older directory stays
 leaves() {
 	leaves_regex=$1
 	shift
@@ -300,8 +300,8 @@ generate -n 300000 --seed=2 -o second
 "$GSORT" --split=3 random -o out/x
 cp -a out three
 
-# while_sorted REGEX COMMAND: what it does in out/, when so much has gone through the pipe that all
-# has been looked at, ends a sort for two parts, and is all that is done.
+# while_sorted REGEX COMMAND: the command runs in out/ after gsort has read its first input and
+# looked at the older directory. The sort fails, and nothing but the change of the command remains.
 while_sorted() {
 	rm -rf out
 	cp -a three out
@@ -358,7 +358,7 @@ begin=$(date +%s%N)
 "$GSORT" --split=3 -S 1M random -o timed
 milliseconds=$((($(date +%s%N) - begin) / 1000000 + 1))
 rm -r timed
-# ended SIGNAL: a run is, at any moment.
+# ended SIGNAL: end a sort at a random time; the directory is the older one or the new one
 ended() {
 	below $((milliseconds + 5))
 	"$GSORT" --split=3 -S 1M random -o out/x 2> stderr &
@@ -411,7 +411,7 @@ while go_on $round; do
 	way=$picked
 	case $options in *--argsort*) way=${way%--verify} ;; esac
 	pick_resources
-	# They are lists of words.
+	# Word splitting is intended.
 	# shellcheck disable=SC2086
 	"$GSORT" $options $input -o expected
 	# shellcheck disable=SC2086
@@ -419,7 +419,7 @@ while go_on $round; do
 	round=$((round + 1))
 done
 
-# --- directories are read ---
+# --- directories as inputs ---
 
 rm -rf out lists
 mkdir lists
@@ -486,7 +486,7 @@ printf 'abcde\377' > six
 "$GSORT" --partial=drop whole-and-4 -o expected
 "$GSORT" --partial=keep whole-and-4 four six -o with-tails
 for zstd in '' --zstd; do
-	# Words.
+	# Word splitting is intended.
 	# shellcheck disable=SC2086
 	"$GSORT" --partial=keep --split=2 $zstd whole-and-4 four six -o lists/t
 	gives expected -m --partial=drop lists/t
@@ -520,7 +520,7 @@ gives expected -m --skip-bytes=6 lists/h
 refuses 'lists/h: part files begin with a header of 6 bytes, not 0 \(--skip-bytes\)' \
 	-m lists/h
 
-# finds REGEX DIRECTORY: every program that reads it says so.
+# finds REGEX DIRECTORY: -m, -c and gsort-check report the error
 finds() {
 	refuses "$1" -m "$2"
 	run -c "$2"

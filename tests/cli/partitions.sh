@@ -1,8 +1,8 @@
 #!/bin/sh
-# partitions - the output in ranges that are merged side by side: the same bytes, however many
+# partitions - the output does not depend on the number of partitions of the merge
 . "$(dirname "$0")/testlib.sh"
 
-# in_partitions N ARGUMENT...: to the file `output`, in N ranges.
+# in_partitions N ARGUMENT...: the sort merges N partitions
 in_partitions() {
 	expected_partitions=$1
 	shift
@@ -12,7 +12,7 @@ in_partitions() {
 	nothing_left "gsort $*"
 }
 
-# divided ARGUMENT...: in three ranges what it is in one.
+# divided ARGUMENT...: three partitions give the same output as one
 divided() {
 	"$GSORT" "$@" -o expected 2> stderr || broken "gsort $*: status $?"
 	in_partitions 3 --partitions=3 "$@" -o output
@@ -28,7 +28,7 @@ for options in "few" "-r few" "-S 5M --temp-compress=none few" "-S 8M --temp-com
 	"-R 24 -k 3:b10 --argsort records" "-R 24 -k 3:b10 --keys-only records" \
 	"-R 60 -k 0:b40 -S 6M long" "--skip-bytes=16 --verify few"; do
 	claim "partitions of a sort: $options"
-	# It is a list of words.
+	# Word splitting is intended.
 	# shellcheck disable=SC2086
 	divided $options
 done
@@ -41,7 +41,8 @@ divided --checkpoint=kept -R 24 -k 3:b10 -S 9M --argsort records
 in_partitions 1 --partitions=3 --checkpoint=kept -R 60 -k 0:b40 -S 6M alike -o output
 
 claim "partitions end where a limit does"
-# limited HEADER SIZE N ARGUMENT...: the header, and the first N records of so many bytes.
+# limited HEADER SIZE N ARGUMENT...: --limit=N gives the header and the first N records of SIZE
+# bytes
 limited() {
 	n=$3 nbytes=$(($1 + $2 * $3))
 	shift 3

@@ -1,8 +1,8 @@
 #!/bin/sh
-# permissions - the umask, and users who are not root
+# permissions - sorts with a restrictive umask and as a user without privileges
 . "$(dirname "$0")/testlib.sh"
 
-# as_user ARGUMENT...: gsort, by somebody who may do only what everybody may; sets $status.
+# as_user ARGUMENT...: run gsort as a user without privileges; sets $status
 as_user() {
 	if [ "$(id -u)" -eq 0 ]; then
 		setpriv --reuid=65534 --regid=65534 --clear-groups ./gsort "$@" > stdout 2> stderr
@@ -36,7 +36,8 @@ generate -n 2000000 -o random
 "$GSORT" -u random -o expected
 (
 	umask 777
-	# Some runs fit into 8 MiB. With -u the size of the output is not checked before.
+	# Some runs fit in 8 MiB. With -u gsort does not check the size of the output before the
+	# sort.
 	ulimit -f 16384
 	as_user --checkpoint=theirs/ck -S 4M --temp-compress=none -u random -o theirs/output
 	[ $status -eq 2 ]

@@ -2,7 +2,7 @@
 # projections - headers, incomplete records, limits, counts, keys and positions, against GNU sort
 . "$(dirname "$0")/testlib.sh"
 
-# everywhere EXPECTED ARGUMENT... : in memory, spilled, merged in passes, and with one thread.
+# everywhere EXPECTED ARGUMENT...: in memory, spilled, and in several passes with one thread
 everywhere() {
 	gives "$@"
 	gives "$@" -S 1M

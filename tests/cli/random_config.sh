@@ -1,26 +1,29 @@
-# random_config - random choices, the same for the same seed; sourced, not run
+# random_config - random choices that a seed repeats; source it after testlib.sh
 #
-# GSORT_SEED repeats a run, GSORT_ROUNDS or GSORT_SECONDS make it longer. GSORT_BACKENDS, "cpu cuda"
-# say, are what to choose from where there is a choice.
+# Environment:
+#  GSORT_SEED      seed of all choices (default: random)
+#  GSORT_ROUNDS    number of rounds (default: 60, or that of the script)
+#  GSORT_SECONDS   time to run, instead of a number of rounds
+#  GSORT_BACKENDS  back ends to choose from, such as "cpu cuda" (default: no --backend)
 seed=${GSORT_SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
 
-# A Lehmer generator: POSIX shells have no random numbers.
+# A Lehmer generator, because POSIX shells have no random numbers.
 state=$((seed % 2147483646 + 1))
 
-# pick WORD...: one of them in $picked.
+# pick WORD...: set $picked to one of the words
 pick() {
 	state=$((state * 48271 % 2147483647))
 	shift $((state / 64 % $#))
 	picked=$1
 }
 
-# below N: a number in $picked.
+# below N: set $picked to a number below N
 below() {
 	state=$((state * 48271 % 2147483647))
 	picked=$((state % $1))
 }
 
-# go_on ROUND: is it one of the rounds to do?
+# go_on ROUND: whether to run this round
 go_on() {
 	if [ -n "${GSORT_SECONDS:-}" ]; then
 		[ $(($(date +%s) - started)) -lt "$GSORT_SECONDS" ]
@@ -30,7 +33,7 @@ go_on() {
 }
 started=$(date +%s)
 
-# pick_resources: memory, widths, codecs, threads and back end, as options in $resources.
+# pick_resources: set $resources to options for memory, fan-in, partitions, codec, threads, back end
 pick_resources() {
 	pick '' -S1M -S1M -S1100K -S2M -S8M
 	resources=$picked
@@ -44,7 +47,7 @@ pick_resources() {
 	pick '' --parallel=1 --parallel=2 --parallel=5
 	resources="$resources $picked"
 	[ -z "${GSORT_BACKENDS:-}" ] || {
-		# It is a list of words.
+		# Word splitting is intended.
 		# shellcheck disable=SC2086
 		pick $GSORT_BACKENDS
 		resources="$resources --backend=$picked"

@@ -1,18 +1,17 @@
-# random_io - what random sorts write, and the ways in and out; sourced behind random_config.sh,
-# not run
+# random_io - random projections, inputs and outputs of a sort; source it after random_config.sh
 #
-# A test says what is sorted:
+# The script sets:
 #
-#	$options		records and keys, as gsort takes them
-#	$spec $sort_flags	the same as key_lines and sort take them
-#	$size $keys_nbytes	of a record, and of its keys
-#	$order			of the bytes of its first key, le or be
+#	$options		records and keys, as options of gsort
+#	$spec $sort_flags	records and keys, as arguments of key_lines and sort
+#	$size $keys_nbytes	size of a record and of its keys
+#	$order			byte order of its first key: le or be
 #
-# and what is picked here, and in random_config.sh, is the rest: $resources, $shape,
-# $directories, $verify, $way.
+# Functions here and in random_config.sh pick the rest: $resources, $shape, $directories, $verify
+# and $way.
 mkdir spare
 
-# nbytes_of_type TYPE: in $nbytes
+# nbytes_of_type TYPE: set $nbytes
 nbytes_of_type() {
 	nbytes=${1%:?}
 	nbytes=${nbytes%be}
@@ -23,7 +22,7 @@ nbytes_of_type() {
 	esac
 }
 
-# order_of_type TYPE: in $order
+# order_of_type TYPE: set $order
 order_of_type() {
 	order=le
 	case ${1%:?} in
@@ -31,7 +30,7 @@ order_of_type() {
 	esac
 }
 
-# pick_shape: what is written in the place of all records, in $shape as options.
+# pick_shape: set $shape to options for the projection, -u, the limit and the header
 pick_shape() {
 	pick '' '' '' --argsort --keys-only
 	case $picked in
@@ -64,11 +63,11 @@ pick_shape() {
 	[ "$header_nbytes" -eq 0 ] || shape="$shape --skip-bytes=$header_nbytes"
 }
 
-# pick_way: in and out, whether to verify it, and where temporary data is; behind pick_shape.
+# pick_way: pick inputs, outputs, --verify and temporary directories; call after pick_shape
 pick_way() {
 	pick '' '' --verify
 	verify=$picked
-	[ $column -ne 4 ] || verify= # positions are no records
+	[ $column -ne 4 ] || verify= # positions cannot be verified
 	pick '' '' '-T tmp -T spare'
 	directories=$picked
 	pick file in-place pipe-in pipe-out several merge merge-pipe zst-in zst-pipe zst-out \
@@ -80,12 +79,11 @@ pick_way() {
 	inputs=input
 	case $way in
 	several | merge*) inputs='input more' ;;
-	checkpoint) directories= ;; # it is one itself
+	checkpoint) directories= ;; # runs are in the checkpoint directory
 	esac
 }
 
-# generate_inputs COUNT ARGUMENT...: what gsort-gen makes of them; `more` has some more. Everything
-# has been picked.
+# generate_inputs COUNT ARGUMENT...: generate `input` and, if $way needs it, `more`
 generate_inputs() {
 	claim "seed $seed round $round: -n $*:" $options $resources $shape $directories $verify $way
 	generate -n "$@" --seed=$round -o input
@@ -95,7 +93,7 @@ generate_inputs() {
 	}
 }
 
-# limited: of what is written, as many as $limit says
+# limited: keep the first $limit output records, or all
 limited() {
 	if [ -n "$limit" ]; then
 		head -c $((limit * written_nbytes))
@@ -108,7 +106,7 @@ header() {
 	head -c "$header_nbytes" /dev/zero | tr '\0' "$1"
 }
 
-# expect: what the inputs give, in `expected`, while they have no headers.
+# expect: compute the file `expected`; call before headers are added to the inputs
 expect() {
 	header h > expected
 	if [ -n "$count" ]; then
@@ -120,8 +118,8 @@ expect() {
 	fi | limited >> expected
 }
 
-# prepare: put the inputs in order for a merge, and headers in front of them; that of the first one
-# is written.
+# prepare: compute `expected`; sort the inputs if $way is a merge; add headers. gsort must write the
+# header of the first input.
 prepare() {
 	for name in $inputs; do
 		case $way in
@@ -133,14 +131,14 @@ prepare() {
 	done
 	expect
 	[ "$header_nbytes" -eq 0 ] || for name in $inputs; do
-		# The other one begins with another letter.
+		# The headers of the inputs differ.
 		header "$(echo "$name" | sed 's/input/h/; s/more/m/')" > headed
 		cat $name >> headed
 		mv headed $name
 	done
 }
 
-# is_killed_and_goes_on ARGUMENT...: at some moments, and then to the end.
+# is_killed_and_goes_on ARGUMENT...: kill a sort with a checkpoint at random times, then resume it
 is_killed_and_goes_on() {
 	rm -rf output ck
 	for attempt in 1 2 3; do
@@ -157,13 +155,13 @@ is_killed_and_goes_on() {
 	nothing_left "gsort $*"
 }
 
-# checks_out: gsort itself takes the output for sorted, if it is of records.
+# checks_out: gsort -c accepts the output, if it consists of records
 checks_out() {
 	[ $column -ne 2 ] || [ -n "$count" ] ||
 		succeeds -c $options $unique --skip-bytes="$header_nbytes" output
 }
 
-# try_way: the inputs have been generated.
+# try_way: sort the generated inputs and compare the output
 try_way() {
 	prepare
 	set -- $options $resources $shape $directories

@@ -1,14 +1,14 @@
 #!/bin/sh
-# random_records - random records and keys, data, memory and ways in and out, against GNU sort
+# random_records - compare sorts of random records, keys, data and options with GNU sort
 #
-# What random_config.sh says makes it longer, or repeats it.
+# random_config.sh describes the variables that repeat a run or make it longer.
 . "$(dirname "$0")/testlib.sh"
 . "$(dirname "$0")/random_config.sh"
 . "$(dirname "$0")/random_io.sh"
 
 echo "GSORT_SEED=$seed"
 
-# pick_key SIZE: a key in a record of SIZE bytes, without direction, in $key.
+# pick_key SIZE: set $key to a key, without direction, in a record of SIZE bytes
 pick_key() {
 	while :; do
 		pick u8 u16 u16be u32 u32be u64 u64be u128 u128be i8 i16 i16be i32 i64be i128 \
@@ -22,8 +22,8 @@ pick_key() {
 	key=$picked:$key_type
 }
 
-# pick_record: its size and keys, as gsort ($options), key_lines ($spec) and gsort-gen ($layout)
-# take them.
+# pick_record: pick size and keys of records, for gsort ($options), key_lines ($spec) and gsort-gen
+# ($layout)
 pick_record() {
 	pick 1 2 3 4 5 8 12 16 24 32 40 64 100 128 200 256 300
 	size=$picked
@@ -49,11 +49,11 @@ pick_record() {
 		keys_nbytes=$((keys_nbytes + nbytes))
 		n_keys=$((n_keys - 1))
 	done
-	sort_flags= # the directions are in the specification
+	sort_flags= # $spec contains the directions
 	options="-R $size$keys $reverse"
 }
 
-# pick_data: how gsort-gen fills the keys, and how many records.
+# pick_data: pick the distribution of keys and the number of records
 pick_data() {
 	pick random random sorted reversed equal two-keys zipf hundred-keys hundred-keys \
 		nearly-sorted sawtooth organ-pipe clustered nan

@@ -1,7 +1,7 @@
 #!/bin/sh
-# random_scalars - random types, data, memory, widths, shapes and ways in and out, against GNU sort
+# random_scalars - compare sorts of random types, data and options with GNU sort
 #
-# What random_config.sh says makes it longer, or repeats it.
+# random_config.sh describes the variables that repeat a run or make it longer.
 . "$(dirname "$0")/testlib.sh"
 . "$(dirname "$0")/random_config.sh"
 . "$(dirname "$0")/random_io.sh"

@@ -1,12 +1,12 @@
 #!/bin/sh
-# reports - what gsort tells about itself, and that telling changes no byte
+# reports - help, statistics, trace and progress are right and do not change the output
 . "$(dirname "$0")/testlib.sh"
 
 generate -n 500000 -o input
 "$GSORT" input -o expected
 nbytes=4000000
 
-# tells ARGUMENT...: sorts as always; what it says is in stderr.
+# tells ARGUMENT...: the output is the same with these options; messages are in `stderr`
 tells() {
 	rm -f output
 	run "$@" input -o output
@@ -106,12 +106,12 @@ says '"runs": *2' stats
 says '"runs_spilled": *1' stats
 rm -f sorted output
 
-# number NAME < JSON: the first of that name.
+# number NAME < JSON: print the first value with this name
 number() {
 	sed -n 's/.*"'"$1"'": *\([0-9.]*\).*/\1/p' | head -1
 }
 
-# near MICROSECONDS KIB: so it was from outside; `stats` says the same but for a little.
+# near MICROSECONDS KIB: `stats` agrees with the CPU time and memory that were measured from outside
 near() {
 	awk -v real_us="$1" -v real_kib="$2" -v user="$(number user_s < stats)" \
 		-v system_s="$(number system_s < stats)" \
@@ -134,17 +134,17 @@ near $(cat with)
 
 claim 'after a long phase it measures what that might have been'
 mkfifo slow
-# For a tenth of the time that it took: where it gets no processor in that, it finds nothing out.
+# gsort measures for a tenth of the phase. On a busy machine that may be too short, so retry longer.
 for seconds in 1.1 5 25; do
 	{
 		cat input
-		sleep $seconds # so long is the pipe open
+		sleep $seconds # keeps the pipe open
 	} > slow &
 	run -S 1M --stats-json=stats slow -o output
 	[ "$status" -eq 0 ] || broken "status $status"
 	same expected output 'slow pipe'
 	is_json stats
-	tr -d '\n' < stats | tr '}' '\n' > stages # a stage a line
+	tr -d '\n' < stats | tr '}' '\n' > stages # one stage per line
 	! grep -q '"name": "spill".*"peak_bytes_per_s": *[1-9]' stages || break
 done
 says '"name": "spill".*"peak_bytes_per_s": *[1-9]' stages
@@ -231,7 +231,7 @@ mkfifo fifo
 exec 3> fifo
 cat input >&3
 kill -USR1 $!
-# Its thread may have to wait for a processor.
+# On a busy machine the thread may run late.
 for i in $(seq 300); do
 	[ ! -s stderr ] || break
 	sleep 0.1

@@ -1,5 +1,5 @@
 #!/bin/sh
-# resource_limits - little memory, few descriptors, closed or blocked ones, inputs that change
+# resource_limits - sorts with little memory, few descriptors, blocked pipes and changing inputs
 . "$(dirname "$0")/testlib.sh"
 
 generate -n 1000000 -o input
@@ -9,7 +9,7 @@ cp input untouched
 claim 'a limit on the size of files is no full disk, and is named'
 trap '' XFSZ 2> /dev/null
 (
-	ulimit -f 4000 # blocks of 512 bytes, or of 1 KiB
+	ulimit -f 4000 # in blocks of 512 bytes or 1 KiB, depending on the shell
 	named='; the limit .*\(RLIMIT_FSIZE\) is [0-9.]+ MiB: raise it with ulimit -f$'
 	refuses "^gsort: output: File too large: 8000000 bytes are needed$named" -S 64M input
 	cat input | refuses "^gsort: output: .*File too large.*$named" -S 64M
@@ -17,13 +17,13 @@ trap '' XFSZ 2> /dev/null
 	one_line "^gsort: $TMPDIR: File too large: .* temporary space .*$named" 'spilled'
 )
 
-# limited COMMAND...: a gsort that runs it first, in ./limited.
+# limited COMMAND...: write the script ./limited, which runs the command and then gsort
 limited() {
 	printf '#!/bin/sh\n%s\nexec "%s" "$@"\n' "$*" "$GSORT" > limited
 	chmod +x limited
 }
 
-# sorts_every_way: ./limited, from and to whatever there is.
+# sorts_every_way: ./limited sorts files, pipes, compressed files, and with a checkpoint
 sorts_every_way() {
 	gsort=$GSORT
 	GSORT=./limited
@@ -39,7 +39,7 @@ sorts_every_way() {
 	rm -f output*
 }
 
-# make_group BYTES: a control group that has so much memory, in $group, if we may make one.
+# make_group BYTES: create a control group with this memory limit, if allowed, and set $group
 make_group() {
 	for group in /sys/fs/cgroup/memory /sys/fs/cgroup/unified /sys/fs/cgroup; do
 		group=$group/gsort-test-$$
@@ -52,7 +52,7 @@ make_group() {
 	return 1
 }
 
-# A sanitizer takes terabytes of addresses, and much memory.
+# Sanitizers need terabytes of address space and much memory.
 if ! grep -q __sanitizer "$GSORT"; then
 	generate -n 7000000 -d hundred-keys -o large
 	"$GSORT" large -o expected-large
@@ -83,7 +83,7 @@ if ! grep -q __sanitizer "$GSORT"; then
 	gives expected input
 	gives expected -S 1M --parallel=2 input
 	gives expected -S 4M --parallel=8 input
-	for kib in 40000 45000 50000; do # of which threads and the program are a large part
+	for kib in 40000 45000 50000; do # threads and the program take a large part
 		GSORT=$gsort
 		limited ulimit -v $kib
 		GSORT=./limited
@@ -141,7 +141,7 @@ if ! grep -q __sanitizer "$GSORT"; then
 		limited ulimit -s $size
 		gsort=$GSORT
 		GSORT=./limited
-		# Where the stack begins is different in each process.
+		# Repeat, because the start of the stack is random.
 		for i in 1 2 3 4 5 6 7 8; do
 			gives expected input
 		done
@@ -171,7 +171,7 @@ cp part1 one
 cp part2 two
 cat part? | "$GSORT" -o expected-merged
 parts='part1 part2 part3 part4 part5 part6 part7 part8 part9'
-# A shell needs more of them than that.
+# A shell needs more than ten descriptors, so only gsort is limited.
 limited ulimit -n 10
 gsort=$GSORT
 GSORT=./limited
@@ -218,13 +218,13 @@ for option in -S64M '-S2M --batch-size=2' '-u -S2M' '-m'; do
 	nothing_left "$option"
 done
 
-# ticks PID: the time on a CPU that it has had, in clock ticks.
+# ticks PID: print the CPU time of a process in clock ticks
 ticks() {
 	sed 's/.*) //' /proc/"$1"/stat | cut -d' ' -f12,13 | tr ' ' '+'
 }
 
-# is_idle PID WHAT: sooner or later there is a second of which it takes no time, not for want of a
-# processor, since all of its threads sleep.
+# is_idle PID WHAT: within a minute the process uses no CPU time for a second, and all its threads
+# sleep, so that they do not merely wait for a processor
 is_idle() {
 	for attempt in $(seq 60); do
 		before=$(($(ticks "$1")))
@@ -259,8 +259,8 @@ exec 3>&-
 wait $pid || broken "status $?"
 same expected output 'after a pause'
 
-# changing REGEX COMMAND...: gsort has looked at `changed`, a copy of $original, waits for a
-# pipe, and meanwhile the command changes it.
+# changing REGEX COMMAND...: the command changes the input `changed`, a copy of $original, after
+# gsort has looked at it and while it reads a pipe. The sort fails.
 changing() {
 	regex=$1
 	shift
@@ -294,7 +294,7 @@ changing 'changed: ' truncate -s 4000 changed
 changing 'changed: ' sh -c 'cat packed >> changed'
 
 claim 'sizes that sum up beyond 64 bits are refused'
-# Only a tmpfs has files of 2^63 - 1 bytes, of holes.
+# A tmpfs supports sparse files of 2^63 - 1 bytes.
 if [ "$(stat -f -c %T /dev/shm)" = tmpfs ] && sparse=$(mktemp /dev/shm/gsort-test.XXXXXX); then
 	trap 'cd /; rm -rf "$work"; rm -f "$sparse"' EXIT
 	truncate -s 9223372036854775807 "$sparse"

@@ -1,10 +1,10 @@
 #!/bin/sh
-# resume - a sort with --checkpoint that is killed at any moment goes on, and gives the same bytes
+# resume - a sort with --checkpoint that is killed at any time is resumed and gives the same bytes
 #
 # usage: resume.sh [lines]
 #
-# GSORT_SEED repeats a run, GSORT_KILLS says how often each kind of sort is begun, and then killed
-# until it is done.
+# With "lines", sorts lines of text. GSORT_SEED repeats a run. GSORT_KILLS is how often each kind of
+# sort is started and killed until it ends (default: 1).
 . "$(dirname "$0")/testlib.sh"
 . "$(dirname "$0")/random_config.sh"
 kills=${GSORT_KILLS:-1}
@@ -12,12 +12,12 @@ echo "GSORT_SEED=$seed GSORT_KILLS=$kills"
 n_killed=0
 n_from_runs=0
 
-# What the last gsort went on from.
+# note_resumed: count the last gsort if it resumed from runs
 note_resumed() {
 	! grep -q '^gsort: resuming: [1-9]' stderr || n_from_runs=$((n_from_runs + 1))
 }
 
-# run_and_kill MILLISECONDS ARGUMENT...: at a moment before that.
+# run_and_kill MILLISECONDS ARGUMENT...: run gsort and kill it at a random time before MILLISECONDS
 run_and_kill() {
 	below "$1"
 	shift
@@ -30,8 +30,8 @@ run_and_kill() {
 	esac
 }
 
-# nothing_kept WHAT: except a file that was killed in the moment of its rename, which the next
-# has told.
+# nothing_kept WHAT: no checkpoint and no temporary file is left, except an orphan of a kill during
+# the rename, which the next gsort reports
 nothing_kept() {
 	[ ! -e ck ] || broken "$1: the checkpoint is left: $(ls ck)"
 	for name in .gsort-temp-*; do
@@ -41,8 +41,8 @@ nothing_kept() {
 	nothing_left "$1"
 }
 
-# resumes ARGUMENT...: to the end, saying so if there was something: more than the files' marks,
-# after which the disk is waited for. The last kill may have come while the checkpoint was removed.
+# resumes ARGUMENT...: run gsort to the end. It reports the resumption if the manifest has more than
+# its header. The last kill may have happened during the removal of the checkpoint, after the runs.
 resumes() {
 	was_there=$(find ck/gsort-manifest -size +64c 2> /dev/null)
 	run "$@"
@@ -52,16 +52,16 @@ resumes() {
 		says '^gsort: (resuming: |ck: the runs of the checkpoint are missing)' stderr
 }
 
-# same_outputs WHAT: what there is of the output is all that it should be.
+# same_outputs WHAT: the output is complete
 same_outputs() {
 	for path in $(cd expected && find . -type f); do
 		same "expected/$path" "$path" "$1"
 	done
 }
 
-# survives ARGUMENT...: killed again and again, the sort ends with the bytes that it gives without a
-# checkpoint. first, later: what its starts are told besides, those after the first otherwise. to:
-# the output's name.
+# survives ARGUMENT...: a sort that is killed several times and resumed gives the bytes of a sort
+# without a checkpoint. $first and $later are further options of the first start and of later ones.
+# $to is the name of the output.
 first=
 later=
 to=output
@@ -70,7 +70,7 @@ survives() {
 	mkdir expected
 	"$GSORT" -o expected/$to "$@" 2> stderr || broken "gsort $*: status $?"
 	begin=$(date +%s%N)
-	# They are lists of words.
+	# Word splitting is intended.
 	# shellcheck disable=SC2086
 	succeeds -o $to --checkpoint=ck $first "$@"
 	limit=$((($(date +%s%N) - begin) / 1000000 + 1))
@@ -93,7 +93,7 @@ survives() {
 	done
 }
 
-# survives_in_place INPUT ARGUMENT...: killed again and again, the output that replaces an input.
+# survives_in_place INPUT ARGUMENT...: like survives, with an output that replaces the input
 survives_in_place() {
 	in_place=$1
 	shift
@@ -113,7 +113,8 @@ survives_in_place() {
 	done
 }
 
-# How long it takes, by which the moments are chosen, may have been seen when the machine was busy.
+# enough_are_killed ARGUMENT...: repeat until enough sorts were killed before their end. The times
+# of kills may be too late, because they were chosen while the machine was busy.
 enough_are_killed() {
 	claim 'enough of them are killed in time'
 	for attempt in $(seq 50); do
@@ -125,7 +126,7 @@ enough_are_killed() {
 	echo "$n_killed killed; resumed from runs $n_from_runs times"
 }
 
-# lines_survive ARGUMENT...: the same, and the bytes are those of GNU sort.
+# lines_survive ARGUMENT...: like survives, with the bytes of GNU sort
 lines_survive() {
 	survives --lines "$@"
 	sort -o sorted "$@"

@@ -1,8 +1,8 @@
 #!/bin/sh
-# shards - shards of a merge, made one by one, are together the whole output
+# shards - the shards of a merge (-m --shard=K/P) together are the whole output
 . "$(dirname "$0")/testlib.sh"
 
-# parts P ARGUMENT...: one behind the other they are what `whole` holds, and about equally long.
+# parts P ARGUMENT...: the P shards together are `whole`, and differ by at most a record in length
 parts() {
 	n_parts=$1
 	shift
@@ -21,7 +21,7 @@ parts() {
 		broken "$n_parts parts are of $least to $most bytes"
 }
 
-# merged RECORD_BYTES ARGUMENT...: of s0, s1 and s2.
+# merged RECORD_BYTES ARGUMENT...: merge s0, s1 and s2, whole and in shards
 merged() {
 	record_nbytes=$1
 	shift
@@ -33,9 +33,9 @@ merged() {
 	parts 3 -S 64M --partitions=3 "$@" s0 s1 s2
 }
 
-# sorted_inputs RECORD_BYTES GENERATOR_OPTIONS GSORT_OPTIONS: s0, s1, s2, which share keys
+# sorted_inputs RECORD_BYTES GENERATOR_OPTIONS GSORT_OPTIONS: create s0, s1 and s2, which share keys
 sorted_inputs() {
-	# They are lists of words.
+	# Word splitting is intended.
 	# shellcheck disable=SC2086
 	generate -n 40000 $2 -o input
 	for i in 0 1 2; do

@@ -1,8 +1,7 @@
 #!/bin/sh
-# signals_at_commit - the moment in which the output gets its name: done is done, whatever comes
-# then
+# signals_at_commit - signals during and after the rename of the output do not end the sort
 . "$(dirname "$0")/testlib.sh"
-export ASAN_OPTIONS=detect_leaks=0 # which needs what strace takes
+export ASAN_OPTIONS=detect_leaks=0 # LeakSanitizer needs ptrace, which strace uses
 
 generate -d hundred-keys -n 300000 -o input
 "$GSORT" input -o expected
@@ -10,7 +9,7 @@ generate -d hundred-keys -n 300000 -o input
 
 claim 'a report that nobody reads is a failure, and no signal'
 mkfifo pipe
-exec 4<> pipe 3> pipe 4<&- # 3 is a pipe without a reader now
+exec 4<> pipe 3> pipe 4<&- # descriptor 3 is a pipe without a reader
 run input -o output --stats-json=/dev/fd/3
 [ "$status" -eq 2 ] || broken "--stats-json: status $status"
 says '^gsort: /dev/fd/3: ' stderr
@@ -27,7 +26,7 @@ if ! strace -f -qq -e trace=fsync -e inject=fsync:error=EIO true 2> /dev/null; t
 	finish
 fi
 
-# signalled SIGNAL CALL ARGUMENT...: gsort, which gets the signal in the call.
+# signalled SIGNAL CALL ARGUMENTS: run gsort, which gets the signal during the system call
 signalled() {
 	what=$1:$2
 	strace -f -qq -o trace -e trace="$2" -e inject="$2:signal=$1" \
@@ -71,7 +70,7 @@ for when in 1 2; do
 		"$GSORT" -t u64 -u --count x -o x --checkpoint=ck > stdout 2> stderr
 	[ $? -eq 137 ] || broken "$when: status $?"
 	same expected-counts x "$when: killed"
-	[ -e ck/gsort-manifest ] || break # the second has done it: that is the last moment
+	[ -e ck/gsort-manifest ] || break # the second kill came after the removal of the manifest
 	run -t u64 -u --count x -o x --checkpoint=ck
 	[ "$status" -eq 0 ] || broken "$when: status $status"
 	one_line 'resuming: x is complete' "$when"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# spill - temporary space: where, how much, how often, and never with a name
+# spill - directories, limits and names of temporary files
 . "$(dirname "$0")/testlib.sh"
 
 generate -n 2000003 -o input
@@ -36,7 +36,7 @@ mkfifo fifo
 "$GSORT" -S 1M fifo -o output 2> stderr &
 exec 3> fifo
 cat input >&3
-# All has been read but for a pipe's worth: most of it is spilled by now.
+# gsort has read all but the contents of the pipe and has spilled most of it.
 [ -z "$(ls -A tmp)" ] || broken "names: $(ls -A tmp)"
 exec 3>&-
 wait $! || broken "status $?"

@@ -1,12 +1,13 @@
 #!/bin/sh
-# strace_faults - the kernel itself says no: system calls that strace makes fail
+# strace_faults - gsort with system calls that strace makes fail
 #
-# What tests/fault does within the process, from outside of it, through the program as it is
-# installed. GSORT_CALLS says how many of each system call fail, one in each run.
+# Like tests/fault, but with the installed program instead of a test build. GSORT_CALLS is the
+# number of calls of each kind that fail, one in each run (default: 4). Skipped (77) if strace
+# cannot inject.
 . "$(dirname "$0")/testlib.sh"
 
 calls=${GSORT_CALLS:-4}
-export ASAN_OPTIONS=detect_leaks=0 # which needs what strace takes
+export ASAN_OPTIONS=detect_leaks=0 # LeakSanitizer needs ptrace, which strace uses
 
 if ! strace -f -qq -e trace=fsync -e inject=fsync:error=EIO true 2> /dev/null; then
 	echo 'injected: skipped: no strace that may trace and inject'
@@ -20,7 +21,8 @@ cp expected sorted
 echo 'an older output' > older
 n_refused=0 n_survived=0
 
-# one WHAT ARGUMENT...: gsort under strace's `what`; done or refused, as always.
+# one FAULT ARGUMENT...: run gsort with an injected fault; the output is complete, or nothing
+# changed
 one() {
 	what=$1
 	shift
@@ -49,8 +51,8 @@ one() {
 	nothing_left "$what"
 }
 
-# each CALL ERRNO FIRST ARGUMENT...: the call fails from its `first` on, in one run each: once, and
-# from then on. Those before are the loader's.
+# each CALL ERRNO FIRST ARGUMENT...: for each number from FIRST on, one run in which only this call
+# fails, and one in which this and all later ones fail. The loader makes earlier calls.
 each() {
 	call=$1
 	error=$2
@@ -78,7 +80,7 @@ for mode in '-S64M input' '-S1M --verify --fsync input' '-S1M --batch-size=2 -m 
 	each close EIO 12 $mode -o output
 done
 
-# loaders CALL: how many of these are made before there is a program; they depend on the machine
+# loaders CALL: print how many of these calls the loader makes, which depends on the machine
 loaders() {
 	strace -f -qq -o trace -e trace="$1" "$GSORT" --version > stdout
 	grep -c "$1(" trace

@@ -1,5 +1,5 @@
 #!/bin/sh
-# streams - files, pipes, several inputs, and an output that is an input
+# streams - sorts of files, pipes and several inputs, and outputs that replace an input
 . "$(dirname "$0")/testlib.sh"
 
 generate -n 100003 --seed=1 -o a
@@ -130,7 +130,7 @@ cp b output
 cat b a.sorted > expected
 same expected output '>>'
 
-# goes_on WHAT: log holds what was written before, the sorted records and what was written after.
+# goes_on WHAT: `log` has the bytes written before the sort, the sorted records, and those after it
 goes_on() {
 	[ "$status" -eq 0 ] || broken "$1: status $status"
 	[ ! -s stderr ] || broken "$1: not silent"

@@ -1,15 +1,13 @@
-# testlib - what every test through the binary begins with; sourced, not run
+# testlib - functions for tests of the programs; source it at the beginning of a script
 #
-# GSORT, GSORT_GEN, GSORT_CHECK, GSORT_BENCH, KEY_LINES, PEAK_MEMORY, PEAK_SPACE MEASURE_COMMAND and
-# RUN_IN_PTY say where the programs are.
-# A test works in a directory of its own, where $TMPDIR is too, and makes claims: a broken one is
-# one line.
+# GSORT, GSORT_GEN, GSORT_CHECK, GSORT_BENCH, KEY_LINES, PEAK_MEMORY, PEAK_SPACE, MEASURE_COMMAND
+# and RUN_IN_PTY in the environment are the paths of the programs. A script runs in a temporary
+# directory that contains $TMPDIR. It makes claims, and ends with `finish`, which exits with 1 if a
+# claim failed. Each failure prints one line.
 #
-#	claim "old output is untouched"		what the next lines are about
-#	gives EXPECTED ARGUMENT...		these bytes, in silence, and nothing left behind
-#	refuses REGEX ARGUMENT...		one line that says why, status 2, nothing changed
-#
-# A test ends with `finish`.
+#	claim "old output is untouched"		name the claim of the next lines
+#	gives EXPECTED ARGUMENT...		the output is EXPECTED; no messages, no files left
+#	refuses REGEX ARGUMENT...		status 2, one line that matches, no file changed
 set -u
 export LC_ALL=C
 work=$(mktemp -d "${GSORT_TEST_DIR:-${TMPDIR:-/tmp}}/gsort-test.XXXXXX") || exit 99
@@ -25,8 +23,8 @@ claim() {
 	claim=$*
 }
 
-# broken WHAT: the claim does not hold. What stands behind a pipe is a process of its own, which
-# could not count for the others.
+# broken WHAT: report that the claim failed. Failures are counted in a file, because a function in a
+# pipe runs in a subshell.
 broken() {
 	echo "BROKEN: $claim: $*"
 	[ ! -s stderr ] || sed 's/^/	stderr: /' stderr | head -5
@@ -39,14 +37,14 @@ finish() {
 	exit
 }
 
-# run ARGUMENT...: gsort, with standard input as it is; sets $status.
+# run ARGUMENT...: run gsort with the current standard input; sets $status
 run() {
 	"$GSORT" "$@" > stdout 2> stderr
 	status=$?
 }
 
-# run_for MILLISECONDS ARGUMENT...: the same, but killed then; sets $moment, too. If that was in
-# time, the status is 137.
+# run_for MILLISECONDS ARGUMENT...: like run, but kill gsort after this time; sets $moment, too.
+# $status is 137 if gsort was still running.
 run_for() {
 	moment=$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))
 	shift
@@ -65,32 +63,32 @@ generate() {
 	}
 }
 
-# sorted_lines SPEC [SORT OPTION]... < records: as key_lines.c says; SPEC is its arguments.
+# sorted_lines SPEC [SORT-OPTION]... < RECORDS: sort the lines that `key_lines SPEC` prints
 sorted_lines() {
 	sorted_spec=$1
 	shift
 	"$KEY_LINES" $sorted_spec | sort -s -k1,1 "$@"
 }
 
-# column N < lines > bytes
+# column N < LINES: print a column as bytes
 column() {
 	cut -d' ' -f"$1" | xxd -r -p
 }
 
-# oracle SPEC [SORT OPTION]... < records > sorted
+# oracle SPEC [SORT-OPTION]... < RECORDS: print the records as GNU sort sorts them
 oracle() {
 	sorted_lines "$@" | column 2
 }
 
-# last_of_equal < sorted lines: the last line of each key
+# last_of_equal < SORTED-LINES: print the last line of each key
 last_of_equal() {
 	awk '$1 "" != key "" && NR > 1 { print line }
 	{ key = $1; line = $0 }
 	END { if (NR > 0) print line }'
 }
 
-# counted le|be COLUMN [last] < sorted lines > of equal keys, how many, and the column of the first
-# or the last
+# counted le|be COLUMN [last] < SORTED-LINES: for each key, print the number of lines in this byte
+# order and the column of the first or last line
 counted() {
 	awk -v order="$1" -v column="$2" -v last="${3:-}" '
 	function write_count(    hex, digits, i) {
@@ -103,7 +101,7 @@ counted() {
 		}
 		print digits text
 	}
-	$1 "" == key "" && NR > 1 { # as text: 0e1 and 0e2 are no numbers
+	$1 "" == key "" && NR > 1 { # compare as text: as numbers 0e1 and 0e2 are equal
 		n++
 		if (last) text = $column
 		next
@@ -116,13 +114,14 @@ same() {
 	difference=$(cmp "$1" "$2" 2>&1) || broken "$3: $difference"
 }
 
-# ThreadSanitizer has a file of its own there while a program begins, which a kill then leaves.
+# nothing_left WHAT: $TMPDIR is empty, except for a file that ThreadSanitizer creates at the start
+# of a program and that a kill leaves behind
 nothing_left() {
 	rm -f tmp/tsan.rodata.*
 	[ -z "$(ls -A tmp)" ] || broken "$1: left behind: $(ls -A tmp)"
 }
 
-# succeeds ARGUMENT...: status 0 and not a word.
+# succeeds ARGUMENT...: gsort exits with 0, prints no message and leaves no temporary file
 succeeds() {
 	run "$@"
 	[ "$status" -eq 0 ] || broken "gsort $*: status $status"
@@ -138,7 +137,7 @@ gives() {
 	same "$gives_expected" output "gsort $*"
 }
 
-# one_line REGEX WHAT: standard error is one line of gsort's that matches.
+# one_line REGEX WHAT: `stderr` is one line of gsort that matches
 one_line() {
 	if [ "$(wc -l < stderr)" -ne 1 ] || ! grep -q '^gsort: ' stderr; then
 		broken "$2: not one line of gsort's"
@@ -165,12 +164,12 @@ refuses() {
 	nothing_left "gsort $*"
 }
 
-# says REGEX FILE
+# says REGEX FILE: a line of the file matches
 says() {
 	grep -qE -e "$1" "$2" || broken "$2 does not say '$1'"
 }
 
-# is_json FILE: brackets match outside of strings, and there is nothing but one object or array.
+# is_json FILE: the file is one JSON value
 is_json() {
 	awk '
 	{ text = text $0 "\n" }
@@ -186,9 +185,9 @@ is_json() {
 	}' "$1" || broken "$1 is not JSON"
 }
 
-# Claims about inputs of any compressed format: compressed_inputs EXTENSION COMMAND LEVEL...
-# COMMAND compresses standard input. Leaves input, second, expected, both and input.EXTENSION.
-# COMMAND is words.
+# compressed_inputs EXTENSION COMMAND LEVEL...: make claims about compressed inputs. COMMAND, which
+# is split into words, compresses standard input. Leaves the files input, second, expected, both and
+# input.EXTENSION.
 # shellcheck disable=SC2086
 compressed_inputs() {
 	extension=$1
@@ -252,7 +251,7 @@ compressed_inputs() {
 	[ "$(wc -c < output)" -eq 3999992 ] || broken 'the incomplete record was not dropped'
 }
 
-# Refuse inputs with bytes that were overwritten: damaged_inputs EXTENSION MESSAGE POSITION...
+# damaged_inputs EXTENSION MESSAGE POSITION...: inputs with overwritten bytes are refused
 damaged_inputs() {
 	extension=$1
 	message=$2

@@ -1,8 +1,8 @@
 #!/bin/sh
-# timeline - what --trace writes is what Perfetto reads, and what took place: see timeline.py
+# timeline - --trace writes a valid trace of the sort (see timeline.py)
 . "$(dirname "$0")/testlib.sh"
 
-# traced CLAIM ARGUMENT...: sorts `input`, and looks at the trace and the statistics of it.
+# traced CLAIM ARGUMENT...: sort, and compare the trace with statistics and output
 traced() {
 	claim "$1"
 	shift

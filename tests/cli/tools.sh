@@ -1,8 +1,8 @@
 #!/bin/sh
-# tools - gsort-gen, gsort-check and gsort-bench do what the manual says
+# tools - gsort-gen, gsort-check and gsort-bench work as documented
 . "$(dirname "$0")/testlib.sh"
 
-# answers STATUS REGEX PROGRAM ARGUMENT...: exit status, and one line on either stream.
+# answers STATUS REGEX PROGRAM ARGUMENT...: the program prints one matching line and exits
 answers() {
 	wanted_status=$1
 	wanted_regex=$2
@@ -14,7 +14,7 @@ answers() {
 	[ "$(cat stdout stderr | wc -l)" -eq 1 ] || broken "$*: not one line"
 }
 
-# finds STATUS TEXT ARGUMENT...: what gsort-check prints, all of it.
+# finds STATUS TEXT ARGUMENT...: gsort-check exits with STATUS and prints TEXT
 finds() {
 	wanted_status=$1
 	printf '%s\n' "$2" > expected
@@ -114,7 +114,7 @@ answers 0 '^empty: 0 records, sorted, 0 duplicate keys, checksum 0{16}$' "$GSORT
 generate -n 1000 -d sorted -t f32be -o floats
 answers 0 '1000 records, sorted' "$GSORT_CHECK" -t f32be floats
 
-# The checksums here and below were printed by the benchmark's own gensort 1.5, with -c.
+# gensort 1.5 -c of the sort benchmark printed the checksums here and below.
 claim 'gsort-check tells of the benchmark what its validator tells'
 keys='-R 100 -k 0:b10'
 for kind in ascii:1f5dfb3631a binary:1ea6370b955 skewed:1e96301166b; do
@@ -243,7 +243,7 @@ printf 'lines\nof a few\nwords\n' > text
 answers 2 '^gsort-check: text: is text' "$GSORT_CHECK" text
 answers 1 '^text: 21 records, disorder' "$GSORT_CHECK" -t b1 text
 
-# stays REGEX COMMAND: refused, and `mine` is as it was. A message that went there is taken away.
+# stays REGEX COMMAND: the command is refused, and `mine` does not change, except for a message
 stays() {
 	cp sorted mine
 	answers 2 "$1" sh -c "$2
@@ -282,7 +282,7 @@ answers 2 '^gsort-check: .*--type' "$GSORT_CHECK" -t u7 sorted
 answers 2 '^gsort-check: .*file' "$GSORT_CHECK"
 answers 2 '^gsort-check: .*--same-records' "$GSORT_CHECK" --same-records sorted
 
-# Beside gsort-bench once they are installed.
+# gsort-bench finds the other programs in PATH.
 PATH=$(dirname "$GSORT_GEN"):$PATH
 
 claim 'gsort-bench checks and times, and leaves nothing'

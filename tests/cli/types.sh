@@ -1,5 +1,5 @@
 #!/bin/sh
-# types - every type in both byte orders and directions, with and without -u, against GNU sort
+# types - compare sorts of every type, byte order and direction, with and without -u, with GNU sort
 . "$(dirname "$0")/testlib.sh"
 
 for type in u8 u16 u16be u32 u32be u64 u64be u128 u128be i8 i16 i16be i32 i32be i64 i64be i128 \
@@ -15,7 +15,7 @@ for type in u8 u16 u16be u32 u32be u64 u64be u128 u128be i8 i16 i16be i32 i32be 
 	done
 done
 
-# Which of two equal numbers is first is open where they are sorted as codes.
+# Sorts of encoded keys may reorder equal numbers with different bytes, so compare keys.
 claim 'numbers in the order of numpy'
 for type in f16:n bf16be:n f32be:n f64:n t64 c64:n c128be:n; do
 	for dist in hundred-keys nan; do
@@ -103,7 +103,7 @@ oracle i32 < input > expected
 gives expected -t i32le input
 
 claim 'other names mean the same types'
-# means NAME TYPE
+# means NAME TYPE: both names give the same order
 means() {
 	generate -n 500 -t "$2" -d nan --seed=3 -o input
 	oracle "$2" < input > expected
@@ -132,7 +132,7 @@ means '>c8' c64be
 means S10 b10
 
 claim 'a type that is nearly right is answered with what may have been meant'
-# near WRONG RIGHT
+# near WRONG RIGHT: the message for WRONG suggests RIGHT
 near() {
 	refuses "^gsort: -t, --type: unknown type '$1'; did you mean $2[?]$" -t "$1" input
 }
@@ -148,7 +148,7 @@ near u32LE u32le
 near i1 i8
 near u7 u8
 near bol bool
-# What is near by its letters, and far by its meaning: <f16 is 16 bytes, and float128 is no half.
+# Names that are similar in letters but not in meaning: <f16 has 16 bytes, and float128 is not half.
 for type in float128 '<f16' '>f16' U4 bytes8 bytes byts tsize_t uint complex256 f80 f128 \
 	f24 t32 c32 u136 uchar wchar intx sint8; do
 	refuses "unknown type '$type'; use u8.*c64, c128, t64" -t "$type" input

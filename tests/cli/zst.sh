@@ -1,5 +1,5 @@
 #!/bin/sh
-# zst - compressed inputs and outputs, against the zstd program
+# zst - compare compressed inputs and outputs with the zstd program
 . "$(dirname "$0")/testlib.sh"
 command -v zstd > /dev/null || {
 	echo 'no zstd program: skipped'
@@ -58,13 +58,13 @@ claim 'four bytes of the magic number alone are not a frame'
 printf '\050\265\057\375' > magic
 refuses 'magic.*truncated' -t u32 magic
 
-# content_is EXPECTED FILE: as the zstd program sees it.
+# content_is EXPECTED FILE: zstd decompresses the file to EXPECTED
 content_is() {
 	zstd -dc "$2" > content 2> stderr || broken "zstd cannot read $2"
 	same "$1" content "$2"
 }
 
-# writes EXPECTED ARGUMENT...: to output.zst, in silence
+# writes EXPECTED ARGUMENT...: gsort writes EXPECTED to output.zst without messages
 writes() {
 	writes_expected=$1
 	shift
@@ -144,7 +144,7 @@ for at in 2 1000 $((size / 2)) $((size - 20)); do
 	fi
 done
 
-# flipped_bit OFFSET BIT: of first.zst, in flipped.zst
+# flipped_bit OFFSET BIT: copy first.zst to flipped.zst with a flipped bit
 flipped_bit() {
 	cp first.zst flipped.zst
 	byte=$(od -An -v -j"$1" -N1 -tu1 first.zst)
@@ -153,7 +153,7 @@ flipped_bit() {
 }
 
 claim 'one flipped bit in a seek table loses nothing, and is no reason to find disorder'
-table=$((size - 9 - 8 * 4 - 8)) # of four frames; the entry of the second is at 16
+table=$((size - 9 - 8 * 4 - 8)) # four frames; the entry of the second is at 16
 for flipped in '0 1' '4 8' '16 1' '17 128' '20 1' '22 16' '23 64' '30 16' '40 4' '44 128' '48 1'; do
 	at=$((table + ${flipped% *}))
 	flipped_bit $at ${flipped#* }

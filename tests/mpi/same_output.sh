@@ -35,7 +35,7 @@ agrees_in_parts() {
 
 # agrees_as_asked WORDS: in parts if they name a number; with -u the boundaries may differ
 agrees_as_asked() {
-	# They are words.
+	# Word splitting is intended.
 	# shellcheck disable=SC2086
 	case $1 in
 	*-u*--split*) agrees ${1%--split*} ;;
@@ -107,7 +107,7 @@ for _ in $(seq "$GSORT_ROUNDS"); do
 		'--verify -u,--verify -u,--count --limit=1000,--verify -u,--limit=300 --argsort' \
 		'--stable --skip-bytes=16' '--stable --stable --zstd=1' \
 		'random few' 'random few tiny' '--stable --split=1 --split=3 --split=8'; do
-		# They are words.
+		# Word splitting is intended.
 		# shellcheck disable=SC2086
 		pick $choice
 		asked="$asked $(echo "$picked" | tr , ' ')"
@@ -128,7 +128,7 @@ for _ in $(seq "$GSORT_ROUNDS"); do
 	pick --stable -r
 	order="$order $picked"
 	for name in random few tiny; do
-		# They are words.
+		# Word splitting is intended.
 		# shellcheck disable=SC2086
 		run $order "$name" -o "$name.sorted"
 	done
@@ -137,7 +137,7 @@ for _ in $(seq "$GSORT_ROUNDS"); do
 	for choice in '-S1M -S64M' '--batch-size=2 --batch-size=16' '--stable --skip-bytes=8' \
 		'--verify -u,--verify -u,--count --limit=1000,--verify -u,--limit=300 --argsort' \
 		'random few,random tiny,few,few' '--stable --split=1 --split=4'; do
-		# They are words.
+		# Word splitting is intended.
 		# shellcheck disable=SC2086
 		pick $choice
 		case $picked in
@@ -292,7 +292,7 @@ all_gone "-T nowhere"
 
 claim "ranks with different options or files report the difference"
 for other in 'few -o out/x' 'random -r -o out/x'; do
-	# They are words.
+	# Word splitting is intended.
 	# shellcheck disable=SC2086
 	launch -np 2 "$GSORT_MPI" random -o out/x : -np 2 "$GSORT_MPI" $other
 	[ "$status" -eq 2 ] || broken "$other: status $status"
@@ -304,7 +304,7 @@ done
 for job in check merge; do
 	options="--$job"
 	[ $job = check ] || options="--$job -o out/x"
-	# They are words.
+	# Word splitting is intended.
 	# shellcheck disable=SC2086
 	launch -np 1 "$GSORT_MPI" few $options : -np 1 "$GSORT_MPI" few -o out/x
 	[ "$status" -eq 2 ] || broken "$job: status $status"
