@@ -1,19 +1,19 @@
 #!/bin/sh
-# devices - ranks of a host share its devices, and write the same output with and without
+# devices - the ranks of a host share its devices; the output does not depend on them
 #
 # GSORT_MPI_TWO_DEVICES emulates two devices (tests/cli/gsort_two_devices.c).
 . "$(dirname "$0")/testlib.sh"
 
 GSORT_MPI=$GSORT_MPI_TWO_DEVICES
 
-# have DEVICE...: check the devices of the last ranks
+# have DEVICE...: the last ranks used these devices
 have() {
 	printf '%s\n' "$@" > expected_devices
 	sed -n 's/^device: rank [0-9]*, on [^:]*: //p' stderr > devices
 	cmp -s expected_devices devices || broken "not $*, but $(tr '\n' ',' < devices)"
 }
 
-# tell_of_it: check that the statistics of each rank name the same devices
+# tell_of_it: JSON and table of the statistics name the same devices
 tell_of_it() {
 	sed -n 's/.*"device": "\([^"]*\)".*/\1/p' json > told
 	cmp -s expected_devices told || broken "told are $(tr '\n' ',' < told)"

@@ -1,9 +1,9 @@
 #!/bin/sh
-# exchange - messages between ranks over a real MPI, and failures
+# exchange - ranks exchange messages over a real MPI, and end after a failure of one of them
 #
 # usage: exchange.sh N...
 #
-# MPIRUN and EXCHANGE are the paths of the programs. N: numbers of ranks.
+# Each N is a number of ranks. MPIRUN and EXCHANGE in the environment are the paths of the programs.
 set -u
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
@@ -20,7 +20,8 @@ export OMPI_MCA_btl_vader_backing_directory="$work"
 # meson has filled.
 unset MALLOC_PERTURB_
 
-# expect WHAT STATUSES REGEX COMMAND...: the command exits with one of these, and prints that
+# expect WHAT STATUSES REGEX COMMAND...: the command exits with one of the statuses and prints a
+# matching line
 expect() {
 	what=$1 statuses=$2 text=$3
 	shift 3

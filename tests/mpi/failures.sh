@@ -1,20 +1,20 @@
 #!/bin/sh
 # failures - a failure of one rank is reported once, all ranks end, and no files are left
 #
-# tests/unit/comm and tests/unit/sort/test_distributed_sort.c fail a rank at each message; here MPI
-# starts the ranks. GSORT_MPI_FAULTS is gsort_mpi_faults.c.
+# Here MPI starts the ranks. tests/unit/comm and tests/unit/sort/test_distributed_sort.c fail a rank
+# at each message. GSORT_MPI_FAULTS is the path of gsort_mpi_faults.c.
 . "$(dirname "$0")/testlib.sh"
 
 generate -n 200000 -t u64 -o random
 run random -o expected
 
-# second SETUP ARGUMENT...: two ranks; a shell runs SETUP before the second one, in a mount
-# namespace of its own if possible
+# second SETUP ARGUMENT...: run two ranks; a shell runs SETUP before the second one, in a separate
+# mount namespace if possible
 apart=
 second() {
 	setup=$1
 	shift
-	# Words.
+	# Word splitting is intended.
 	# shellcheck disable=SC2086
 	launch -np 1 "$GSORT_MPI" "$@" : \
 		-np 1 $apart sh -c "$setup"' && exec "$@"' sh "$GSORT_MPI" "$@"
@@ -153,7 +153,7 @@ done
 claim "ranks do not share the directory of the output"
 second 'mount -t tmpfs none out' random -o out/x
 ends "a directory of one" 'rank 1, on [^:]*: out/x: directory differs: '
-# The directories of both have the same inode number.
+# Both directories have the same inode number.
 for parts in '' --split=3; do
 	# shellcheck disable=SC2086
 	launch -np 2 unshare -m sh -c 'mount -t tmpfs none out && exec "$@"' sh \
@@ -164,12 +164,12 @@ done
 
 claim "the disk for temporary files of one rank is full"
 mkdir small
-# The input might be compressible, so this is found when the first run is stored.
+# The error occurs when the first run is stored, because compression might have made enough room.
 second 'mount -t tmpfs -o size=300k none small' -S 1M -T small --temp-compress=zstd random -o out/x
 ends "-T" 'rank 1, on [^:]*: small: No space left on device'
 
 claim "the disk of the output becomes full"
-# Expanded by the inner shell.
+# The inner shell expands these words.
 # shellcheck disable=SC2016
 timeout 120 unshare -m sh -c '
 	mount -t tmpfs -o size=1M none out && "$@" > stdout 2> stderr < /dev/null

@@ -1,9 +1,9 @@
 #!/bin/sh
-# network_namespaces - ranks on several hosts, emulated by network namespaces: messages use TCP, and
-# links are cut
+# network_namespaces - ranks on several hosts, with TCP and broken links
 #
-# MPIRUN (of Open MPI), EXCHANGE, GSORT_MPI and GSORT_MPI_FAULTS (gsort_mpi_faults.c) are the paths
-# of the programs; the last two may be unset. Skipped if namespaces cannot be created.
+# Network namespaces emulate the hosts. MPIRUN (of Open MPI), EXCHANGE, GSORT_MPI and
+# GSORT_MPI_FAULTS (gsort_mpi_faults.c) in the environment are the paths of the programs. The last
+# two may be unset. Skipped if namespaces cannot be created.
 #
 #	namespace  switch: mpirun        node 1          node 2
 #	             bridge ------------ eth0            eth0
@@ -49,7 +49,7 @@ make_nodes() {
 	done
 }
 
-# launch N PROGRAM ARGUMENT...: N ranks on each node
+# launch N PROGRAM ARGUMENT...: run N ranks on each node
 launch() {
 	n=$1
 	shift
@@ -65,12 +65,12 @@ ranks() {
 	launch "$n" "$EXCHANGE" "$@"
 }
 
-# comm PROGRAM: its name as the kernel truncates it
+# comm PROGRAM: print the name of a program as the kernel truncates it
 comm() {
 	basename "$1" | cut -c1-15
 }
 
-# left NODE...: the processes of the program $name on these nodes
+# left NODE...: list the processes of the program $name on these nodes
 left() {
 	for node; do
 		for process in $(ip netns pids "$node"); do
@@ -79,7 +79,7 @@ left() {
 	done
 }
 
-# until SECONDS COMMAND...: wait until it succeeds, at most that long
+# until_true SECONDS COMMAND...: wait until the command succeeds, at most SECONDS
 until_true() {
 	end=$(($(date +%s) + $1))
 	shift
@@ -90,7 +90,7 @@ until_true() {
 }
 
 none_left() {
-	# Names.
+	# Word splitting is intended.
 	# shellcheck disable=SC2086
 	[ -z "$(left $nodes)" ]
 }
@@ -105,8 +105,8 @@ broken() {
 	broken=1
 }
 
-# befall WHAT REGEX COMMAND...: ranks exchange messages until the command makes something happen.
-# All ranks must end by themselves, and one that mpirun can reach must report it.
+# befall WHAT REGEX COMMAND...: run a command that causes a fault while ranks exchange messages. All
+# ranks end by themselves, and a rank that mpirun can reach reports the fault.
 befall() {
 	what=$1 text=$2
 	shift 2
@@ -115,7 +115,7 @@ befall() {
 	launcher=$!
 	if until_true 30 going_on; then
 		"$@"
-		# The timeout, and what ending may take.
+		# The timeout and the time to end.
 		until_true 30 none_left || broken "$what: some have not ended"
 		grep -q "$text" "$work/said" || broken "$what: nobody says $text"
 	else
@@ -124,7 +124,7 @@ befall() {
 	end_launcher
 }
 
-# mpirun itself may wait for a node for ever.
+# end_launcher: kill mpirun, which may wait for a node for ever, and the processes of all nodes
 end_launcher() {
 	for process in $(ip netns pids "$switch"); do
 		kill -KILL "$process" 2>/dev/null
@@ -137,12 +137,13 @@ end_launcher() {
 	done
 }
 
-# signal_one SIGNAL: send it to the rank on the second node
+# signal_one SIGNAL: send a signal to the rank on the second node
 signal_one() {
 	kill "-$1" "$(left "${id}b")"
 }
 
-# differs WHAT REGEX COMMAND: the second node mounts something else over a file of the ranks
+# differs WHAT REGEX COMMAND: ranks refuse to sort if the second node mounts another file with
+# COMMAND
 differs() {
 	echo "$3" >"$work/${id}b.mounts"
 	launch 1 "$GSORT_MPI" "$work/random" -o "$work/out/x"
@@ -153,7 +154,7 @@ differs() {
 	[ -z "$(ls -A "$work/out")" ] || broken "$1 leaves $(ls -A "$work/out")"
 }
 
-# Two nodes sort if they see the same files, and refuse if they do not.
+# sort_on_nodes: two nodes sort if they see the same files, and refuse if not
 sort_on_nodes() {
 	mkdir "$work/out"
 	head -c 800000 /dev/urandom >"$work/random"
@@ -183,8 +184,8 @@ sort_checkpointed() {
 		-o "$work/out/x"
 }
 
-# befall_sort WHAT POINT REGEX COMMAND...: the second rank of a sort is at POINT when the command
-# makes something happen. All ranks end, one reports why, and the next sort resumes.
+# befall_sort WHAT POINT REGEX COMMAND...: run a command that causes a fault while the second rank
+# of a sort is at POINT. All ranks end, one reports the fault, and the next sort resumes.
 befall_sort() {
 	what=$1 point=$2 regex=$3
 	shift 3
@@ -226,7 +227,7 @@ command -v ip >/dev/null && command -v unshare >/dev/null || skip 'iproute2 and 
 make_nodes 2>"$work/why" || skip "namespaces: $(head -1 "$work/why")"
 cat >"$work/agent" <<-'AGENT'
 	#!/bin/sh
-	# agent - in place of ssh: agent HOST COMMAND...
+	# agent - replacement of ssh: agent HOST COMMAND...
 	node=$1
 	shift
 	mounts=$(dirname "$0")/$node.mounts

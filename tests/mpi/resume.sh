@@ -1,24 +1,25 @@
 #!/bin/sh
-# resume - killed ranks with --checkpoint resume from what each has finished
+# resume - killed ranks with --checkpoint resume from their stored runs
 #
-# tests/unit/sort/test_distributed_sort.c covers every moment of a kill; these are real processes.
+# Here real processes are killed. tests/unit/sort/test_distributed_sort.c kills a rank at each
+# message.
 . "$(dirname "$0")/testlib.sh"
 
 generate -n 2000000 -t u64 -o input
 run input -o expected
 
-# pid_of RANK: the process that has its checkpoint open
+# pid_of RANK: print the process that has the checkpoint of the rank open
 pid_of() {
 	find /proc/[0-9]*/fd -lname "$PWD/ck/rank-000$1/gsort-manifest" 2> /dev/null |
 		cut -d/ -f3 | head -1
 }
 
-# n_kept RANK: the number of runs that it has finished
+# n_kept RANK: print the number of runs that the rank has stored
 n_kept() {
 	grep -aoP 'rmsg\x02' "ck/rank-000$1/gsort-manifest" 2> /dev/null | wc -l
 }
 
-# kill_after N RANK...: kill these ranks as soon as the first of them has N runs
+# kill_after N RANK...: kill these ranks as soon as the first of them has stored N runs
 kill_after() {
 	n=$1
 	shift

@@ -1,14 +1,14 @@
 #!/bin/sh
 # same_output - gsort-mpi writes the same bytes as gsort with any number of ranks
 #
-# Each start of mpirun takes half a second, so there are few.
-# GSORT_SEED repeats a run, GSORT_ROUNDS makes it longer.
+# Starting mpirun takes half a second, so there are few sorts. GSORT_SEED repeats a run.
+# GSORT_ROUNDS makes it longer.
 . "$(dirname "$0")/testlib.sh"
 
 GSORT_ROUNDS=${GSORT_ROUNDS:-2}
 echo "GSORT_SEED=$seed"
 
-# refuses_all REGEX ARGUMENT...: several ranks refuse with one line and write nothing
+# refuses_all REGEX ARGUMENT...: several ranks refuse with one line and write no output
 refuses_all() {
 	regex=$1
 	shift
@@ -33,7 +33,8 @@ agrees_in_parts() {
 	all_gone "$n ranks, $*"
 }
 
-# agrees_as_asked WORDS: in parts if they name a number; with -u the boundaries may differ
+# agrees_as_asked WORDS: like agrees, or agrees_in_parts if WORDS contain a number of parts. With -u
+# the boundaries of part files may differ.
 agrees_as_asked() {
 	# Word splitting is intended.
 	# shellcheck disable=SC2086
@@ -44,7 +45,7 @@ agrees_as_asked() {
 	esac
 }
 
-# agrees_together ARGUMENT...: part files that end at keys, concatenated
+# agrees_together ARGUMENT...: like agrees, with concatenated part files that end at keys
 agrees_together() {
 	run "$@" -o expected
 	ranks 3 --split=4 --split-by=keys "$@" -o out/x
@@ -155,7 +156,8 @@ grep -qE '^gsort: .*few: record [0-9]*: disorder; -m merges' stderr ||
 [ ! -e out/x ] || broken "-m of what is not sorted: there is an output"
 rm -f out/.gsort-temp-*
 
-# finds N ARGUMENT...: N ranks and one process find the same disorder or none; mpirun may print more
+# finds N ARGUMENT...: N ranks and one process report the same disorder or none; mpirun may print
+# more
 finds() {
 	n=$1
 	shift
@@ -200,7 +202,7 @@ mv stdout assumed
 ranks 3 --explain --parallel=1 -S 4M random -o out/x
 [ "$status" -eq 0 ] || broken "--explain: status $status"
 grep -q 'each of 3 ranks' assumed || broken "--ranks=3: $(head -3 assumed)"
-# Only real ranks know that $TMPDIR is in memory.
+# This needs real ranks, which detect that $TMPDIR is in memory.
 sed -i '/^temporary files .* is in memory (tmpfs)/d' stdout
 cmp -s assumed stdout || broken "--explain: $(diff assumed stdout | head -4)"
 all_gone "--explain"

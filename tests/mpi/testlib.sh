@@ -1,6 +1,7 @@
-# testlib - shared by the scripts that start gsort-mpi; sourced, not run
+# testlib - functions for tests of gsort-mpi; source it at the beginning of a script
 #
-# MPIRUN and GSORT_MPI are the paths of the programs; for the rest see tests/cli/testlib.sh.
+# MPIRUN and GSORT_MPI in the environment are the paths of the programs. tests/cli/testlib.sh
+# describes the others.
 cli=$(cd "$(dirname "$0")/../cli" && pwd)
 . "$cli/testlib.sh"
 . "$cli/random_config.sh"
@@ -18,13 +19,13 @@ export OMPI_MCA_btl_vader_backing_directory="$work/mpi"
 # meson has filled.
 unset MALLOC_PERTURB_
 
-# launch ARGUMENT...: run mpirun, like `run`
+# launch ARGUMENT...: run mpirun; sets $status
 launch() {
 	timeout 120 "$MPIRUN" "$@" > stdout 2> stderr < /dev/null
 	status=$?
 }
 
-# ranks N ARGUMENT...: N ranks with the arguments of gsort and $exchange, an option of gsort-mpi
+# ranks N ARGUMENT...: run gsort-mpi with N ranks; $exchange is a further option
 exchange=
 ranks() {
 	n=$1
@@ -32,7 +33,7 @@ ranks() {
 	launch -np "$n" "$GSORT_MPI" ${exchange:+"$exchange"} "$@"
 }
 
-# in_time COMMAND...: wait until it succeeds, at most a minute
+# in_time COMMAND...: wait until the command succeeds, at most a minute
 in_time() {
 	until=$(($(date +%s) + 60))
 	while ! "$@"; do
@@ -41,7 +42,7 @@ in_time() {
 	done
 }
 
-# Helpers that Open MPI starts for a process without a launcher end after that process.
+# no_session: the helpers that Open MPI starts for a process without a launcher have ended
 no_session() {
 	[ -z "$(find "$TMPDIR" -maxdepth 1 -name 'ompi.*')" ]
 }
@@ -61,7 +62,7 @@ as_expected() {
 	all_gone "$1"
 }
 
-# agrees N ARGUMENT...: N ranks and one process write the same
+# agrees N ARGUMENT...: N ranks and one process write the same bytes
 agrees() {
 	n=$1
 	shift
@@ -83,7 +84,8 @@ no_process() {
 	done
 }
 
-# ends WHAT REGEX [STATUS...]: the last ranks have ended with one of these and printed that
+# ends WHAT REGEX [STATUS...]: the last ranks ended with one of these statuses (default: 2) and
+# printed a matching line
 ends() {
 	what=$1 regex=$2
 	shift 2
@@ -93,7 +95,7 @@ ends() {
 	all_gone "$what"
 }
 
-# begin POINT1 POINT2 ARGUMENT...: two ranks that stop at these points ("": none), in the background
+# begin POINT1 POINT2 ARGUMENT...: start two ranks that stop at these points ("": none)
 begin() {
 	first=$1 other=$2
 	shift 2
@@ -103,7 +105,7 @@ begin() {
 	launcher=$!
 }
 
-# all_stopped N NAME: the N processes that have created files NAME.PID are stopped
+# all_stopped N NAME: N processes have created files NAME.PID and are stopped
 all_stopped() {
 	stopped=
 	for told in "$2".*; do
@@ -115,10 +117,10 @@ all_stopped() {
 	done
 }
 
-# signal_stopped SIGNAL N NAME: send the signal when all are stopped, and wait for the launcher
+# signal_stopped SIGNAL N NAME: send the signal when N processes are stopped; wait for the launcher
 signal_stopped() {
 	in_time all_stopped "$2" "$3" || broken "$3: not $2 ranks have reached the point"
-	# Numbers.
+	# Word splitting is intended.
 	# shellcheck disable=SC2086
 	kill -"$1" $stopped
 	wait_for_end "$3"
