@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""check_global_state - the library has no mutable global state
+"""check_global_state - check that the library has no mutable global state
 
 usage: check_global_state.py OBJDUMP ARCHIVE...
 
-Sorts in one process share static variables. Each symbol of the archives in a writable section must be in the
-list below, with the reason. Data that is constant after relocation (.data.rel.ro) is not writable. Prints one line
-for each violation and exits with 1 if there is any.
+All sorts of a process would share static variables. Each symbol of the archives in a writable
+section must be in ALLOWED, with a reason. Data that is constant after relocation (.data.rel.ro) is
+not writable. Prints one line for each violation and exits with 1 if there is any.
 """
 import re
 import subprocess
@@ -14,7 +14,7 @@ import sys
 ALLOWED = {
     # The diagnostics of the calling thread's job: one variable per thread.
     ('diagnostics.c', '.tbss', 'current_diagnostics'),
-    # Features of the processor: found once, then constant.
+    # Features of the processor: detected once, then constant.
     ('vqsort.cc', '.bss', '_ZZ19vqsort_is_supportedE12is_supported'),
     ('vqsort.cc', '.bss', '_ZGVZ19vqsort_is_supportedE12is_supported'),
 }
@@ -24,7 +24,7 @@ SYMBOL = re.compile(r'^[0-9a-f]+ (.{7}) (\S+)\t[0-9a-f]+ +(?:\.hidden )?(\S+)$')
 
 
 def symbols(objdump, archive):
-    """(source, section, name) of each symbol that the objects of an archive define"""
+    """Yield (source, section, name) of each symbol that the objects of an archive define."""
     text = subprocess.run([objdump, '-t', archive], check=True, capture_output=True, text=True).stdout
     source = '?'
     for line in text.splitlines():

@@ -1,9 +1,10 @@
 #!/bin/sh
-# check_gpu_arch_option.sh - -Dgpu_arch=auto selects the local GPUs that the toolkit supports
+# check_gpu_arch_option.sh - -Dgpu_arch=auto selects the GPUs of this machine that CUDA supports
 #
 # usage: check_gpu_arch_option.sh SOURCE_ROOT TOOLKIT
 #
-# A fake nvidia-smi lists the GPUs.
+# A fake nvidia-smi lists the GPUs. Prints one line for each wrong build and exits with 1 if there
+# is any.
 set -eu
 source=$1 toolkit=$2
 work=$(mktemp -d)
@@ -13,8 +14,8 @@ mkdir "$work/programs"
 PATH=$work/programs:$PATH
 broken=0
 
-# expect CAPABILITIES ARCHITECTURES: on a machine with these GPUs the build has code for these
-# architectures, and PTX for the newest
+# expect CAPABILITIES ARCHITECTURES: with GPUs of these capabilities, the build contains code for
+# these architectures and PTX for the newest
 expect() {
 	printf '#!/bin/sh\nprintf "%s"\n' "$1" > "$work/programs/nvidia-smi"
 	chmod +x "$work/programs/nvidia-smi"

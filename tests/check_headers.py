@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""check_headers - every C header compiles alone, also if it is included twice
+"""check_headers - check that each C header compiles alone, even if it is included twice
 
 usage: check_headers.py SOURCE_ROOT BUILD_ROOT COMPILER...
 
-A header includes what it needs. .cuh files are for nvcc, and .inc files are parts of a file: both are skipped.
-Prints the errors of the compiler and exits with 1 if there are any.
+Skips .cuh files, which need nvcc, and .inc files, which are parts of a source file. Prints the
+errors of the compiler and exits with 1 if there are any.
 """
 import concurrent.futures
 import os
@@ -15,7 +15,7 @@ import sys
 
 FLAGS = ['-std=gnu17', '-D_GNU_SOURCE', '-D_FILE_OFFSET_BITS=64', '-Wall', '-Wextra', '-Werror',
          '-fsyntax-only', '-x', 'c', '-']
-# Headers of the emulated CUDA runtime stand for those of CUDA, which may not be installed.
+# CUDA may not be installed, so headers of the emulated runtime replace its headers.
 FOLDERS = ['.', 'tests/kernels/cuda_emulation']
 IS_X86 = platform.machine() == 'x86_64'
 
@@ -28,7 +28,7 @@ def headers(root):
 
 
 def flags_of(header):
-    """Flags that the including files are compiled with."""
+    """Return the flags of the files that include the header."""
     return ['-march=x86-64-v4'] if header.parent.name == 'x86' else []
 
 

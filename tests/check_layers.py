@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""check_layers - includes point down, modules do not include each other, and headers have two includers
+"""check_layers - check the layers of includes, circular includes, and headers with one includer
 
 usage: check_layers.py SOURCE_ROOT
 
-meson.build lists the folders in the order of their layers. A file may include headers of its own folder and of
-those above it in the list. A folder that is not in the list belongs to the listed folder that holds it. Further
-rules:
- - src/README.md has the same folders in the same order;
+meson.build lists the folders in the order of their layers. A file may include headers of its own
+folder and of folders above it in the list. A folder that is not in the list belongs to the listed
+folder that contains it. Further rules:
+ - src/README.md lists the same folders in the same order;
  - tools/ and tests/ may include anything, and nothing may include them;
  - only back ends include headers of back ends;
- - the command line includes only its own headers and that of the library.
+ - the command line includes only its own headers and that of the library;
+ - modules do not include each other in a circle;
+ - headers of the product have at least two includers (see MOST_LONELY_HEADERS).
 Prints one line for each violation and exits with 1 if there is any.
 """
 import collections
@@ -17,12 +19,12 @@ import pathlib
 import re
 import sys
 
-# Headers with fewer than two includers in the product, besides the .c file of the same name. Lower the limit when
-# such a header is merged into its only includer; never raise it.
+# Maximum number of headers with fewer than two includers in the product, not counting the .c file
+# of the same name. Lower it when such a header is merged into its includer; never raise it.
 MOST_LONELY_HEADERS = 33
 
-# Modules that include each other, a circle per line. Only the modules of one line may form circles. Delete the line
-# when its circle is gone; add none.
+# Circles that are allowed, one per line: the modules of a line may include each other. Delete a
+# line when its circle is gone. Add none.
 ALLOWED_CIRCLES = [
     'tests/fault/expected_outputs tests/fault/part_files_check tests/fault/sort_scenarios',
 ]
@@ -32,12 +34,13 @@ HEADERS = {'.h', '.cuh'}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 GENERATED = {'config.h'}
 FRONT_ENDS = ('tools', 'tests')
-# The program is a client of its library.
+# The program uses only the public header of the library.
 CLIENT = 'src/cli'
 CLIENT_KNOWS = ('src/cli', 'include')
-# Other code reaches these through src/device/backend.h. Code that verifies shares nothing with them.
+# Other code uses these through src/device/backend.h. Code that verifies does not use them at all.
 BACK_ENDS = ('src/device/cpu', 'src/device/cuda', 'kernels')
-# Lines have no fixed size, so back ends cannot hold them. They are sorted with the functions of the CPU back end.
+# Back ends need records of a fixed size, so sorts of lines call functions of the CPU back end
+# directly.
 BACK_END_CLIENTS = ('src/lines',)
 
 
@@ -53,7 +56,7 @@ def documented_folders(root):
 
 
 def folder_of(path, folders):
-    """The listed folder that holds the file, or None."""
+    """Return the listed folder that contains the file, or None."""
     for parent in pathlib.PurePosixPath(path).parents:
         if str(parent) in folders:
             return str(parent)
@@ -61,7 +64,7 @@ def folder_of(path, folders):
 
 
 def includes(root):
-    """file -> the files of the project that it includes"""
+    """Return file -> the files of the project that it includes."""
     graph = {}
     for top in ('include', 'src', 'io', 'kernels', 'tools', 'tests'):
         for file in sorted((root / top).rglob('*')):
@@ -98,7 +101,7 @@ def stem_of(name):
 
 
 def modules(graph):
-    """module -> the modules that it includes; a module is the files of one folder that differ in the suffix"""
+    """Return module -> included modules. Files of a module differ only in the suffix."""
     result = collections.defaultdict(set)
     for name, included in graph.items():
         result[stem_of(name)].update(stem_of(i) for i in included if i in graph and stem_of(i) != stem_of(name))
@@ -106,7 +109,7 @@ def modules(graph):
 
 
 def circles(graph):
-    """The strongly connected components of more than one module (Tarjan 1972), as sets."""
+    """Return the strongly connected components of several modules, as sets (Tarjan 1972)."""
     index, low, path, found = {}, {}, [], []
 
     def walk(module):
@@ -142,7 +145,7 @@ def circle_offences(found):
 
 
 def lonely_headers(graph):
-    """Headers of the product that at most one other file of the product includes."""
+    """Yield headers that at most one other module of the product includes."""
     includers = collections.defaultdict(set)
     for name, included in graph.items():
         if not name.startswith('tests/'):

@@ -1,10 +1,11 @@
 #!/bin/sh
-# check_musl_build.sh - the sources of the programs compile with the headers of musl
+# check_musl_build.sh - compile the programs with the headers of musl
 #
 # usage: check_musl_build.sh SOURCE_ROOT
 #
-# Checks that nothing depends on glibc. Other libraries are not built for musl, but their headers
-# are the same, so nothing is linked. Without Highway and CUDA. Skipped without musl-gcc.
+# Checks that nothing depends on glibc. Does not link, because other libraries are installed for
+# glibc only; their headers are the same. Without Highway and CUDA. Exits with 77 (skipped) without
+# musl-gcc.
 set -eu
 cd "$1"
 command -v musl-gcc > /dev/null || {

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""check_name_clashes - no function has the name of a function in a linked library
+"""check_name_clashes - check that no symbol has the name of a symbol of a linked library
 
 usage: check_name_clashes.py NM PROGRAM ARCHIVE...
 
-ldd PROGRAM lists the libraries. If a library and the product define the same name, the library calls the
-product's function, and a static program cannot be linked. Libraries of the compiler and of the system are skipped:
-C lets programs redefine their names. Prints one line for each clash and exits with 1 if there is any.
+ldd PROGRAM lists the libraries. If a library and the product define the same name, the library
+calls the function of the product, and a static program cannot be linked. Libraries of the compiler
+and the system are skipped, because C allows programs to redefine their names. Prints one line for
+each clash and exits with 1 if there is any.
 """
 import re
 import subprocess

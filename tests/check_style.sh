@@ -5,12 +5,12 @@
 #
 # Prints one line for each violation and exits with 1 if there is any. Checks that
 #  - only kernels/ and one header use CUDA;
-#  - only tables know kinds of layouts and runs;
-#  - only front ends print, exit, and change the state of the process;
-#  - messages below the front ends name the program by GSORT_PROGRAM;
-#  - files and functions are not too long, and files have the usual layout;
+#  - only tables depend on the kind of a layout or run;
+#  - only front ends print, exit, and change process state;
+#  - messages use GSORT_PROGRAM as the name of the program;
+#  - files and functions are not too long, and files have the required layout;
 #  - src/README.md names each module.
-# check_layers.py checks includes, check_words.py names and documents.
+# check_layers.py checks includes; check_words.py checks names and documents.
 set -eu
 export LC_ALL=C
 cd "$1"
@@ -22,7 +22,7 @@ sources=$(find examples include io kernels src tools tests -name '*.[ch]' -o -na
 	-o -name '*.cu' -o -name '*.cuh' -o -name '*.inc')
 scripts=$(find tests tools -name '*.sh')
 
-# offence RULE: the lines of standard input violate it.
+# offence RULE: report the lines of standard input as violations of a rule
 offence() {
 	sed "s|^|$1: |" >> "$offences"
 }
@@ -34,7 +34,7 @@ grep -nE 'include[ '"$tab"']*"' $sources |
 	grep -vE '"((include|io|kernels|src|tools|tests)/[^"]*|config\.h)"' |
 	offence 'include is not written from the root' || true
 
-# Kinds are rows of tables. Other code asks what a layout or a run can do (docs/contributing.md).
+# Kinds are rows of tables. Other code uses the functions of the table (docs/contributing.md).
 grep -nE '\bLAYOUT_(CODES|RECORDS|REFERENCES)\b|layout(->|\.)kind\b' $sources |
 	grep -vE '^(src/record/|src/device/(device\.h|[a-z]+/backend_[a-z]+\.c):|tests/)' |
 	offence 'depends on the kind of a layout' || true
@@ -46,7 +46,7 @@ grep -nE '\brun_spilled_file\(' $sources |
 	grep -vE '^(src/(run|checkpoint|exchange|lines)/|tests/)' |
 	offence 'uses the file of a run; only code that keeps or sends runs may' || true
 
-# Standard streams, environment, signals and exit of the process belong to front ends. Exceptions:
+# Only front ends use standard streams, environment, signals and exit. Exceptions:
 #  - thread.c blocks signals in the calling thread;
 #  - undo.c limits file sizes in the handler of a fatal signal.
 process='((v?printf|puts|putchar|perror|_?exit|quick_exit|abort|system|(secure_)?getenv|(un)?setenv'
@@ -63,11 +63,11 @@ grep -nE '\b(pthread|thrd)_create\b' $sources |
 	grep -vE '^(src/base/thread\.c|src/cli/process_setup\.c|tests/)' |
 	offence 'a thread without the diagnostics of its job; use thread_start()' || true
 
-# The plan states what follows from unified memory.
+# Other code uses the decisions of the plan, not unified memory itself.
 grep -nE '(->|\.)unified\b' $sources | grep -vE '^(src/(device|plan)/|tests/)' |
 	offence 'depends on unified memory; use the plan' || true
 
-# not_among LIST: the lines of standard input that are not in it.
+# not_among LIST: print the lines of standard input that are not in the list
 not_among() {
 	grep -vxF -e "$1" || true
 }
@@ -89,7 +89,7 @@ awk '
 	if (columns + length(parts[n]) > 100)
 		print FILENAME ":" FNR ": " columns + length(parts[n]) " columns"
 }' $sources $scripts | offence 'line over 100 columns'
-# A brace alone in the first column begins a function; tables have none.
+# A line with only a brace begins a function; tables have no such line.
 awk '
 FNR == 1 || /^\}/ {
 	if (FNR > 1 && first && FNR - first - 1 > 80)

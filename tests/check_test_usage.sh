@@ -3,7 +3,7 @@
 #
 # usage: check_test_usage.sh PROGRAM...
 #
-# Otherwise a misspelled mode or back end would pass, because no test ran.
+# Otherwise a test with a misspelled argument would run nothing and pass.
 set -eu
 broken=0
 output=$(mktemp)

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""check_tool_symbols - gsort-gen and gsort-check contain neither the engine nor CUDA
+"""check_tool_symbols - check that gsort-gen and gsort-check contain neither the engine nor CUDA
 
 usage: check_tool_symbols.py NM GSORT TOOL...
 
-These programs write and check records; they sort nothing. One function call in the wrong file links the whole
-engine, the kernels and CUDA's runtime into them. GSORT must have what the tools must not: so the check can fail.
-Prints one line for each program that is wrong.
+These programs generate and check records, but do not sort. One call in the wrong file would link
+the whole engine, the kernels and the CUDA runtime into them. GSORT must contain the engine;
+otherwise the check would look for a wrong name. Prints one line for each violation and exits with 1
+if there is any.
 """
 import re
 import subprocess

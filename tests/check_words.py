@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""check_words - names use the vocabulary of the field
+"""check_words - check the vocabulary of names and the length of sentences in documents
 
 usage: check_words.py SOURCE_ROOT
 
 Prints one line for each violation and exits with 1 if there is any:
- - a file, struct, enum, function, enumerator, macro or option whose name has a banned word (tests/words.txt
-   lists these words with the words to use instead);
+ - a file, struct, enum, function, enumerator, macro or option whose name contains a banned word
+   (tests/words.txt lists these words with their replacements);
  - a struct tag with two definitions, or a source file name that is used twice;
- - a header called *inside.h;
- - a word of a file name that is neither in tests/file_name_words.txt (terms of the field) nor in the glossary
-   of docs/architecture.md.
+ - a header that is called *inside.h;
+ - a word of a file name that is neither in tests/file_name_words.txt (standard terms) nor in the
+   glossary of docs/architecture.md;
  - a document (*.md) with long sentences, lines or table cells (DOCUMENT_LIMITS).
 """
 import collections
@@ -42,7 +42,7 @@ def words_of(name):
 
 
 def read_words(path):
-    """(banned word -> the word to use instead, [(allowed phrase, folder)]); a word may have parts, as take_up has."""
+    """Return (banned word -> replacement, [(allowed phrase, folder)]). take_up is one word."""
     banned, allowed = {}, []
     for line in path.read_text().splitlines():
         row = line.split('\t')
@@ -79,7 +79,7 @@ def source_files(root):
 
 
 def sentence_lengths(text):
-    """The number of words of each sentence of a document, except very short ones."""
+    """Yield the number of words of each sentence of a document, except very short ones."""
     for block in BLOCK_START.split(CODE_BLOCK.sub('', text)):
         for sentence in SENTENCE_END.split(' '.join(block.split())):
             n_words = len(re.findall(r"[A-Za-z][A-Za-z'_-]*", sentence))
