@@ -1,12 +1,12 @@
 /*
- * fuzz_arguments - any words as a command line, and any bytes as the records that it speaks of
+ * fuzz_arguments - fuzz command lines, and the layouts that their options define
  *
- * For libFuzzer (docs/testing.md). An input is words that each end with a zero byte; two zeros end
- * the words, and what follows is records. A command line is refused with a message that is one
- * line, or it is taken, and then its options make a layout, in which the records can be put:
+ * For libFuzzer (docs/testing.md). An input is a list of words, each of which ends with a zero
+ * byte. Two zero bytes end the list. Records follow. A command line is refused with a message of
+ * one line, or its options define a layout. Then the records are encoded:
  *
- *	plain keys	what is encoded is decoded to the same bytes
- *	records		items have room for what goes into them; a key begins with its prefix
+ *	key-only	decoding gives the same bytes
+ *	records		items do not overflow; a normalised key begins with its prefix
  */
 #include <errno.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static void check_key_only(const struct layout *layout, const unsigned char *rec
 	free(decoded);
 }
 
-/* The first 16 bytes of a normalised key as a number. */
+/* Return the first 16 bytes of a normalised key as a number. */
 static encoded_key_t make_key_prefix(const unsigned char *key, size_t nbytes)
 {
 	encoded_key_t prefix = 0;
@@ -79,7 +79,7 @@ static void check_layout(const struct options *options, const unsigned char *dat
 		return;
 	n = nbytes / layout.record_nbytes;
 	n = n < 100 ? n : 100;
-	records = malloc(n * layout.record_nbytes + 1); /* with an end that the sanitizer knows */
+	records = malloc(n * layout.record_nbytes + 1); /* copied for AddressSanitizer */
 	check(records != NULL);
 	memcpy(records, data, n * layout.record_nbytes);
 	if (layout.kind == LAYOUT_KEY_ONLY)
@@ -90,7 +90,7 @@ static void check_layout(const struct options *options, const unsigned char *dat
 	layout_free(&layout);
 }
 
-/* Split the words off. Returns where the records begin. */
+/* Split the words off. Returns the offset of the records. */
 static size_t split_words(char *data, size_t nbytes, int *ret_argc, char **argv)
 {
 	size_t i = 0;
@@ -106,7 +106,7 @@ static size_t split_words(char *data, size_t nbytes, int *ret_argc, char **argv)
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t nbytes);
 
-/* --help answers on standard output, and names of files may come from standard input. */
+/* --help prints to standard output, and --files0-from may read standard input. */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc, (void)argv;

@@ -1,10 +1,9 @@
 /*
- * fuzz_decoders - any bytes as what decoders are given: stored blocks, .zst files, their indexes
+ * fuzz_decoders - fuzz the decoders of stored blocks, .zst files and their seek tables
  *
  * For libFuzzer (docs/testing.md). The first bytes of an input choose the decoder, the size of the
- * items and their number. Nothing may be read or written outside of the buffers, which the
- * sanitizers see, nor may it hang. A delta block that is accepted must be what encoding its codes
- * says, but for bits that nobody reads.
+ * items and their number. A decoder must not hang or access memory outside of its buffers. Keys of
+ * an accepted delta block can be encoded and decoded again.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -20,7 +19,7 @@
 
 enum { MAX_FUZZ_CONTENT_NBYTES = 1 << 20 };
 
-/* What is decoded can be encoded, and comes back. */
+/* Check that encoding and decoding the keys gives the same keys. */
 static void check_round_trip(const void *keys, size_t n, uint32_t nbytes)
 {
 	const size_t capacity = n * nbytes * 2 + 1024;
@@ -49,7 +48,7 @@ static void fuzz_block(enum codec_id codec, uint32_t item_nbytes, size_t n,
 	codec_context_close(context);
 }
 
-/* A file of these bytes. */
+/* Create a file of these bytes. */
 static struct file open_data(const unsigned char *data, size_t nbytes)
 {
 	const int fd = memfd_create("fuzz", 0);

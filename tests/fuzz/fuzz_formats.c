@@ -1,10 +1,10 @@
 /*
- * fuzz_formats - any bytes as the beginning of an input, in every way that it can be seen
+ * fuzz_formats - fuzz format detection with the first bytes of an input
  *
- * For libFuzzer (docs/testing.md). The first byte of an input says what is known: the size, the
- * rest of the file, whether it is content, whether a type was given, and a header. Nothing outside
- * of the bytes may be read. What is refused is refused with one line of text, which names the file;
- * raw refuses nothing; and what is decompressed at the beginning has room.
+ * For libFuzzer (docs/testing.md). The first byte of an input is flags: a pipe, decompressed
+ * content, no type given, a header. Detection must not read outside of the bytes. A refusal is one
+ * line that names the file. --format=raw refuses nothing. Decompressed first bytes fit in their
+ * buffer.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static void check_refusal(const struct format *format, const struct format_view 
 		check(*at >= ' ' && *at <= '~');
 }
 
-/* A header of numpy is understood or refused, and what is understood can be written. */
+/* Check that a .npy header is refused, or is parsed and can be written again. */
 static void check_npy(const struct fuzz_input *input)
 {
 	struct output_header_params params = { .count = true, .keys_only = true };
@@ -110,7 +110,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t nbytes)
 
 	if (nbytes < 1)
 		return 0;
-	copy = malloc(nbytes); /* with an end that the sanitizer knows */
+	copy = malloc(nbytes); /* copied for AddressSanitizer */
 	check(copy != NULL);
 	memcpy(copy, data + 1, nbytes - 1);
 	input = (struct fuzz_input){ copy, nbytes - 1 };

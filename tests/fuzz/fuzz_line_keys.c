@@ -1,8 +1,9 @@
 /*
- * fuzz_line_keys - any bytes as keys of lines (-k), and as lines that are compared by them
+ * fuzz_line_keys - fuzz keys of lines (-k) and the comparison of lines
  *
- * For libFuzzer (docs/testing.md). The first line has words: POS1[,POS2] of -k, or letters after a
- * '-'. The next two lines are compared, in either order and with themselves.
+ * For libFuzzer (docs/testing.md). The first line of an input has words: POS1[,POS2] of -k, -t and
+ * a separator, or '-' and letters. The next two lines are compared, in both orders and with
+ * themselves.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,7 @@ static bool add_word(struct line_keys *keys, const char *word)
 	return true;
 }
 
-/* Add the options of the words of a text, which is changed. */
+/* Add the options of the words of a text. Modifies the text. */
 static bool make_keys(char *text, struct line_keys *ret_keys)
 {
 	char *state;
@@ -45,7 +46,7 @@ static bool make_keys(char *text, struct line_keys *ret_keys)
 	return line_keys_finish(ret_keys) == 0;
 }
 
-/* Divide the rest of the data into two lines. */
+/* Split the rest of the data into two lines. */
 static void take_lines(const unsigned char *data, size_t nbytes, struct line_view lines[2])
 {
 	const unsigned char *end = nbytes ? memchr(data, '\n', nbytes) : NULL;

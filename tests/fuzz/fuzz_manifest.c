@@ -1,9 +1,9 @@
 /*
- * fuzz_manifest - any bytes as the manifest of a checkpoint, and as the payloads of its records
+ * fuzz_manifest - fuzz the manifest of a checkpoint and the payloads of its records
  *
- * For libFuzzer (docs/testing.md). The bytes are parsed as they are, which their checksums make
- * short; and they are cut into records without any: a byte for the type, two for the size, then the
- * payload. Either way what is taken is a state in which every number can be believed.
+ * For libFuzzer (docs/testing.md). The bytes are parsed twice: as a manifest, where most inputs
+ * have wrong checksums, and as records without checksums: a byte for the type, two for the size,
+ * and the payload. The state of an accepted manifest must be consistent.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static void check(bool condition)
 		abort();
 }
 
-/* An aligned copy that ends where the sanitizer knows. */
+/* Return an aligned copy for AddressSanitizer. */
 static void *copy_bytes(const unsigned char *data, size_t nbytes)
 {
 	void *copy = malloc(nbytes + 1);

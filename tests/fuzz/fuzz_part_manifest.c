@@ -1,8 +1,8 @@
 /*
- * fuzz_part_manifest - any bytes as a part manifest
+ * fuzz_part_manifest - fuzz the parser of part manifests
  *
- * For libFuzzer (docs/testing.md). What is taken for a list is one whose names, keys and numbers
- * can be believed; and written again, it is read as the same.
+ * For libFuzzer (docs/testing.md). The names, keys and numbers of an accepted manifest are valid,
+ * and formatting and parsing it again gives the same manifest.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t nbytes);
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t nbytes)
 {
 	struct part_manifest manifest;
-	char *text = malloc(nbytes + 1); /* ends where the sanitizer knows */
+	char *text = malloc(nbytes + 1); /* for AddressSanitizer */
 
 	check(text != NULL);
 	memcpy(text, data, nbytes);
