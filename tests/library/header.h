@@ -1,5 +1,5 @@
 /*
- * header - a program that uses the library, in C and C++
+ * header - a function that uses gsort.h, compiled as C and as C++
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * header_in_c - gsort.h is C99
+ * header_in_c - gsort.h compiles as C99
  */
 #include "tests/library/header.h"
 

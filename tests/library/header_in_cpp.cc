@@ -1,5 +1,5 @@
 /*
- * header_in_cpp - gsort.h is C++, and its functions are C's
+ * header_in_cpp - gsort.h compiles as C++ and its functions have C linkage
  */
 #include "tests/library/header.h"
 

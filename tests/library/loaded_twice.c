@@ -1,9 +1,10 @@
 /*
- * loaded_twice - the library in one process twice, as two plugins may bring it
+ * loaded_twice - a process can load the library twice, as two plugins may do
  *
  * usage: loaded_twice LIBRARY DIRECTORY
  *
- * A file that is loaded already would not be loaded again, so it is copied. Both sort at once.
+ * Loads LIBRARY and a copy in DIRECTORY, because dlopen() does not load a file twice. Both sort at
+ * the same time.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -15,7 +16,7 @@
 
 enum { N = 200000 };
 
-/* A copy, and its functions. */
+/* A loaded copy and its functions. */
 struct library_copy {
 	void *library;
 	int (*open)(struct gsort **ret_sort);
@@ -28,7 +29,7 @@ struct library_copy {
 	int failed;
 };
 
-/* ISO C has no way from void * to a function. */
+/* ISO C has no conversion from void * to a function pointer. */
 static void find(void *library, const char *name, void *ret_function)
 {
 	*(void **)ret_function = dlsym(library, name);

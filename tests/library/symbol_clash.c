@@ -1,8 +1,8 @@
 /*
- * symbol_clash - a program that has names which the library has inside of it, too
+ * symbol_clash - a program may define names of internal functions of the library
  *
- * It is linked with the archive: where these were the library's as well, either would call the
- * other's, or not be linked.
+ * Linked with the archive. If the archive exported these names, linking would fail, or the library
+ * would call the functions of the program.
  */
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +42,7 @@ int main(void)
 		puts(gsort_message(sort));
 		return 1;
 	}
-	if (gsort_set_type(sort, "u16") == 0) /* fails, as the library's own fail() says */
+	if (gsort_set_type(sort, "u16") == 0) /* too late: calls fail() of the library */
 		return 1;
 	gsort_close(sort);
 	return n_received != 3 || memcmp(actual, "\1\2\3", 3) != 0 || n_calls != 0 || warn() != 1;

@@ -1,5 +1,5 @@
 /*
- * test_library - libgsort as a program sees it: nothing but gsort.h is known here
+ * test_library - test libgsort through gsort.h only
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 #include "include/gsort.h"
 
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include <cmocka.h> /* last, because it defines a macro fail */
 
 enum { N = 300000, PUT_N_NUMBERS = 1000 };
 
@@ -68,7 +68,7 @@ static int finish(void **state)
 	return 0;
 }
 
-/* --- what most of them do --- */
+/* --- shared functions --- */
 
 static void good(struct gsort *sort, int r)
 {
@@ -83,7 +83,7 @@ static void refused(struct gsort *sort, int r, int why, const char *part)
 		fail_msg("'%s' has no '%s'", gsort_message(sort), part);
 }
 
-/* Open a sort of u64, with so little memory that 2 MiB of them are spilled. */
+/* Open a sort of u64 that spills 2 MiB of numbers. */
 static struct gsort *open_sort(void)
 {
 	struct gsort *sort;
@@ -96,7 +96,7 @@ static struct gsort *open_sort(void)
 	return sort;
 }
 
-/* From in_path to out_path. */
+/* Open a sort from in_path to out_path. */
 static struct gsort *open_sort_of_file(void)
 {
 	struct gsort *sort = open_sort();
@@ -113,7 +113,7 @@ static void put_all(struct gsort *sort, const uint64_t *from, size_t n)
 				     8 * (n - i < PUT_N_NUMBERS ? n - i : (size_t)PUT_N_NUMBERS)));
 }
 
-/* To the end; in pieces that are no whole number of records. */
+/* Read the whole output, in pieces that end within records. */
 static size_t get_all(struct gsort *sort, void *buffer, size_t capacity)
 {
 	const size_t step_nbytes = 8 * PUT_N_NUMBERS - 3;
@@ -150,7 +150,7 @@ static void assert_file_is(const char *path, const uint64_t *expected, size_t n)
 	free(actual);
 }
 
-/* --- in and out --- */
+/* --- input and output --- */
 
 static void put_records_are_spilled_and_got_sorted(void **state)
 {
@@ -176,7 +176,7 @@ static void put_records_go_to_a_file(void **state)
 	(void)state;
 	good(sort, gsort_set_output_path(sort, out_path));
 	put_all(sort, numbers, N);
-	assert_int_equal(access(out_path, F_OK), -1); /* not before it is complete */
+	assert_int_equal(access(out_path, F_OK), -1); /* the output appears when it is complete */
 	good(sort, gsort_finish(sort));
 	assert_file_is(out_path, sorted, N);
 	gsort_close(sort);
@@ -267,7 +267,7 @@ static void pipes_and_sockets_are_descriptors_too(void **state)
 	close(last[0]);
 }
 
-/* Records of a key and where they are from. */
+/* Records of a key and their origin. */
 static void ties_follow_input_order_with_put_last(void **state)
 {
 	const uint64_t first[] = { 7, 1, 5, 1 }, put[] = { 5, 3, 7, 3 };
@@ -319,7 +319,7 @@ static void empty_put_gives_empty_output(void **state)
 
 static void put_records_may_look_compressed(void **state)
 {
-	const uint64_t put[] = { UINT64_C(0xfd2fb528), 1 }; /* as Zstandard's files begin */
+	const uint64_t put[] = { UINT64_C(0xfd2fb528), 1 }; /* magic number of Zstandard */
 	struct gsort *sort = open_sort();
 	uint64_t actual[3];
 
@@ -355,7 +355,7 @@ static void get_skips_the_numpy_header(void **state)
 	gsort_close(sort);
 }
 
-/* --- ending early --- */
+/* --- cancellation --- */
 
 static void cancel_when_it_runs(void *context, const struct gsort_progress *progress)
 {
@@ -369,7 +369,7 @@ static void *cancel_it(void *sort)
 	return NULL;
 }
 
-/* The first put waits for readers that have no memory left, or the last is done: both are fine. */
+/* The canceller may stop a put that waits for memory, or come after the last put. */
 static void cancel_wakes_put(void **state)
 {
 	struct gsort *sort = open_sort();
@@ -485,7 +485,7 @@ static void equivalent_values_are_no_duplicates(void **state)
 	refused(sort, gsort_set(sort, "S", "much"), -EINVAL, "much");
 	refused(sort, gsort_set(sort, "limit", "one"), -EINVAL, "one");
 	assert_string_equal(gsort_get_set(sort, "buffer-size"), "1M");
-	good(sort, gsort_set(sort, "S", "1048576b")); /* it is 1M still */
+	good(sort, gsort_set(sort, "S", "1048576b")); /* equals 1M */
 	good(sort, gsort_set(sort, "limit", "3"));
 	gsort_close(sort);
 }
@@ -555,7 +555,7 @@ static void refuse_together(const char *option, const char *value, const char *p
 	gsort_close(sort);
 }
 
-/* A sort of records with their counts. */
+/* Open a sort of records with their counts. */
 static void refused_options_can_be_corrected(void **state)
 {
 	const uint64_t put[] = { 5, 3, 5 };
@@ -567,7 +567,7 @@ static void refused_options_can_be_corrected(void **state)
 	write_numbers(other_path, (const uint64_t[]){ 3 }, 1);
 	good(sort, gsort_set(sort, "count", NULL));
 	good(sort, gsort_add_input_path(sort, other_path));
-	for (int i = 0; i < 3; i++) { /* and nothing is added by trying */
+	for (int i = 0; i < 3; i++) { /* a refused call adds nothing */
 		refused(sort, gsort_put(sort, put, sizeof put), -EINVAL, "--count requires -u");
 		refused(sort, gsort_get(sort, actual, 8, &n_received), -EINVAL,
 			"--count requires -u");
@@ -609,7 +609,7 @@ static void shard_of_put_records_is_refused_early(void **state)
 	good(sort, gsort_set(sort, "shard", "1/2"));
 	good(sort, gsort_set(sort, "merge", NULL));
 	refused(sort, gsort_put(sort, numbers, 16), -EINVAL, "--shard requires files as inputs");
-	good(sort, gsort_set_descending(sort)); /* it has not begun */
+	good(sort, gsort_set_descending(sort)); /* the sort has not begun */
 	gsort_close(sort);
 }
 
@@ -655,7 +655,7 @@ static void null_is_refused_with_a_message(void **state)
 	good(sort, gsort_finish(sort));
 	refused(sort, gsort_get(sort, NULL, 8, &n_received), -EINVAL, "buffer is NULL");
 	refused(sort, gsort_get(sort, &actual, 8, NULL), -EINVAL, "ret_nbytes is NULL");
-	assert_int_equal(get_all(sort, &actual, 8), 8); /* nothing was lost by it */
+	assert_int_equal(get_all(sort, &actual, 8), 8); /* no data was lost */
 	gsort_close(sort);
 }
 
@@ -709,7 +709,7 @@ static void no_name_and_no_descriptor_are_refused_at_once(void **state)
 	refused(sort, gsort_set_output_fd(sort, -1), -EINVAL, "descriptor -1");
 	refused(sort, gsort_add_input_path(sort, ""), -EINVAL, "cannot be empty");
 	refused(sort, gsort_set_output_path(sort, ""), -EINVAL, "cannot be empty");
-	refused(sort, gsort_run(sort), -EINVAL, "no input; call"); /* none was added */
+	refused(sort, gsort_run(sort), -EINVAL, "no input; call"); /* no input was added */
 	gsort_close(sort);
 }
 
@@ -765,7 +765,7 @@ static void failure_says_why_and_what_helps(void **state)
 	good(sort, gsort_add_input_path(sort, other_path));
 	refused(sort, gsort_get(sort, &actual, 8, &n_received), -ENOENT, other_path);
 	refused(sort, gsort_get(sort, &actual, 8, &n_received), -ENOENT,
-		other_path); /* it stays failed */
+		other_path); /* the sort stays failed */
 	gsort_close(sort);
 	sort = open_sort();
 	good(sort, gsort_set(sort, "temp-limit", "0"));
@@ -802,7 +802,7 @@ static void store_message(void *context, enum gsort_severity kind, const char *t
 	snprintf(context, 256, "%d %s", kind, text);
 }
 
-/* u64 of in_path into out_path, with a report there. */
+/* Open a sort of u64 from in_path to out_path with a report. */
 static struct gsort *sort_with_report(struct gsort *sort, const char *report_path)
 {
 	good(sort, gsort_set(sort, "report", report_path));
@@ -952,7 +952,7 @@ static void reports_are_written_on_request(void **state)
 	assert_int_equal(fread(text, 1, 7, file), 7);
 	fclose(file);
 	assert_string_equal(text, "<!DOCTY");
-	good(sort, gsort_write_reports(sort)); /* nothing more */
+	good(sort, gsort_write_reports(sort)); /* the second call does nothing */
 	gsort_close(sort);
 	unlink(path);
 	sort = open_sort();
@@ -1001,7 +1001,7 @@ static void failures_reach_the_callback_at_once(void **state)
 	gsort_close(sort);
 }
 
-/* --- as a program --- */
+/* --- functions for command lines --- */
 
 static void options_can_be_listed(void **state)
 {
@@ -1047,7 +1047,7 @@ static void cli_options_are_set_and_returned(void **state)
 	assert_string_equal(gsort_get_set(sort, "progress"), "never");
 	refused(sort, gsort_set_from_cli(sort, "progress", "perhaps"), -EINVAL,
 		"invalid; use auto|always|never");
-	good(sort, gsort_set_from_cli(sort, "S", "1024K")); /* which it has already */
+	good(sort, gsort_set_from_cli(sort, "S", "1024K")); /* the same value */
 	good(sort, gsort_set_from_cli(sort, "check", NULL));
 	write_numbers(other_path, (const uint64_t[]){ 2, 1 }, 2);
 	good(sort, gsort_add_input_path(sort, other_path));
@@ -1076,7 +1076,7 @@ static void names_of_inputs_come_from_a_list(void **state)
 	fclose(file);
 	good(sort, gsort_set(sort, "files0-from", other_path));
 	good(sort, gsort_set_output_path(sort, out_path));
-	good(sort, gsort_set(sort, "count", NULL)); /* without --unique: it does not begin */
+	good(sort, gsort_set(sort, "count", NULL)); /* without --unique: the sort does not begin */
 	refused(sort, gsort_run(sort), -EINVAL, "--count requires -u");
 	good(sort, gsort_set_unique(sort));
 	good(sort, gsort_run(sort));

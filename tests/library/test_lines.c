@@ -1,5 +1,5 @@
 /*
- * test_lines - the option "lines" of libgsort, as a program sees it
+ * test_lines - test the option "lines" of libgsort through gsort.h only
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #include "include/gsort.h"
 
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include <cmocka.h> /* last, because it defines a macro fail */
 
 enum { N = 200000, LINE_NBYTES = 40 };
 
@@ -277,7 +277,7 @@ static void test_cancelled_sort_leaves_nothing(void **state)
 	good(sort, gsort_set(sort, "buffer-size", "4M"));
 	good(sort, gsort_set(sort, "temporary-directory", temp_path));
 	good(sort, gsort_set_output_path(sort, out_path));
-	put_text(sort); /* which spills */
+	put_text(sort); /* the sort spills */
 	gsort_cancel(sort);
 	assert_int_equal(gsort_finish(sort), -ECANCELED);
 	assert_string_equal(gsort_message(sort), "cancelled");
