@@ -12,7 +12,7 @@
 enum { N_DEVICES = 2 };
 
 static struct backend apart;
-/* Without indirect layouts, because these refer to host memory. */
+/* Without indirect layouts, which refer to host memory. */
 static const struct backend_layout_ops *kinds[N_LAYOUT_KINDS];
 
 static void describe_device(const struct device *device, struct device_info *ret_info)

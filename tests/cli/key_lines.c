@@ -1,18 +1,18 @@
 /*
- * key_lines - binary records as lines that GNU sort puts in the order of their keys
+ * key_lines - print binary records as lines that GNU sort sorts by key
  *
  *	key_lines TYPE < records | LC_ALL=C sort -s -k1,1 | cut -d' ' -f2 | xxd -r -p
  *	key_lines BYTES OFFSET:TYPE[:n|:t][:r]... < records | ...
  *
- * are the oracles for gsort -t TYPE, and for gsort -R BYTES -k ... . A line has four columns in
- * hexadecimal: the keys in a form that sorts as text; the record; the keys as in the record; and
- * the record's position, from 0, as a little-endian number of 8 bytes.
+ * are the oracles for gsort -t TYPE and gsort -R BYTES -k ... . A line has four hexadecimal
+ * columns: the keys in a form that sorts as text, the record, the keys as in the record, and the
+ * position of the record, from 0, as a little-endian number of 8 bytes.
  *
- * The first column follows the definition of the types, and shares neither code nor method with
- * gsort's encoding. The most significant byte comes first. A signed number begins with a digit, 0
- * if it is negative and 1 if not. Each digit d of a negative float is written as 15 - d, because
- * its order is the reverse of its magnitude; so is each digit of a descending key. In the numeric
- * order (:n) there is one zero, and NaN begin with the digit 2.
+ * The first column is derived from the definition of the types. It shares no code and no method
+ * with the encoding of gsort. The most significant byte comes first. A signed number begins with a
+ * digit: 0 if it is negative, else 1. Each digit d of a negative float is written as 15 - d,
+ * because the order of negative floats is the reverse of their magnitude; so is each digit of a
+ * descending key. In numeric order (:n) there is one zero, and a NaN begins with the digit 2.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static size_t record_nbytes;
 static struct printed_key keys[MAX_KEYS];
 static int n_keys;
 
-/* TYPE or TYPE:r, of a key at `offset`. */
+/* Parse TYPE or TYPE:r of a key at `offset`. */
 static bool add_key(const char *text, size_t offset)
 {
 	struct printed_key *key = &keys[n_keys++];
@@ -86,7 +86,7 @@ static bool parse(int argc, char **argv)
 	return record_nbytes >= 1 && record_nbytes <= MAX_NBYTES;
 }
 
-/* Not printf(): most of the time of some tests would be its. */
+/* Not printf(), which would take most of the time of some tests. */
 static void print_byte(unsigned byte)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -101,7 +101,7 @@ static void print_hex(const unsigned char *bytes, size_t n)
 		print_byte(bytes[i]);
 }
 
-/* The part's i-th byte, most significant first. */
+/* Return the i-th byte of the part, most significant first. */
 static unsigned byte_of(const struct printed_key *key, const unsigned char *bytes, size_t nbytes,
 			size_t i)
 {
@@ -123,7 +123,7 @@ static bool is_nan(const struct printed_key *key, const unsigned char *bytes, si
 	return exponent && fraction;
 }
 
-/* Nothing but the sign, set or not. */
+/* Return whether all bits except the sign are 0. */
 static bool is_zero(const struct printed_key *key, const unsigned char *bytes, size_t nbytes)
 {
 	for (size_t i = 0; i < nbytes; i++)
@@ -171,7 +171,7 @@ static void print_number(const struct printed_key *key, const unsigned char *byt
 		print_byte((is_numeric_zero ? 0 : byte_of(key, bytes, nbytes, i)) ^ invert);
 }
 
-/* In the numeric order first those without NaN, with an imaginary one, a real one, two. */
+/* In numeric order: no NaN, then imaginary NaN, real NaN, both. */
 static void print_complex(const struct printed_key *key, const unsigned char *bytes)
 {
 	const size_t n = key->nbytes / 2;

@@ -1,10 +1,10 @@
 /*
- * measure_command - run a command and write its CPU time and memory, as measured by the kernel
+ * measure_command - run a command and write its CPU time and memory
  *
  *	measure_command FILE COMMAND [ARGUMENT]...
  *
- * One line in FILE: processor time in microseconds, the largest resident size in KiB. The exit
- * status is the command's.
+ * Writes one line to FILE: CPU time in microseconds and peak resident size in KiB, as measured by
+ * the kernel. Exits with the status of the command.
  */
 #include <stdio.h>
 #include <sys/resource.h>

@@ -1,9 +1,9 @@
 /*
- * peak_memory - run a command and hold its largest resident size against a limit
+ * peak_memory - run a command and compare its peak resident size with a limit
  *
  *	peak_memory LIMIT_KIB COMMAND [ARGUMENT]...
  *
- * Exit status: the command's if that is not 0; else 0 if it kept the limit, 1 if not.
+ * Exit status: that of the command if it is not 0; otherwise 0 within the limit, and 1 above it.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * input, its temporary files and its output, each once. It is measured inside the process before
  * space is released (peak_space_hooks.c), so the result is the exact peak on a busy machine, too.
  *
- * Exit status: the command's if that is not 0; otherwise 0 within the limit, and 1 above it.
+ * Exit status: that of the command if it is not 0; otherwise 0 within the limit, and 1 above it.
  */
 #include <libgen.h>
 #include <stdio.h>

@@ -2,10 +2,11 @@
  * peak_space_hooks - measure the peak space of the files of a command, from inside (see
  * peak_space.c)
  *
- * Many calls take space, but few release it: fallocate() (holes), ftruncate() and close(). Between
- * two of these the space only grows, so it is measured before each, while no other thread can
- * release any. So no peak is missed, and a sum over several files is never too large. The library
- * is preloaded; it writes the peak in KiB to the descriptor PEAK_SPACE_FD.
+ * Many calls allocate space, but few release it: fallocate() (holes), ftruncate() and close().
+ * Between two of these calls the space only grows. So the space is measured before each of them,
+ * under a lock that keeps other threads from releasing space. No peak is missed, and a sum over
+ * several files is never too large. The library is preloaded and writes the peak in KiB to the
+ * descriptor PEAK_SPACE_FD.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -32,7 +33,7 @@ static int is_counted(const struct stat *file, struct stat *counted, size_t *n_c
 	return 0;
 }
 
-/* Under the lock */
+/* Call with the lock held. */
 static void sample_space(void)
 {
 	static struct stat counted[MAX_FILES];

@@ -3,8 +3,8 @@
  *
  *	run_in_pty FILE COMMAND [ARGUMENT]...
  *
- * Types the contents of FILE, then the end of input. The output of the terminal goes to standard
- * error; the exit status is the command's.
+ * Types the contents of FILE, then the end of input. Copies the output of the terminal to standard
+ * error. Exits with the status of the command.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@ static int be_quiet(int terminal)
 	return tcsetattr(terminal, TCSANOW, &settings);
 }
 
-/* The terminal of a session of its own. */
+/* Make the terminal that of a new session. */
 static void open_controlling_terminal(const char *name)
 {
 	int fd;
@@ -41,10 +41,10 @@ static void open_controlling_terminal(const char *name)
 
 static void type_all(int terminal, const char *path)
 {
-	static const char end[] = { 4, 4 }; /* Ctrl-D, also behind a line that is not ended */
+	static const char end[] = { 4, 4 }; /* Ctrl-D twice: the first may only end a line */
 	char data[512];
 	int file = open(path, O_RDONLY);
-	ssize_t n = file < 0 ? -1 : read(file, data, sizeof data); /* a terminal holds no more */
+	ssize_t n = file < 0 ? -1 : read(file, data, sizeof data); /* the limit of a terminal */
 
 	if (n < 0 || write(terminal, data, (size_t)n) != n ||
 	    write(terminal, end, sizeof end) != sizeof end) {

@@ -1,12 +1,12 @@
 /*
- * exchange - ranks that exchange messages over MPI in every way
+ * exchange - exchange messages between ranks over MPI in every way
  *
  * usage: mpirun -np N exchange [LONGEST-MESSAGE [FRAGMENT]]
  *        mpirun -np N exchange abort|stop|long|short|forever
  *
- * Exits with 0 if everything arrived as it was sent, otherwise with 2 after a message. The words
- * name a fault of rank 1, for which the others wait; `forever` exchanges messages until something
- * happens to the ranks, and prints when that may be.
+ * Exits with 0 if all messages arrived as they were sent, otherwise with 2 and a message. The words
+ * name a fault of rank 1, for which the others wait. `forever` exchanges messages until a rank
+ * fails, and prints "going on" as soon as a test may make one fail.
  */
 #include <errno.h>
 #include <signal.h>

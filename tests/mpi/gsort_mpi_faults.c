@@ -1,5 +1,5 @@
 /*
- * gsort_mpi_faults - gsort-mpi, of which a rank can stop at a known moment or have another version
+ * gsort_mpi_faults - gsort-mpi whose ranks can stop at given points or have another version
  *
  * If the environment variable GSORT_TEST_STOP_AT of a rank is begun, sorted, written or checked,
  * the rank stops there until SIGCONT, after creating the file NAME.PID. GSORT_TEST_VERSION is the
@@ -39,7 +39,7 @@ int __wrap_distributed_agree_plan(struct sort *sort)
 	return __real_distributed_agree_plan(sort);
 }
 
-/* The rank's part of the input is sorted. */
+/* The rank has sorted its part of the input. */
 int __real_distributed_exchange(struct sort *sort);
 int __wrap_distributed_exchange(struct sort *sort);
 int __wrap_distributed_exchange(struct sort *sort)
