@@ -61,10 +61,15 @@ struct fake_transport {
 /* State of the child. */
 static struct fake_rank_exit *own_exit;
 
+/* Of gcov, if the build has it: writes the executed lines, as exit() does. */
+extern void __gcov_exit(void) __attribute__((weak));
+
 /* End like a killed process: _exit() of ThreadSanitizer waits for a second. */
 static void exit_now(int status) __attribute__((noreturn));
 static void exit_now(int status)
 {
+	if (__gcov_exit)
+		__gcov_exit();
 	syscall(SYS_exit_group, status);
 	__builtin_unreachable();
 }

@@ -559,8 +559,10 @@ def concerned(mutant, tests, lines, limit_seconds, effort_seconds):
         found = who_comes_to(last_before(line for test in tests
                                          for line in test.lines.get(mutant.path, ())))
     stem = os.path.splitext(os.path.basename(mutant.path))[0]
-    if not found:  # only processes that end without writing what they came to
-        found = [test for test in tests if mutant.path in test.lines or test.name == stem]
+    if not found:
+        found = [test for test in tests if mutant.path in test.lines]
+    # Processes that are killed do not write what they came to.
+    found += [test for test in tests if test.name == stem and test not in found]
     shown, seconds = [], 0
     for test in sorted(found, key=lambda test: (test.name != stem, test.seconds)):
         if test.identity() in mutant.passed:
