@@ -34,6 +34,8 @@ same stdin
 same stdin other
 same empty
 same empty other stdin -
+echo > blank
+same blank
 printf "a\nc\n" > sorted
 same -m sorted empty sorted
 same -z stdin

@@ -162,7 +162,7 @@ const struct sort_scenario sort_scenarios[] = {
 		       "-o output" },
 	{ .name = "lines-unique",
 	  .expected_output = EXPECTED_UNIQUE_LINES,
-	  .arguments = "--lines -u -k1 -S 1M -T tmp/a input input -o output" },
+	  .arguments = "--lines -u +0 -S 1M -T tmp/a input input -o output" },
 	{ .name = "lines-pipes",
 	  .expected_output = EXPECTED_LINES,
 	  .arguments = "--lines -S 1M -T tmp/a - input input input",

@@ -473,6 +473,13 @@ static void test_streams_cannot_be_resumed(void **state)
 	refused(sort, gsort_put(sort, "b\na\n", 4), -EINVAL,
 		"--checkpoint requires paths as inputs, not gsort_put()");
 	gsort_close(sort);
+	sort = open_lines();
+	good(sort, gsort_set(sort, "checkpoint", checkpoint_path));
+	good(sort, gsort_add_input_fd(sort, 0));
+	good(sort, gsort_set_output_path(sort, out_path));
+	refused(sort, gsort_run(sort), -EINVAL,
+		"--checkpoint requires paths as inputs, not descriptor 0");
+	gsort_close(sort);
 }
 
 static void test_option_arguments(void **state)
