@@ -151,6 +151,18 @@ static void space_is_preallocated_and_punched(void **state)
 	file_close(&file);
 }
 
+static void full_disk_is_noticed_when_space_is_preallocated(void **state)
+{
+	struct file file = open_file("f", O_RDWR | O_CREAT);
+
+	(void)state;
+	faults.preallocate_errno = ENOSPC;
+	assert_int_equal(file_preallocate(&file, 0, N), -ENOSPC);
+	faults.preallocate_errno = EOPNOTSUPP;
+	assert_int_equal(file_preallocate(&file, 0, N), 0);
+	file_close(&file);
+}
+
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
 
 static const struct CMUnitTest tests[] = {
@@ -160,6 +172,7 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(stream_is_read_until_full_or_ended),
 	FIXTURE(cancelled_read_returns),
 	FIXTURE(space_is_preallocated_and_punched),
+	FIXTURE(full_disk_is_noticed_when_space_is_preallocated),
 };
 
 UNIT_TESTS(file, tests, NULL, NULL)
