@@ -207,8 +207,10 @@ static void many_orphans_are_summarised(void **state)
 
 static void open_and_lock(const char *name)
 {
-	const struct file file = { .calls = &faulty_calls, .fd = open(fixture_path(name), O_RDWR) };
+	struct file file = { .calls = &faulty_calls, .fd = open(fixture_path(name), O_RDWR) };
 
+	if (file.fd < 0) /* a directory */
+		file.fd = open(fixture_path(name), O_RDONLY);
 	orphans_lock(&file);
 }
 
@@ -269,7 +271,7 @@ static void owner_keeps_files_of_others(void **state)
 	close(directory.fd);
 }
 
-static void owner_keeps_locked_files(void **state)
+static void owner_keeps_locked_files_and_directories(void **state)
 {
 	static const struct orphan_owner owner = { "0123456789abcdef" };
 	const struct file directory = { .calls = &faulty_calls,
@@ -278,14 +280,19 @@ static void owner_keeps_locked_files(void **state)
 	pid_t child;
 
 	(void)state;
-	orphans_make_temp_name(&owner, name);
-	write_file(fixture_path(name), output_bytes, N);
-	child = begin_process(open_and_lock, name);
-	orphans_remove(&directory, &owner);
-	assert_true(file_exists(name));
-	kill_outright(child);
-	orphans_remove(&directory, &owner);
-	assert_false(file_exists(name));
+	for (int is_directory = 0; is_directory < 2; is_directory++) {
+		orphans_make_temp_name(&owner, name);
+		if (is_directory)
+			assert_int_equal(mkdir(fixture_path(name), 0700), 0);
+		else
+			write_file(fixture_path(name), output_bytes, N);
+		child = begin_process(open_and_lock, name);
+		orphans_remove(&directory, &owner);
+		assert_true(file_exists(name));
+		kill_outright(child);
+		orphans_remove(&directory, &owner);
+		assert_false(file_exists(name));
+	}
 	close(directory.fd);
 }
 
@@ -318,7 +325,7 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(many_orphans_are_summarised),
 	FIXTURE(owner_removes_its_orphans),
 	FIXTURE(owner_keeps_files_of_others),
-	FIXTURE(owner_keeps_locked_files),
+	FIXTURE(owner_keeps_locked_files_and_directories),
 	FIXTURE(other_hidden_files_are_not_reported),
 };
 
