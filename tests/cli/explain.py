@@ -73,6 +73,9 @@ def agree(what, *arguments, pipe=None):
     claim(row(text, 'record') == f'{said["record_bytes"]} bytes, sorted as elements of '
           f'{said["element_bytes"]} bytes', f'{what}: record')
     claim(is_size(size_in(text, 'memory'), said['memory']['limit_bytes']), f'{what}: memory')
+    for name, member in (('codecs', 'codec_bytes'), ('index of runs', 'index_bytes')):
+        nbytes = said['memory'][member]
+        claim(is_size(size_in(text, name), nbytes) if nbytes else row(text, name) is None, f'{what}: {name}')
     claim(is_size(size_in(text, 'temporary space'), said['temporary']['needed_bytes']),
           f'{what}: temporary space')
     claim(is_size(size_in(text, 'windows'), plan['window_bytes']), f'{what}: windows')

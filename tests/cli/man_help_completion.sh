@@ -116,6 +116,9 @@ for shell in bash zsh; do
 	grep -q 'lsort' script || broken "$shell: lsort is not in it"
 done
 
+claim 'the words of an option are completed'
+"$GSORT" --completion=bash | grep -qF "'auto none delta zstd'" || broken 'of --temp-compress'
+
 for program in "$called" "$called-gen" "$called-check"; do
 	case $program in
 	*-gen) path=$GSORT_GEN ;;
