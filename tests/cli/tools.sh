@@ -285,6 +285,10 @@ answers 2 '^gsort-check: .*--same-records' "$GSORT_CHECK" --same-records sorted
 # gsort-bench finds the other programs in PATH.
 PATH=$(dirname "$GSORT_GEN"):$PATH
 
+claim 'gsort-bench prints its version'
+"$GSORT_BENCH" --version > stdout 2> stderr || broken "status $?"
+says '^gsort-bench \(gsort\) [0-9.]+$' stdout
+
 claim 'gsort-bench checks and times, and leaves nothing'
 "$GSORT_BENCH" file --size=1M --repeat=1 --gsort="$GSORT" --json=json > stdout 2> stderr ||
 	broken "status $?"

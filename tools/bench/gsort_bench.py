@@ -66,7 +66,13 @@ def warm_memory(nbytes):
     """
     with open('/proc/meminfo', encoding='ascii') as file:
         fields = dict(line.split(':') for line in file)
-    nbytes = min(nbytes, int(fields['MemAvailable'].split()[0]) * 1024 // 2)
+    limits = [int(fields['MemAvailable'].split()[0]) * 1024]
+    try:
+        with open('/sys/fs/cgroup/memory.max', encoding='ascii') as file:
+            limits.append(int(file.read()))
+    except (OSError, ValueError):  # no control group, or "max"
+        pass
+    nbytes = min(nbytes, min(limits) // 2)
     pid = os.fork()
     if pid == 0:
         try:
@@ -448,7 +454,8 @@ def bench_io(options, directory):
 def parse_options():
     parser = argparse.ArgumentParser(prog=f'{PROGRAM}-bench', description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(metavar='COMMAND', required=True)
+    parser.add_argument('--version', action='store_true', help='print the version and exit')
+    commands = parser.add_subparsers(metavar='COMMAND')
     for name, measure, repeat, times in (('file', bench_file, 5, 'seven'),
                                          ('explain', bench_explain, 5, 'five'),
                                          ('io', bench_io, 3, 'three')):
@@ -475,6 +482,11 @@ def parse_options():
             command.add_argument('--only', choices=('read', 'write', 'copy', 'copy twice'),
                                  help='one operation (default: all)')
     options = parser.parse_args()
+    if options.version:
+        print(f'{PROGRAM}-bench (gsort) {version()}')
+        sys.exit(0)
+    if 'measure' not in options:
+        parser.error('no command; see --help')
     if not 1 <= options.repeat <= MAX_REPEATS:
         parser.error(f'--repeat: must be 1 to {MAX_REPEATS}')
     if options.size < 1 << 20:
