@@ -44,7 +44,7 @@ do
 	agree -R48 -u $keys
 done
 
-claim 'long keys that share their beginning'
+claim 'long keys with a common prefix'
 for n in 1 100 40009; do
 	generate -R 200 -n $n -k 0:b200 --prefix=180 -d hundred-keys -o input
 	in_every_shape -R200
@@ -53,7 +53,7 @@ for n in 1 100 40009; do
 	agree -R200 -u
 done
 
-claim 'other results'
+claim 'projections, -u and limits'
 generate -R 24 -n 300007 -k 4:u32 -d zipf -o input
 for more in '-u --count' --argsort --keys-only '--limit=1' '--limit=1000' '-u --limit=100' \
 	'-u --argsort' '--keys-only -u --limit=77'; do

@@ -54,7 +54,7 @@ for record in 2 3 65536 65537 131072 131073 500000 999999 1000000; do
 	grep -q "record $record: disorder" stderr || broken "pipe: not record $record"
 done
 
-claim 'with -u equals are disorder'
+claim 'with -u, equal keys are disorder'
 cp sorted input
 tail -c 8 sorted >> input
 ordered input
@@ -62,11 +62,11 @@ finds 1000001 -u
 generate -n 1000 -d equal -o input
 finds 2 -u
 
-claim '-r asks for the other direction'
+claim '-r checks for descending order'
 cp sorted input
 finds 2 -r
 
-claim 'records are in order by all of their keys'
+claim 'all keys of records are compared'
 keys='-R 32 -k 8:i16be -k 20:f32:r -k 0:b3'
 generate -n 30000 -R 32 -k 8:i16be -k 20:f32 -k 0:b3 -d zipf -o unsorted
 succeeds $keys unsorted -o sorted
@@ -92,7 +92,7 @@ for record in 2 3 8191 16384 16385 29999; do
 	finds $record $keys -u --parallel=1
 done
 
-claim 'with -u records with equal keys are disorder, whatever else is in them'
+claim 'with -u, records with equal keys are disorder, even if they differ'
 generate -n 1000 -R 40 -k 4:u64 -d equal -o input
 ordered -R 40 -k 4:u64
 finds 2 -R 40 -k 4:u64 -u
@@ -111,7 +111,7 @@ generate -n 12345 -R 20 -k 3:u16 -d sorted -o input
 "$GSORT" -c --stats -R 20 -k 3:u16 input 2> stderr || broken "status $?"
 says '^12345 records of 3:u16le' stderr
 
-claim 'what cannot be checked is trouble, not disorder'
+claim 'a file that cannot be checked gives status 2, not 1'
 for option in -c -C; do
 	run $option missing
 	[ "$status" -eq 2 ] || broken "missing file: status $status"

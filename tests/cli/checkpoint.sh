@@ -59,7 +59,7 @@ refuses_to_go_on() {
 	[ -e ck/gsort-manifest ] || broken "gsort $*: the checkpoint is gone"
 }
 
-claim 'another sort is refused, with what is different'
+claim 'another sort is refused, and the message names the difference'
 leave_checkpoint 2 5 -u -S 1M --batch-size=2 input
 refuses_to_go_on "last of equal records was 'no' and is 'yes' now" -u --keep=last input -o output
 leave_checkpoint 2 5 -S 1M --batch-size=2 input
@@ -82,7 +82,7 @@ printf 12345678 | dd of=input bs=8 seek=1000 conv=notrunc 2> /dev/null
 touch -r untouched input
 refuses_to_go_on "state of input input was .*, changed .*, changed" input -o output
 
-claim 'standard input that stands at another place is refused'
+claim 'standard input at another offset is refused'
 mv untouched input
 leave_checkpoint 2 5 -S 1M --batch-size=2
 dd bs=8 count=1 of=/dev/null 2> /dev/null < input
@@ -157,7 +157,7 @@ refuses_to_go_on "ck: the checkpoint is damaged: a block of its runs has a wrong
 	-S 1M --batch-size=2 input -o output
 [ "$(stat -c %s ck/gsort-runs)" -eq "$nbytes" ] || broken 'it has grown'
 
-claim 'runs that were only read wrongly are gone on with'
+claim 'runs with transient read errors are used'
 again
 tail -c +$((at + 1)) kept/ck/gsort-runs | head -c 1 | tr '\000-\377' '\001-\377\000' |
 	dd of=ck/gsort-runs bs=1 seek="$at" conv=notrunc 2> /dev/null
@@ -177,7 +177,7 @@ flock ck/gsort-manifest "$GSORT" --checkpoint=ck input -o output > stdout 2> std
 [ $? -eq 2 ] || broken 'it was used'
 one_line '^gsort: ck: another gsort is using this checkpoint' 'locked'
 
-claim 'after all that it can be resumed, with another memory'
+claim 'the checkpoint can still be resumed, with another memory limit'
 again
 run -S 8M --checkpoint=ck input -o output
 [ $status -eq 0 ] || broken "status $status"
@@ -186,7 +186,7 @@ same expected output 'resumed'
 [ ! -e ck ] || broken 'it is left'
 rm -rf kept output .gsort-*
 
-claim 'an output whose link was turned elsewhere is refused, and not left behind'
+claim 'an output whose link has another target is refused, and no temporary file is left'
 mkdir here there
 ln -s here/output link
 to=link
@@ -204,7 +204,7 @@ same expected here/output 'resumed'
 [ "$(ls -A here)" = output ] || broken "left behind: $(ls -A here)"
 rm -rf here there link
 
-claim 'parts are begun anew from their runs, and without these from the input'
+claim 'part files are written again from their runs, or from the input if the runs are missing'
 "$GSORT" --split=2 input -o parts
 for i in $(seq 50); do
 	! kill_after 2 2 -S 1M --split=2 input || break
@@ -220,7 +220,7 @@ same parts/part-0001 output/part-0001 'the second part'
 rm -r parts output
 [ ! -e ck ] || broken "the checkpoint is left: $(ls ck)"
 
-claim 'what cannot be resumed is refused'
+claim 'sorts that cannot be resumed are refused'
 cat input | refuses 'an input cannot be read again: it is a pipe' --checkpoint=ck -
 refuses 'temporary data is in the checkpoint' --checkpoint=ck -T tmp input
 refuses 'merge the files again instead' --checkpoint=ck -m input
@@ -234,7 +234,7 @@ one_line '/dev/null: must be a regular file' 'to a device, compressed'
 : > file
 refuses "^gsort: --checkpoint 'file': not a directory" --checkpoint=file input
 
-claim 'a refused start leaves nothing behind, and what is none of gsort'"'"'s alone'
+claim 'a refused start leaves no files, and leaves files of others alone'
 for name in gsort-manifest gsort-runs; do
 	mkdir theirs
 	echo hello > theirs/$name
@@ -252,7 +252,7 @@ gives expected --checkpoint=theirs -S 2M input
 
 # On a tmpfs, a store to a mapping does not change the times of the file.
 if shm=$(mktemp -d /dev/shm/gsort-test.XXXXXX 2> /dev/null); then
-	claim 'an input that was changed, which its times do not tell, is refused'
+	claim 'an input that changed without a change of its times is refused'
 	trap 'cd /; rm -rf "$work" "$shm"' EXIT
 	cp input "$shm/input"
 	leave_checkpoint 2 5 -S 1M --batch-size=2 "$shm/input"
@@ -287,7 +287,7 @@ completes() {
 	mv saved-runs ck/gsort-runs
 }
 
-claim 'killed after the rename it merges again, but for an output in place of the input'
+claim 'killed after the rename, it merges again, except for a sort in place'
 rm -rf ck output .gsort-*
 cp input in
 completes in -o output
@@ -301,7 +301,7 @@ run --checkpoint=ck -S 1M in -t u64 -o in
 says '^gsort: resuming: in is complete' stderr
 same expected in 'in place'
 
-claim 'killed behind the rename and started with another input, that one is sorted'
+claim 'killed after the rename and started with another input, it sorts that input'
 cp input in
 cp other second
 completes in second -t u64 -o in
@@ -326,7 +326,7 @@ sorts_anew() {
 	[ ! -e ck ] || broken "it is left: $(ls -A ck)"
 }
 
-claim 'killed behind the rename and then overwritten, it is sorted as it is now'
+claim 'killed after the rename, an output in place that was overwritten is sorted again'
 generate -n 2000000 --seed=2 -o another
 "$GSORT" another -o expected-another
 for memory in 64M 1M; do # in memory, spilled
@@ -337,7 +337,7 @@ for memory in 64M 1M; do # in memory, spilled
 done
 rm -f another expected-another
 
-claim 'killed behind the rename and then longer, it is not complete, whatever its times say'
+claim 'killed after the rename, an output in place that grew is not complete, despite its times'
 cp input in
 completes in -t u64 -o in
 cp -p in stamp
@@ -346,7 +346,7 @@ head -c 8000 other >> in
 touch -r stamp in
 sorts_anew in expected-longer in -t u64
 
-claim 'changed behind the rename, it is not sorted with inputs that are in it already'
+claim 'an output in place that changed after the rename is not merged with its inputs again'
 memory=1M
 cp input in
 completes in other -t u64 -o in
@@ -358,7 +358,7 @@ says '^gsort: ck: .* changed since; .* remove gsort-manifest and gsort-runs in i
 same untouched in 'refused'
 rm -rf ck in stamp untouched expected-longer output
 
-claim 'a directory that was there stays there'
+claim 'an existing checkpoint directory is not removed'
 mkdir ours
 echo hello > ours/file
 gives expected --checkpoint=ours -S 2M input
@@ -367,12 +367,12 @@ mkdir -m 700 empty
 gives expected --checkpoint=empty -S 2M input
 [ -d empty ] || broken 'an empty one is gone'
 
-claim 'a directory that gsort made goes, whenever it was killed before'
+claim 'a checkpoint directory that gsort created is removed, even after kills'
 mkdir -m 1700 ck
 gives expected --checkpoint=ck -S 2M input
 [ ! -e ck ] || broken "it is left: $(ls -A ck)"
 
-claim 'a report is not lost with the directory that gsort made'
+claim 'a report in a checkpoint directory that gsort created is kept'
 mkdir -m 1700 ck
 ln -s ck/report link
 for report in --stats-json=ck/report --trace=./ck/../ck/report --report=link; do
@@ -384,7 +384,7 @@ rm -r ck link
 gives expected --checkpoint=ours --stats-json=ours/report input
 [ -s ours/report ] || broken 'none in a directory that was there'
 
-claim 'what has the names of its files, and is no file, is refused'
+claim 'directories with the names of checkpoint files are refused'
 rm -rf ck
 mkdir ck
 mkfifo ck/gsort-manifest
@@ -405,7 +405,7 @@ awk 'BEGIN { srand(7); for (i = 0; i < 400000; i++)
 head -n 100 input > other
 sort -k2,2n input > expected
 
-claim 'another sort of lines is refused, with what is different'
+claim 'another sort of lines is refused, and the message names the difference'
 leave_checkpoint 2 3 --lines -k2,2n -S 4M --batch-size=2 input
 for words in '-k2,2nr' '-k2,2n -s' '-k2,2n -u' '-k2,2n -z' '-t: -k2,2n' '-k2,2'; do
 	# Word splitting is intended.
@@ -442,7 +442,7 @@ run --lines -k2,2n -S 4M --checkpoint=ck input -o output
 says 'ck: the runs of the checkpoint are missing; starting again' stderr
 same expected output 'missing runs'
 
-claim 'lines are sorted on with less memory, but not with too little for their blocks'
+claim 'a sort of lines resumes with less memory, if blocks of its runs fit'
 yes 1 | head -c 26000000 > short
 leave_checkpoint 2 1 --lines -S 150M short
 refuses_to_go_on '4 MiB of memory is too little to resume this checkpoint with blocks .* -S of' \
@@ -453,7 +453,7 @@ says '^gsort: resuming: [1-9]' stderr
 same short output 'less memory'
 rm -r short kept
 
-claim 'what cannot be resumed is refused, of lines, too'
+claim 'sorts of lines that cannot be resumed are refused'
 cat input | refuses 'an input cannot be read again: it is a pipe' --lines --checkpoint=ck -
 refuses 'not with -T; temporary data is in the checkpoint' --lines --checkpoint=ck -T tmp input
 refuses 'not with -m; merge the files again instead' --lines --checkpoint=ck -m input
@@ -486,7 +486,7 @@ says '^gsort: resuming: [1-9]' stderr
 same expected output 'standard input'
 [ ! -e ck ] || broken 'it is left'
 
-claim 'lines in place: killed behind the rename, the sort is complete'
+claim 'lines in place: killed after the rename, the sort is complete'
 memory=4M
 cp input in
 completes --lines in -o in
@@ -497,7 +497,7 @@ same expected in 'in place'
 [ ! -e ck ] || broken 'it is left'
 
 if shm=$(mktemp -d /dev/shm/gsort-test.XXXXXX 2> /dev/null); then
-	claim 'lines that were changed, which the times of the input do not tell, are refused'
+	claim 'lines that changed without a change of the times are refused'
 	trap 'cd /; rm -rf "$work" "$shm"' EXIT
 	cp input "$shm/input"
 	leave_checkpoint 2 2 --lines -S 4M other "$shm/input"

@@ -13,7 +13,7 @@ every_mode() {
 	done
 }
 
-claim 'every mode gives the same bytes, for every size of element'
+claim 'every mode gives the same bytes, for every element size'
 for type in u8 u16 u32be f64 u128 b12; do
 	generate -n 250000 -t $type -o input
 	"$GSORT" -t $type -S 64M input -o expected
@@ -28,12 +28,12 @@ for options in --batch-size=2 -u -r; do
 	every_mode expected -t u32 -S 1M $options input
 done
 
-claim 'keys that do not shrink at all'
+claim 'keys that cannot be compressed'
 generate -n 200000 -t u128 -o input
 "$GSORT" -t u128 -S 64M input -o expected
 every_mode expected -t u128 -S 1M input
 
-claim 'pipes that are merged are stored as well'
+claim 'pipes that are merged are spilled'
 generate -n 200000 -o first
 generate -n 200000 --seed=2 -o second
 "$GSORT" first -o sorted_first
@@ -50,7 +50,7 @@ stored_percent() {
 	percent=$(sed -n 's/.*"spill_ratio_percent": \([0-9]*\).*/\1/p' stats)
 }
 
-claim 'delta makes less of numbers, and says of how much'
+claim 'delta compresses numbers, and the statistics contain the ratio'
 generate -n 8000000 -t u32 -o input
 stored_percent -t u32 -S 16M --temp-compress=delta input
 [ "$percent" -le 50 ] || broken "$percent % stored of runs of 2^20 keys and more"

@@ -71,7 +71,7 @@ lost 'lines appended to, and a new output' x 'cat first >> x' --lines x -o new
 lost 'lines appended to, and spilled' x 'cat first >> x' --lines -S 1M x -o new
 mv first.records first
 
-claim 'an output that others have changed, or made, stays as it is'
+claim 'an output that others changed or created is not replaced'
 cp second expected
 lost 'changed' y 'cat second > y' first -o y
 lost 'another took its name' y 'cp second z; mv z y' first -o y
@@ -97,7 +97,7 @@ wait $process
 one_line '^gsort: part3: changed' 'part3'
 rm -f part* names
 
-claim 'what is done to names and rights of inputs does not matter'
+claim 'renaming inputs and changing their mode does not matter'
 cat first second > both
 "$GSORT" both -o expected
 for harmless in 'chmod 600 x' 'ln x x2' 'rm x' 'mv x x3; cp second x'; do
@@ -108,7 +108,7 @@ for harmless in 'chmod 600 x' 'ln x x2' 'rm x' 'mv x x3; cp second x'; do
 	same expected new "$harmless"
 done
 
-claim 'standard input that stands behind the beginning of the output'
+claim 'standard input at an offset, in the file of the output'
 cp first x
 (
 	dd bs=80 count=1 of=/dev/null 2> /dev/null
@@ -123,7 +123,7 @@ same first x 'it'
 	[ "$status" -eq 0 ] || broken "elsewhere: status $status"
 ) < x
 
-claim 'what is only looked at, and is changed meanwhile'
+claim 'checks and plans of files that change'
 "$GSORT" first second -o sorted
 for change in 'echo 1234567 | dd of=x conv=notrunc status=none' 'cat first >> x'; do
 	"$GSORT" first -o x

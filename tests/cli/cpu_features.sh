@@ -32,7 +32,7 @@ agrees() {
 	nothing_left "gsort $*"
 }
 
-claim 'codes of every width'
+claim 'encoded keys of every width'
 generate -t u32 -n 30000 -o u32
 generate -t f64 -d nan -n 30000 -o f64
 generate -t b16 -n 30000 -o b16
@@ -52,7 +52,7 @@ generate -R 40 -k 4:b30 -n 20000 -o long
 agrees -R 24 -k 0:u64 -k 8:i32:r short
 agrees -R 40 -k 4:b30 -S 1M long
 
-claim 'records that stay where they are'
+claim 'records that stay in the mapped input'
 generate -R 100 -k 0:b10 -n 20000 -o mapped
 agrees -R 100 -k 0:b10 mapped
 

@@ -41,7 +41,7 @@ is_full() {
 	same untouched input "$2: input"
 }
 
-claim 'too little temporary space is known before it starts, and how much is missing'
+claim 'too little temporary space is reported before the sort, with the missing size'
 for kib in 100 4000; do
 	on size=${kib}k "$GSORT" -S 2M --temp-compress=none -T small input -o output
 	is_full '^gsort: small: No space.*[0-9.]+ [KM]iB of temp.* are missing' "$kib KiB"
@@ -50,7 +50,7 @@ done
 on size=64M "$GSORT" -S 2M --temp-compress=none --temp-limit=4M -T small input -o output
 is_full ' of temporary space are needed, and the limit leaves .*; use a larger -S' 'a limit'
 
-claim 'also of lines'
+claim 'also for lines'
 tr -dc a-z < input | head -c 150000 | fold -w 50 > lines
 while [ "$(wc -c < lines)" -lt 12000000 ]; do cat lines lines lines > more; mv more lines; done
 on size=4000k "$GSORT" --lines -S 4M --temp-compress=none -T small lines -o output
@@ -69,7 +69,7 @@ is_full 'small.*(space|limit)' 'lines of a pipe'
 on size=4000k sh -c '"$0" --lines -u -S 4M -T small lines > output && mv output small' "$GSORT"
 [ "$(cat code)" -eq 0 ] || broken "lines, -u: status $(cat code)"
 
-claim 'what fits because it shrinks is not refused'
+claim 'runs that fit because they are compressed are not refused'
 generate -n 1000000 -d hundred-keys -o shrinks
 "$GSORT" shrinks -o shrunk
 for mode in auto delta zstd; do
@@ -78,25 +78,25 @@ for mode in auto delta zstd; do
 	same shrunk output $mode
 done
 
-claim 'nor what loses records on its way'
+claim 'a sort that drops records is not refused'
 on size=400k "$GSORT" -S 2M --temp-compress=none -u -T small shrinks -o output
 [ "$(cat code)" -eq 0 ] || broken "-u: status $(cat code)"
 on size=400k "$GSORT" -S 2M --temp-compress=none --limit=10 -T small input -o output
 [ "$(cat code)" -eq 0 ] || broken "--limit: status $(cat code)"
 
-claim 'what could have shrunk and does not is refused after the first run'
+claim 'runs that do not compress well enough are refused after the first run'
 for mode in auto zstd; do
 	on size=4000k "$GSORT" -S 2M --temp-compress=$mode -R 64 -k 0:u64 -T small input -o output
 	is_full '^gsort: small: No space.*does not shrink.* are missing' $mode
 done
 
-claim 'from a pipe it is known when it happens'
+claim 'with input from a pipe, a full disk is reported when it occurs'
 for kib in 100 1000 4000; do
 	cat input | on size=${kib}k "$GSORT" -S 2M --temp-compress=none -T small -o output
 	is_full 'small.*(space|limit)' "$kib KiB"
 done
 
-claim 'a directory that is full is passed over for another'
+claim 'a full directory is skipped'
 cat input | on size=1M "$GSORT" -S 2M --temp-compress=none -T small -T second -o output
 [ "$(cat code)" -eq 0 ] || broken "status $(cat code)"
 same expected output 'two directories'
@@ -105,7 +105,7 @@ claim 'when all directories are full, they are named'
 cat input | on size=1M "$GSORT" -S 2M --temp-compress=none -T small -T small -o output
 is_full 'small, small' 'twice the same'
 
-claim 'a checkpoint is not told to use -T, which it does not take'
+claim 'with a checkpoint, the hint does not name -T'
 on size=4M "$GSORT" -S 2M --temp-compress=none --checkpoint=small/ck input -o output
 is_full '^gsort: small/ck: No space.*; use a larger -S, or --checkpoint in another dir' before
 # Enlarge the disk and repeat the command, in one namespace, which keeps the file system.
@@ -140,7 +140,7 @@ on size=7816k "$GSORT" -S 64M input -o small/output
 [ "$(cat code)" -eq 0 ] || broken "just enough: status $(cat code)"
 same expected found 'just enough'
 
-claim 'a full disk is known before anything is written behind or over what is there'
+claim 'a full disk is reported before gsort appends to or overwrites an open file'
 on size=4000k sh -c 'cat older > small/output; "$0" -S 64M input >> small/output' "$GSORT"
 is_full '^gsort: standard output: No space.* 8000000 bytes are needed, ' '>>'
 same older found '>>'
@@ -163,7 +163,7 @@ for kib in 4 4000 7808; do
 	is_full 'small/divided/part-000[0-2].*No space' "parts of unique records, $kib KiB"
 done
 
-claim 'parts have room that runs will give back'
+claim 'part files can use the space that runs release'
 generate -n 8000000 -o large
 "$GSORT" large -o large.expected
 # The other shell expands these words.
@@ -173,7 +173,7 @@ on size=84M sh -c '"$0" -S 16M --temp-compress=none -T small --split=2 large -o 
 [ "$(cat code)" -eq 0 ] || broken "status $(cat code): $(cat stderr)"
 same large.expected large.parts 'parts beside runs'
 
-claim 'no space for the new file beside the input that it would replace'
+claim 'no space for a new file next to the input that it replaces'
 on size=12000k --within "$GSORT" -t u64 -S 64M small/output -o small/output
 is_full 'small/output.*No space' 'in place'
 same untouched found 'in place'

@@ -33,7 +33,7 @@ claim 'nothing to spill'
 within 205 -S 2G
 
 # Eight partitions preallocate space in the output, here about a seventh of 256 MiB.
-claim 'with plenty of room'
+claim 'with plenty of space'
 within 232 -S 64M --temp-compress=none --partitions=8 --parallel=8
 
 finish

@@ -33,7 +33,7 @@ foretold() {
 	says "^merge passes  *$1\$" plan
 }
 
-claim 'what is stored of a record counts, not what it is in the input'
+claim 'the estimate depends on the stored items, not on the records of the input'
 kept -S 1M -t u8 --argsort u8
 [ "$taken" -gt 20000000 ] || broken "only $taken bytes taken"
 kept -S 1M -t u8 --argsort --temp-compress=none u8
@@ -50,7 +50,7 @@ for mode in none auto delta zstd; do
 	kept -S 2M --temp-compress=$mode u64
 done
 
-claim 'of what is left out nothing is stored'
+claim 'dropped records are not stored'
 kept -S 2M -u u64
 kept -S 1M -R 12 -k 0:u32 -u few
 kept -S 2M --limit=1000 u64
@@ -60,7 +60,7 @@ foretold 1
 kept -S 8M --limit=300000 --temp-compress=none -t u8 --argsort u8
 kept -S 1M --limit=20000 --batch-size=2 --temp-compress=none u64
 
-claim 'passes are counted as what they are, and take space, too'
+claim 'merge passes are predicted, and so is their space'
 kept -S 1M --batch-size=2 --temp-compress=none u64
 [ "$passes" -gt 3 ] || broken "$passes passes"
 says "^merge passes  *$passes\$" plan
@@ -80,7 +80,7 @@ done
 "$GSORT" --explain -m --assume-size=10M -S 1M pipe1 pipe2 pipe3 pipe4 pipe5 > plan
 says '^temporary space  *1[0-9.]* MiB$' plan
 
-claim 'a number that stands in front of what -u leaves is that of a run'
+claim 'with -u, a record count in the header requires a merge to one run'
 {
 	printf '\223NUMPY\001\000\166\000'
 	printf '%-117s\n' "{'descr': '<u8', 'fortran_order': False, 'shape': (1572864,), }"
@@ -96,7 +96,7 @@ foretold "$passes"
 kept -S 1M -u --zstd --temp-compress=none --batch-size=2 u64.npy
 kept -S 1M -u --count --limit=100000 --zstd u64.npy
 
-claim 'a checkpoint keeps what has been merged for a while'
+claim 'a checkpoint keeps merged runs for some time'
 kept -S 1M --checkpoint=checkpoint --temp-compress=none u64
 kept -S 1M --checkpoint=checkpoint --batch-size=3 u64
 kept -S 1M --checkpoint=checkpoint -u u64

@@ -8,7 +8,7 @@ status=$?
 cat findings
 [ $status -eq 0 ] || broken "status $status"
 
-claim 'what neither form is, is refused'
+claim 'other arguments of --explain are refused'
 refuses 'explain' --explain=xml
 
 claim 'options that --ranks does not allow are refused'
@@ -32,7 +32,7 @@ run --explain --ranks=3 -S 64M --parallel=2 eighty
 refuses "standard input is not possible with several ranks" --explain --ranks=3 - < eighty
 refuses 'incomplete record' --explain --ranks=3 --zstd --partial=keep eighty
 
-claim 'where the sort could write nothing, there is no plan'
+claim 'there is no plan if the output cannot be written'
 generate -b 8M -o input
 mkdir directory
 for form in --explain --explain=json; do

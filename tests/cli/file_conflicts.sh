@@ -97,7 +97,7 @@ cd ..
 [ "$(cat code)" = 2 ] || broken 'a report among the records'
 one_line "standard output and --trace '/dev/fd/1' are the same pipe" 'a report among the records'
 
-claim 'an output that the caller has open is what it leads to'
+claim 'an output by the name of a descriptor is the file of the descriptor'
 clash "-o '/dev/fd/7' and --trace 'o' are the same file" '$g v -o /dev/fd/7 --trace=o 7>> o'
 clash "-o '/dev/fd/7' and --trace '/dev/fd/7' are" '$g v -o /dev/fd/7 --trace=/dev/fd/7 7>> o'
 clash "standard output and --trace 'o' are the same" '$g v -o /dev/fd/1 --trace=o >> o'
@@ -140,7 +140,7 @@ to_one_pipe() {
 	[ "$(cat code)" = "$expected_status" ] || broken "$*: status $(cat code)"
 }
 
-claim 'a pipe for both streams has the error, or the records'
+claim 'a pipe for both output streams gets the error or the records'
 to_one_pipe 2 missing
 one_line '^gsort: missing: cannot open: No such file' 'missing'
 to_one_pipe 2 -R 7 v
@@ -181,7 +181,7 @@ unsaid() {
 	is_new=no
 }
 
-claim 'a refusal is not written over the file that it is about'
+claim 'an error message does not overwrite the file that it names'
 unsaid '$g v -o new 2<> v'
 unsaid '$g - -o new < v 2<> v'
 unsaid '$g v -o o 2<> o'
@@ -193,7 +193,7 @@ unsaid '"$GSORT_CHECK" v 2<> v'
 unsaid '"$GSORT_GEN" -o o 2<> o'
 clash "standard output and input 'v' are the same file" '$g --explain v >> v'
 
-claim 'a pipe into itself'
+claim 'a pipe as its own input and output'
 begin
 mkfifo p
 exec 5<> p
@@ -204,7 +204,7 @@ cd ..
 [ $status -eq 2 ] || broken "status $status"
 one_line 'standard output and standard input are the same pipe' '< p > p'
 
-claim "a checkpoint's files"
+claim "the files of a checkpoint"
 clash "-o 'd/gsort-runs' and --checkpoint's 'd/gsort-runs' are" \
 	'$g --checkpoint=d v -o d/gsort-runs'
 clash "-o 'e/gsort-manifest' and --checkpoint's 'e/gsort-manifest'" \
@@ -227,7 +227,7 @@ clash "--trace 'd/.gsort-temp-0123456789abcdef' has the name of a temp file" \
 	'$g v --trace=d/.gsort-temp-0123456789abcdef >> o'
 clash "-o '$hidden' has the name of a temp file" "\$g v -o $hidden"
 
-claim 'what may be one'
+claim 'files that may be the same'
 begin
 for arguments in '-t u64 v -o v' '-t u64 v -o hard' 'v v -o o' '-t u64 soft -o soft' \
 	'v -o o --trace=/dev/null --stats-json=/dev/null'; do
@@ -238,7 +238,7 @@ is_json o
 is_json new
 cd ..
 
-claim 'a report that cannot be written is known before the sort'
+claim 'a report that cannot be written is refused before the sort'
 for report in --trace --stats-json; do
 	clash 'nowhere/r: ' "\$g v -o o $report=nowhere/r"
 	clash 'd: Is a directory' "\$g v -o o $report=d"
@@ -307,7 +307,7 @@ for report in --trace --stats-json; do
 	cd ..
 done
 
-claim 'of a report that cannot be written in the end it is said that the output is complete'
+claim 'if a report cannot be written at the end, the message says that the output is complete'
 for report in --trace --stats-json --report; do
 	begin
 	head -c 80 v > ten
@@ -321,7 +321,7 @@ for report in --trace --stats-json --report; do
 		"$report"
 done
 
-claim 'a report goes on where a descriptor stands'
+claim 'a report to a descriptor is written at its offset'
 begin
 echo before > log
 "$g" v -o o --stats-json=/dev/stdout >> log || broken "status $?"

@@ -16,7 +16,7 @@ untouched() {
 	cmp -s before "$1" || broken "$2: $1 was touched"
 }
 
-claim 'an array of numpy is read behind its header, in the order of numpy'
+claim 'a .npy file is sorted without its header, in the order of numpy'
 { npy "'<f8'" '(2000,)' && cat numbers; } > array.npy
 "$GSORT" -t f64:n numbers > sorted_floats
 { npy "'<f8'" '(2000,)' && cat sorted_floats; } > expected
@@ -35,7 +35,7 @@ same expected output 'with the header that was known'
 succeeds -t f64 --skip-bytes=128 --format=raw array.npy -o output
 same expected output 'raw, behind the header'
 
-claim 'who checks is told how to check'
+claim 'the hint for a check is a command that checks'
 for checker in 'gsort -c' 'gsort -C' gsort-check; do
 	xz -c numbers > packed.xz
 	case $checker in
@@ -45,7 +45,7 @@ for checker in 'gsort -c' 'gsort -C' gsort-check; do
 	says "is compressed by xz; use xz -dc packed.xz [|] $checker [.][.][.], or" stderr
 done
 
-claim 'a header of another size than was said is refused'
+claim 'a header size that contradicts --skip-bytes is refused'
 refuses 'header of 128 bytes, not 64; omit --skip-bytes' --skip-bytes=64 array.npy
 cat array.npy | refuses 'header of 128 bytes, not 64' -t f64 --skip-bytes=64
 refuses 'omit --skip-bytes to read the header' --skip-bytes=128 array.npy
@@ -70,14 +70,14 @@ kind() {
 	untouched other 'in place'
 }
 
-claim 'so is every other format, from files, pipes, standard input, in place, with -m and -c'
+claim 'other formats are refused from files, pipes, standard input, in place, with -m and -c'
 printf '\3757zXZ\000\000\004' | kind 'compressed by xz; use xz -dc'
 printf 'BZh91AY&SY......' | kind 'compressed by bzip2; use bzip2 -dc'
 printf 'SQLite format 3\000' | kind 'a SQLite database, not records; use ORDER BY'
 printf '\211HDF\r\n\032\n' | kind 'an HDF5 file, not records; use h5dump'
 printf 'ARROW1\000\000' | kind 'an Arrow file, not records'
 
-claim 'what the compressors write is recognised, and the command of the message sorts it'
+claim 'outputs of compressors are recognised, and the command of the hint sorts them'
 for compress in bzip2 xz lz4; do
 	command -v $compress > /dev/null || continue
 	$compress -c < numbers > packed
@@ -85,13 +85,13 @@ for compress in bzip2 xz lz4; do
 	$compress -dc packed | gives sorted
 done
 
-claim 'Parquet has its name at both ends'
+claim 'Parquet is recognised by both ends'
 { printf 'PAR1\025\000' && head -c 1990 numbers && printf '\100\000\000\000PAR1'; } > parquet
 refuses 'parquet: is a Parquet file' -t b2 parquet
 { printf 'PAR1\025\000..' && head -c 2000 numbers; } > parquet
 succeeds parquet -o output
 
-claim 'text is refused where nobody said what a record is'
+claim 'text is refused if no option describes the records'
 seq -w 1001 1999 > lines # 5 bytes each
 head -c 4000 lines > text
 refuses 'text: is text; gsort --lines .*-t, -R' text
@@ -119,12 +119,12 @@ succeeds short -o output
 printf '\12\0\0\0\0\0\0\0\101\102\103\0\0\0\0\0' > short
 succeeds short -o output
 
-claim 'a wrong size says where the size of a record comes from'
+claim 'the message about a wrong size names the origin of the record size'
 printf '\1\2\3\4\5\6\7\1\2\3\4\5\6' > short
 refuses 'short: 13 bytes are not a multiple of .* 8: 5 left .*u64; use -t or -R.$' short
 refuses 'short: 13 bytes are not a whole number of records of 8 bytes: 5 left over$' -t u64 short
 
-claim 'raw sorts everything that there is'
+claim '--format=raw sorts any file'
 for file in array.npy other packed text; do
 	[ -e "$file" ] || continue
 	succeeds --format=raw --partial=drop -t u32 "$file" -o output
@@ -136,7 +136,7 @@ refuses "--format: 'nyp' is invalid; use auto.npy.raw" --format=nyp numbers
 refuses 'numbers: is not a .npy file' --format=npy numbers
 
 if command -v zstd > /dev/null; then
-	claim 'so is what is compressed by Zstandard'
+	claim '--format=raw sorts Zstandard files'
 	zstd -q array.npy -o array.npy.zst
 	"$GSORT" array.npy > expected
 	gives expected array.npy.zst
@@ -158,7 +158,7 @@ if command -v zstd > /dev/null; then
 	same expected piped 'a pipe'
 fi
 
-claim 'numbers that begin as a skippable frame of Zstandard are numbers'
+claim 'numbers that begin like a skippable frame of Zstandard are numbers'
 printf '\120\052\115\030\000\000\000\000\001\000\000\000\000\000\000\000' > begin
 { cat begin && cat numbers; } > skippable
 "$KEY_LINES" u64 < skippable | sort | cut -d' ' -f2 | xxd -r -p > expected
@@ -173,7 +173,7 @@ cp equal expected
 gives expected equal
 cat equal | gives expected
 
-claim 'an output that would be mistaken is said to be so, once'
+claim 'a warning, once, that an output would be detected as another format'
 run begin -r -o output
 [ "$status" -eq 0 ] || broken "status $status"
 [ ! -s stderr ] || broken 'numbers alone'
@@ -190,7 +190,7 @@ one_line '^gsort: warning: output: .*Zstandard' 'by sorting'
 same later output 'sorted again'
 refuses 'damaged.*--format=raw' magic
 
-claim 'a pipe of numbers is planned for as one, and a compressed one as that'
+claim '--explain detects numbers and compressed data in a pipe'
 plan() {
 	sed -n 's/^codecs *//p' plan
 }
@@ -210,7 +210,7 @@ cat large | "$GSORT" -S 16M --stats-json=json -o output
 spilled=$(sed -n 's/.*"peak_temporary_bytes": \([0-9]*\).*/\1/p' json)
 [ "$spilled" -lt 22000000 ] || broken "$spilled bytes of temporary space"
 
-claim 'a pipe that has nothing to say yet is waited for'
+claim 'gsort waits for the first data of a pipe'
 { sleep 0.2 && cat numbers; } | gives sorted
 : | gives /dev/null
 printf '' | succeeds -c

@@ -15,7 +15,7 @@ several() {
 	done
 }
 
-claim 'one GPU as several, and all that there are'
+claim 'one GPU as several devices, and all GPUs'
 for n in 0 1 65536 3000001; do
 	generate -n $n -d zipf -o input
 	several

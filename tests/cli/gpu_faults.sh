@@ -81,7 +81,7 @@ surrounded "export LD_LIBRARY_PATH=$work/broken:${LD_LIBRARY_PATH:-}"
 refuses '--backend=cuda, --gpus: no usable GPU: ' --backend=cuda input
 the_cpu_sorts
 
-claim 'a driver that has no addresses'
+claim 'a driver without address space'
 surrounded 'ulimit -v 4000000'
 refuses 'GPU' --backend=cuda input
 from_pipe
@@ -89,7 +89,7 @@ from_pipe
 same expected output 'gsort, from a pipe'
 GSORT=$gsort
 
-claim 'a GPU that there is not'
+claim 'a GPU number that does not exist'
 refuses 'GPU 99: .*device' --backend=cuda --gpus=99 input
 
 claim 'more memory than the device has'
@@ -110,7 +110,7 @@ for left in 600 800 1000; do
 	give_memory_back
 done
 
-claim 'the context breaks'
+claim 'the CUDA context fails'
 for mode in cuda cuda-spill cuda-merge cuda-packed cuda-records cuda-pairs cuda-long-keys \
 	cuda-reports auto; do
 	for n in 1 '' ''; do
@@ -118,7 +118,7 @@ for mode in cuda cuda-spill cuda-merge cuda-packed cuda-records cuda-pairs cuda-
 	done
 done
 
-claim 'and is there for the next process'
+claim 'the next process can use the GPU'
 gives expected --backend=cuda input
 
 finish

@@ -27,7 +27,7 @@ fails() {
 	[ "$(wc -l < stderr)" -eq 1 ] || broken "$*: $(wc -l < stderr) lines"
 }
 
-claim 'keys may hold the delimiter and its neighbours'
+claim 'keys may contain the delimiter and adjacent bytes'
 seq 999999980 1000000020 | sort -R > numbers # lengths of 9 and 10 digits are bytes 09 and 0a
 agrees -n numbers
 agrees -nr numbers

@@ -60,13 +60,13 @@ claim 'damaged data is refused'
 damaged_inputs gz ': compressed data is damaged before byte [0-9]+: ' \
 	1000 $((size / 2)) $((size - 7)) $((size - 3))
 
-claim 'other data behind a member is refused'
+claim 'other data after a member is refused'
 for tail in x '\0x' '\037\213x'; do
 	{ cat input.gz && printf "$tail"; } > followed.gz
 	refuses 'followed.gz: compressed data is (followed by other|damaged|truncated)' followed.gz
 done
 
-claim 'what is compressed twice is refused'
+claim 'files that are compressed twice are refused'
 gzip -c input.gz > twice.gz
 refuses 'twice.gz: its content .* gzip; use gzip -dc twice.gz [|] gzip -dc [|] gsort' twice.gz
 

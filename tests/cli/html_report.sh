@@ -35,7 +35,7 @@ says 'records merged in' page.html
 paged 'of a check' -c sorted
 says 'records checked in' page.html
 says '>In order' page.html
-claim 'of a check that finds disorder'
+claim 'the report of a check that finds disorder'
 run -C --report=page.html --stats-json=stats input
 [ "$status" -eq 1 ] || broken "status $status"
 python3 "$here/html_report.py" page.html stats > findings 2>&1 || broken "$(cat findings)"
@@ -44,12 +44,12 @@ paged 'of nothing' empty -o output
 paged 'of files with odd names' -S 64M "$odd" ./--report -o "out$odd"
 paged 'of an output in parts' -S 64M --split=3 input -o divided
 says 'divided, 3 part files' page.html
-claim 'of a pipe'
+claim 'the report of a sort from a pipe'
 cat input | "$GSORT" -S 1M --report=page.html --stats-json=stats > output || broken "status $?"
 python3 "$here/html_report.py" page.html stats > findings 2>&1 || broken "$(cat findings)"
 says 'standard input' page.html
 
-claim 'it is a file like every report'
+claim 'the file is written like other reports'
 refuses 'input.*--report|--report.*input' --report=input input
 refuses '-o.*--report|--report.*-o' --report=output input
 refuses '--report.*--trace|--trace.*--report' --report=x --trace=x input
@@ -65,7 +65,7 @@ refuses 'none.bin' --report=page.html none.bin
 [ $? -eq 2 ] || broken 'a page that was not written is no failure'
 same sorted output 'and the output is there'
 
-claim 'a browser has nothing to say against it'
+claim 'a browser reports no errors'
 "$GSORT" -S 1M input -o output --report=page.html || broken "status $?"
 browser=$(command -v chromium || command -v chromium-browser)
 if [ -n "$browser" ]; then

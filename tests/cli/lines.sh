@@ -40,7 +40,7 @@ printf "a\nc\n" > sorted
 same -m sorted empty sorted
 same -z stdin
 
-claim 'keys and orders are those of sort'
+claim 'keys and orders are those of GNU sort'
 for keys in -r -f -n -d -b '-k2n' '-k2,2nr -k1,1' '-t, -k2' '-k1.2,1.3' '-s -k1,1' \
 		'-u -k2,2n' '-u' '+1 -2' '+1n' '+0.1 -0.2' '-k2,2n -r' '--sort=numeric -k2'; do
 	# shellcheck disable=SC2086
@@ -56,7 +56,7 @@ cp stdin file
 "$GSORT" --lines file other -o file 2> stderr || broken "status $?"
 sort stdin other | cmp -s - file || broken "$(cat file)"
 
-claim 'checks say where the disorder is'
+claim 'checks name the line of the disorder'
 same -c other
 same -C other
 "$GSORT" --lines -c other 2> stderr
@@ -82,7 +82,7 @@ claim 'a closed standard input is an error'
 [ $? -eq 2 ] || broken "status is not 2"
 grep -q 'cannot read: -: Bad file descriptor' stderr || broken "$(cat stderr)"
 
-claim 'words of options can be shortened, and -y takes a number or nothing'
+claim 'options can be abbreviated, and -y takes a number or nothing'
 same --sort=num -k2 stdin
 same --check=q other
 same --re stdin
@@ -92,7 +92,7 @@ same --co=gzip stdin
 same -y stdin
 same -y 5 stdin
 
-claim 'mistakes have one line'
+claim 'errors are one line'
 fails 'missing: No such file' missing
 fails 'field number is zero' -k0
 fails "options '-gn' are incompatible" -g -n
@@ -104,7 +104,7 @@ fails 'not allowed with -c' -c stdin other
 fails 'No such file or directory' stdin -o nowhere/output
 fails "invalid argument 'sorted' for '--check'" --check=sorted stdin
 
-claim 'all short names are in the order of -V of sort'
+claim 'all short names have the -V order of GNU sort'
 awk 'function add(name) {
 		print name
 		n = length(name)
@@ -129,13 +129,13 @@ for name in sort lsort; do
 	sort stdin | cmp -s - found || broken "$name without arguments: $(cat found)"
 done
 
-claim 'a sort that spills is that of sort'
+claim 'a sort that spills gives the output of GNU sort'
 awk 'BEGIN { srand(7); for (i = 0; i < 120000; i++) print int(rand() * 1e9), i % 7 }' > many
 same -S 1M many
 same -S 1M -k2,2n -k1,1r many
 [ -z "$(ls tmp)" ] || broken "temporary files are left: $(ls tmp)"
 
-claim 'many lines that begin alike are sorted by their ends'
+claim 'many lines with a common prefix are sorted by their ends'
 awk 'BEGIN { srand(8); p = sprintf("%300s", ""); gsub(/ /, "x", p)
 	for (i = 0; i < 20000; i++) print p int(rand() * 1e6) }' > alike
 same -S 1M alike
@@ -144,7 +144,7 @@ awk 'BEGIN { for (i = 0; i < 20000; i++) print "all of these lines are the same 
 same equal
 same -u equal
 
-claim 'a sort that spills stays within its memory and leaves nothing behind'
+claim 'a sort that spills keeps its memory limit and leaves no files'
 awk 'BEGIN { srand(9); for (i = 0; i < 800000; i++) print int(rand() * 1e9), i }' > large
 for keys in -r '-k2,2n' '-k1,1V'; do
 	"$PEAK_MEMORY" $((36 * 1024)) "$GSORT" --lines -S 4M $keys large -o found > peak 2>&1 ||
@@ -152,7 +152,7 @@ for keys in -r '-k2,2n' '-k1,1V'; do
 	sort $keys large | cmp -s - found || broken "$keys: other lines"
 done
 
-claim 'a limit of temporary space is an error that leaves the output as it was'
+claim 'an exceeded --temp-limit is an error and leaves the output unchanged'
 echo old > output
 "$GSORT" --lines -S 1M --temp-limit=1M --temp-compress=none large -o output 2> stderr
 [ $? -eq 2 ] || broken 'status is not 2'
@@ -180,7 +180,7 @@ grep -q 'a line of 2000000 bytes is too long to be merged' stderr || broken "$(c
 [ ! -s found ] || broken 'something was written'
 same -S 64M mixed
 
-claim 'a long line whose keys need much memory does not let others be merged one by one'
+claim 'a long line whose keys need much memory does not slow the merge of the others'
 { seq 100000 500000; echo "a$(head -c 400000 /dev/zero | tr '\0' x)"; } > mixed
 same -S 4M -k1,1 -k1,1r -k1,1 -k1,1r mixed
 
@@ -199,7 +199,7 @@ claim 'the header is that of the first input that has one'
 "$GSORT" --lines --header empty stdin > found 2> stderr || broken "status $?"
 { head -n 1 stdin; tail -n +2 stdin | sort; } | cmp -s - found || broken "$(cat found)"
 
-claim 'a pipe whose reader ends is noticed, also with memory for many writers'
+claim 'a pipe whose reader ends is detected, even with memory for many writers'
 { timeout 60 "$GSORT" --lines --parallel=4 -S 2G large 2> stderr; echo $? > status; } |
 	head -n 1 > found
 [ "$(cat status)" -ne 124 ] || broken 'it waits for ever'

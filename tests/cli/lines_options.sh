@@ -41,7 +41,7 @@ for option in '' '-n' '-k1,1'; do
 	same expected found "three keys, spilled: $option"
 done
 
-claim 'counts need -u, and are no part of a check'
+claim 'counts require -u and are not allowed with a check'
 "$GSORT" --lines --count few > found 2> stderr
 [ $? -eq 2 ] || broken 'status is not 2'
 one_line '--count requires -u' 'without -u'
@@ -49,7 +49,7 @@ one_line '--count requires -u' 'without -u'
 [ $? -eq 2 ] || broken 'status is not 2'
 one_line "options '-c --count' are incompatible" '-c'
 
-claim 'part files have equal numbers of lines, and are the output when put together'
+claim 'part files have equal numbers of lines, and their concatenation is the output'
 sort many > expected
 for memory in 1M 64M; do
 	rm -rf parts
@@ -124,7 +124,7 @@ refuses_parts 'split-by requires --split' --lines --split-by=records few
 refuses_parts 'not with --shard, --count or --header' --lines --split=2 --header few -o new
 cat parts/part-* | cmp -s - expected || broken 'part files have changed'
 
-claim 'shards together are the output'
+claim 'the shards together are the output'
 for memory in 1M 64M; do
 	: > found
 	for shard in 1 2 3 4 5; do
@@ -171,7 +171,7 @@ says '^input  *unknown size$' plan
 [ $? -eq 2 ] || broken 'status is not 2'
 one_line "'x' is not text or json" '--explain'
 
-claim 'statistics have the names that those of records have'
+claim 'statistics have the same names as those of records'
 "$GSORT" --lines -S 1M --stats-json=stats --stats many -o found 2> stderr || broken "status $?"
 sort many | cmp -s - found || broken 'other lines'
 is_json stats
@@ -213,7 +213,7 @@ echo old > page
 [ $? -eq 2 ] || broken 'status is not 2'
 [ "$(cat page)" = old ] || broken 'a report of a failed sort'
 
-claim 'a report is no input and no output'
+claim 'a report must not be an input or the output'
 for files in '--report=few few' '--stats-json=found few -o found' '--trace=x --report=./x few'; do
 	# shellcheck disable=SC2086
 	"$GSORT" --lines $files > stdout 2> stderr
@@ -290,21 +290,21 @@ sort table.zst | cmp -s - found || broken 'as it is'
 "$GSORT" --lines --zstd table 2> stderr | zstd -dcq > found || broken "status $?"
 sort table | cmp -s - found || broken 'compressed'
 
-claim 'temporary space is as much as was planned, or less'
+claim 'the temporary space is at most the planned space'
 "$GSORT" --lines --explain=json -S 1M --temp-compress=none many > plan 2> stderr ||
 	broken "status $?"
 limit=$(sed -n '/"temporary"/{n;s/[^0-9]//g;p;}' plan)
 "$GSORT" --lines -S 1M --temp-compress=none --temp-limit="$limit" many > found 2> stderr ||
 	broken "status $?"
 
-claim 'progress ends with the whole'
+claim 'progress ends at 100 %'
 "$GSORT" --lines --progress=always many -o found 2> stderr || broken "status $?"
 says '^final merge: 100 %' stderr
 "$GSORT" --lines --progress=x few > found 2> stderr
 [ $? -eq 2 ] || broken 'status is not 2'
 one_line "'x' is not auto, always or never" '--progress'
 
-claim 'SIGUSR1 prints the progress and does not end it'
+claim 'SIGUSR1 prints the progress and does not end the sort'
 "$GSORT" --lines fifo -o found 2> stderr &
 exec 3> fifo
 cat many >&3

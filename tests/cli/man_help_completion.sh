@@ -10,7 +10,7 @@ build=$1
 root=$work/root
 called=$(basename "$GSORT") # -Dprogram_name
 DESTDIR=$root meson install -C "$build" --no-rebuild > install.log 2>&1 || {
-	claim "it can be installed"
+	claim "meson install succeeds"
 	broken "$(tail -n 3 install.log)"
 	finish
 }
@@ -19,7 +19,7 @@ installed() {
 	find "$root" -type f "$@" 2> /dev/null
 }
 
-claim "programs, completions and documents lie where a distribution has them"
+claim "programs, completions and documents are in the directories of a distribution"
 for name in bin/$called bin/$called-gen bin/$called-check share/doc/$called/LICENSE \
 		share/bash-completion/completions/$called share/zsh/site-functions/_$called \
 		share/fish/vendor_completions.d/$called.fish \
@@ -30,13 +30,13 @@ done
 claim "the benchmark is only installed if it is asked for"
 [ -z "$(installed -name "$called-bench")" ] || broken "$called-bench is there"
 
-claim "under another name nothing has this one but the library"
+claim "with -Dprogram_name, only files of the library are called gsort"
 [ "$called" = gsort ] || {
 	mine=$(installed -name '*gsort*' | grep -vE '/(lib|include)/|man3/gsort\.3$')
 	[ -z "$mine" ] || broken "$mine"
 }
 
-claim "library, header and what pkg-config asks for lie where a distribution has them"
+claim "library, header and pkg-config file are in the directories of a distribution"
 for name in include/gsort.h libgsort.a libgsort.so.0.3.* pkgconfig/gsort.pc \
 		share/doc/$called/docs/library.md share/doc/$called/examples/top_k.c; do
 	[ "$(installed -path "*/$name" | wc -l)" = 1 ] || broken "$name is not there"
@@ -57,7 +57,7 @@ while read -r document; do
 done < documents > broken_links
 [ ! -s broken_links ] || broken "$(head broken_links)"
 
-claim "the manual has no mistakes that troff warns of"
+claim "troff prints no warnings about the manual"
 if command -v man > /dev/null; then
 	installed -path '*/man/man*' -name '*gsort*' > manuals
 	while read -r manual; do
@@ -68,7 +68,7 @@ if command -v man > /dev/null; then
 	done < manuals
 fi
 
-claim "each function has a page of the manual"
+claim "each function has a manual page"
 if [ -n "$(installed -name 'gsort.3*')" ]; then
 	for function in $(grep -oE '\bgsort_[a-z0-9_]+\(' "$(installed -path '*/include/gsort.h')" |
 			tr -d '(' | grep -v '_callback$' | sort -u) gsort_set_message_callback \
@@ -88,13 +88,13 @@ built_of() {
 		cc -O1 "$source" -o top_k $(cat flags) 2> stderr
 }
 if [ "$instrumented" = 0 ] && command -v pkg-config > /dev/null; then
-	claim "a program is built with what pkg-config says, and finds the library"
+	claim "a program can be built with the flags of pkg-config and finds the library"
 	generate -n 1000 -o numbers
 	built_of --cflags --libs || broken "it is not built"
 	! grep -qe -D flags || broken "it gets macros: $(cat flags)"
 	LD_LIBRARY_PATH=$libraries ./top_k 3 < numbers > found || broken "status $?"
 	[ "$(wc -l < found)" = 3 ] || broken "$(head found)"
-	claim "a program is built with the archive, and needs no library of ours"
+	claim "a program can be built with the archive and does not need the shared library"
 	mv "$libraries/libgsort.so" away
 	built_of --static --cflags --libs || broken "it is not built"
 	mv away "$libraries/libgsort.so"
@@ -153,13 +153,13 @@ done
 
 # gsort-mpi has the options of gsort. Its manual describes only the differences.
 if [ -n "${GSORT_MPI-}" ]; then
-	claim "$called-mpi is there, and its manual if there are any"
+	claim "$called-mpi is installed, and so is its manual if manuals are built"
 	[ "$(installed -path "*/bin/$called-mpi" | wc -l)" = 1 ] || broken "it is not"
 	page=$(installed -name "$called-mpi.1")
 	[ -n "$page" ] || [ -z "$(installed -name "$called.1")" ] || broken "it has none"
 fi
 if [ -n "${GSORT_MPI-}" ] && [ -n "$page" ]; then
-	claim "the manual of $called-mpi knows what only that can do, and no option that it has not"
+	claim "the manual of $called-mpi has its own options, and no unknown ones"
 	"$GSORT" --help > help
 	options_of help > options
 	"$GSORT_MPI" --help > help
@@ -175,21 +175,21 @@ if [ -n "${GSORT_MPI-}" ] && [ -n "$page" ]; then
 	while read -r option; do
 		grep -qxe "$option" options_of_mpi || broken "$option is in it, and not in --help"
 	done < terms
-	claim "the manual of $called-mpi has what one looks for there"
+	claim "the manual of $called-mpi has the expected sections"
 	for part in NAME SYNOPSIS DESCRIPTION STARTING REFUSALS 'EXIT STATUS' ENVIRONMENT; do
 		grep -qx "\.SH \"*$part\"*" told || broken "$part is missing"
 	done
 	! grep -qi '^\.SH.*gsort-gen' told || broken "another program's is in it"
 fi
 
-claim "no page of the manual has a fault that mandoc knows"
+claim "mandoc reports no errors in manual pages"
 if command -v mandoc > /dev/null; then
 	for page in $(installed -path '*/man/man*'); do
 		mandoc -Tlint -W warning "$page" > lint || broken "$(head -n 3 lint)"
 	done
 fi
 
-claim "what is uninstalled leaves nothing"
+claim "uninstalling removes all files"
 DESTDIR=$root ninja -C "$build" uninstall > uninstall.log 2>&1
 left=$(find "$root" 2> /dev/null | head -n 1)
 [ -z "$left" ] || broken "$left is left"

@@ -23,7 +23,7 @@ generate -n 10001 -R 100 -k 0:b10 -d hundred-keys --seed=2 -o b
 : > empty
 keys='-R 100 -k 0:b10'
 
-claim 'the plan says when'
+claim 'the plan says whether records stay in the mapped input'
 refers yes $keys -S 64M a
 refers yes $keys -S 64M a b empty
 refers yes -R 100 -k 3:u32 -k 90:i64be:r a
@@ -47,7 +47,7 @@ says 'chunks: .* of the mapped input;' stderr
 run --stats $keys -S 2M a -o output
 ! grep -q mapped stderr || broken 'they say it of what is read'
 
-claim 'any keys that an element holds, in any direction, ties in the order of the input'
+claim 'keys of any size and direction; equal records keep their order'
 for layout in '0:b10' '99:u8' '3:u32 90:i64be:r' '0:f64:r 50:b1 20:u16be' '8:i16' '96:f32'; do
 	options='-R 100'
 	for key in $layout; do
@@ -74,7 +74,7 @@ for size in 32 33 40 127 128 1000 4096 65536; do
 	gives expected -R $size -k $((size - 6)):b6 -S 4M input
 done
 
-claim 'headers and tails'
+claim 'headers and trailers'
 for name in a b; do
 	{
 		echo "head of $name"
@@ -91,7 +91,7 @@ done
 gives expected $keys --skip-bytes=10 --partial=keep framed-a framed-b
 gives expected $keys --skip-bytes=10 --partial=keep --verify framed-a framed-b
 
-claim 'every way out'
+claim 'all kinds of output'
 oracle '100 0:b10' < a > expected
 gives expected $keys --verify --fsync a
 "$GSORT" $keys a > output 2> stderr || broken "status $?"
@@ -133,7 +133,7 @@ changing() {
 	nothing_left "$*"
 }
 
-claim 'an input that changes while it is sorted is named'
+claim 'an input that changes during the sort is named'
 changing 'changed: .* 10000000 bytes.* 5000000' truncate -s 5000000 changed
 changing 'changed: .* 10000000 bytes.* 0' truncate -s 0 changed
 changing 'changed: ' truncate -s 9999900 changed

@@ -39,13 +39,13 @@ for size in 100 4096 65536; do
 	within 16 -S 16M -R $size input
 done
 
-claim 'records that stay in the mapped input, which is a part of the memory'
+claim 'records that stay in the mapped input, which counts as memory'
 generate -R 100 -n 900000 -o input
 for memory in 128 112 96; do
 	within $memory -S ${memory}M -R 100 -k0:b10 input
 done
 
-claim 'what is known of the blocks of runs, of an input that is much larger than the memory'
+claim 'the metadata of blocks of an input that is much larger than memory'
 truncate -s 256M sparse
 within 2 -S 2M sparse
 truncate -s 1G sparse
@@ -54,7 +54,7 @@ enough=$(run -S 1M sparse && sed -n 's/.*-S of at least //p' stderr)
 "$GSORT" --explain -S "$enough" sparse > stdout 2> stderr || broken "-S $enough is not enough"
 rm -f sparse
 
-claim 'the least -S that is said to be enough is, whatever was given'
+claim 'the minimum -S of the message is enough'
 truncate -s 300G larger
 for size in 1M 20M 100M; do
 	run --explain -R 65536 -S $size larger
@@ -66,7 +66,7 @@ succeeds --explain -R 65536 -S "$(cat least)" larger
 rm larger
 head -c 600M /dev/zero | refuses '^gsort: -S: 1 MiB is too little for the index of a pipe' -S 1M -
 
-claim 'more threads than the memory has room for'
+claim 'more threads than fit in memory'
 generate -b 16M -o input
 for memory in 1 16 64; do
 	within $memory -S ${memory}M --parallel=1024 input
@@ -96,7 +96,7 @@ within 16 -S 16M $thirty
 refuses ' 1 MiB of memory,.* too little: .*inputs.* -S of at least [0-9]+M$' -S 1M -m $thirty
 rm -f sorted sorted.zst output
 
-claim 'a seek table that is longer than any'
+claim 'a very long seek table'
 printf '\136\052\115\030\000\000\000\020' > table.zst # 2^28 bytes
 truncate -s $((8 + 268435456 - 9)) table.zst
 printf '\377\377\377\001\000\261\352\222\217' >> table.zst # 2^25 - 1 frames
@@ -140,7 +140,7 @@ if command -v zstd > zstd-path; then
 	"$GSORT_CHECK" -S "${enough}M" long.zst > stdout 2> stderr
 	[ $? -eq 1 ] || broken "gsort-check -S ${enough}M: $(cat stderr)"
 
-	claim 'a large window of a later frame is refused, and so is one behind a skippable frame'
+	claim 'a large window of a later frame is refused, also after a skippable frame'
 	{ head -c 80000 /dev/zero | zstd -q && cat long.zst; } > second_frame.zst
 	{ printf '\120\052\115\030\010\000\000\000........' && cat long.zst; } > skippable.zst
 	for options in '' -m -c -C; do
@@ -160,7 +160,7 @@ if command -v zstd > zstd-path; then
 	says 'second_frame.zst: .*window of more than 8 MiB' stderr
 	rm -f long.zst second_frame.zst skippable.zst
 
-	claim 'a window that zstd takes only if it is asked to is no damage'
+	claim 'a window that zstd accepts only with an option is not reported as damage'
 	head -c 800000 input > short
 	"$GSORT" short -o sorted
 	for long in 28 31; do
@@ -181,7 +181,7 @@ if command -v zstd > zstd-path; then
 	rm -f first second broken-pipe short sorted long.zst
 fi
 
-claim 'tails and names'
+claim 'incomplete records and file names'
 generate -b 65535 -t u8 -o part
 thousand=$(for i in $(seq 1000); do printf 'part '; done)
 refuses ' 1 MiB of memory,.* too little: .*inputs.* -S of at least [0-9]+M$' \
@@ -193,7 +193,7 @@ refuses ' 1 MiB of memory,.* too little: .*inputs.* -S of at least [0-9]+M$' \
 	-S 1M --files0-from=names
 within 128 -S 128M --files0-from=names
 
-claim 'too many names or tails are refused before they take memory'
+claim 'too many names or incomplete records are refused before they take memory'
 yes none | head -n 500000 | tr '\n' '\0' > names
 # refused_within ARGUMENT...: gsort -S 1M fails within its memory limit
 refused_within() {

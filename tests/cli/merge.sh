@@ -24,7 +24,7 @@ cp a file
 succeeds -m b file c -t u64 -o file
 same expected file 'in place'
 
-claim 'equal keys come out once'
+claim '-u keeps one of equal keys'
 cat a b c | oracle u64 -u > unique
 gives unique -m -u a b c
 gives unique -m -u -S 1M --batch-size=2 a b c
@@ -60,7 +60,7 @@ refuses 'unsorted: .*record 501' -m a unsorted c
 refuses 'unsorted: .*record 501' -m -S 1M a unsorted c
 refuses 'a\.down: .*record ' -m a.down
 
-claim 'the order of the options is the order that is asked for'
+claim 'the inputs must have the order of the options'
 refuses 'a: .*record ' -m -r a
 
 finish

@@ -10,7 +10,7 @@ sorts=${GSORT_SORTS:-300}
 n_refused=0 n_right=0
 size=65536 key=65526
 
-claim 'what is overwritten while it is sorted is refused, or comes out in order'
+claim 'a sort of records that are overwritten is refused or gives sorted output'
 generate -R $size -k $key:b10 -n 64 -o changed
 mkfifo until
 "$FLIP_BYTE" changed $((20 * size + key)) < until &

@@ -82,7 +82,7 @@ done << 'END'
 16 nan 2:f64 0:f16 10:f32 14:i16be
 END
 
-claim 'what is not all of the record is a record'
+claim 'keys that do not cover the record are sorted as records'
 generate -R 8 -n 100 -o input
 for keys in '-k 0:u32 -k 5:u16' '-k 0:u32 -k 0:u32' '-k 0:u32 -k 4:u32 -k 0:u8'; do
 	run --debug -R 8 $keys -o output input

@@ -7,7 +7,7 @@
 generate -n 1000003 -o input
 succeeds --backend=cpu -o expected input
 
-claim 'neither the driver nor the toolkit is among the libraries that it needs to start'
+claim 'gsort is linked with neither the driver nor the toolkit'
 needed=$(ldd "$GSORT" 2> /dev/null | grep -iE 'cuda|nvidia' || true)
 [ -z "$needed" ] || broken "$needed"
 
@@ -23,14 +23,14 @@ chmod +x hidden
 GSORT=./hidden
 
 # From a pipe, because gsort would use a GPU for an input of unknown size.
-claim 'without a driver the CPU sorts, and not a word is said'
+claim 'without a driver the CPU sorts, without a message'
 rm -f output
 cat input | ./hidden -o output 2> stderr || broken "status $?"
 [ ! -s stderr ] || broken 'not silent'
 same expected output 'from a pipe'
 gives expected input
 
-claim 'a GPU that was asked for and cannot be had is an error with the reason'
+claim 'a requested GPU that is not usable is an error with the reason'
 refuses '--backend=cuda, --gpus: (no usable GPU: .|.*built without the CUDA)' --backend=cuda input
 refuses '--backend=cuda, --gpus: (no usable GPU: .|.*built without the CUDA)' --gpus=0 input
 refuses '--backend=cuda, --gpus: (no usable GPU: .|.*built without the CUDA)' --gpus=all input

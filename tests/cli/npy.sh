@@ -2,7 +2,7 @@
 # npy - compare sorts of numpy arrays by gsort and by numpy (see npy.py)
 . "$(dirname "$0")/testlib.sh"
 
-claim '--verify says that /dev/null cannot be read back, also without a record'
+claim '--verify reports that /dev/null cannot be read back, even without records'
 head -c 8 /dev/zero > header
 run --verify --skip-bytes=8 header -o /dev/null
 [ "$status" -eq 2 ] || broken "no record: status $status, not 2"

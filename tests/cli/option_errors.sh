@@ -5,7 +5,7 @@
 generate -n 1000 -o input
 generate -n 1000 -d sorted -o sorted
 
-claim 'an input of no whole number of records is named with what is too much'
+claim 'the message about an incomplete record names the input and the excess bytes'
 { cat sorted; printf 'xyz'; } > odd
 refuses 'odd: .*8003.* 3' odd
 refuses 'odd: .*8003.* 3' input odd
@@ -59,7 +59,7 @@ stays() {
 	same input elsewhere "$what: what is mounted"
 }
 
-claim 'an output that no other file can replace is known before the sort'
+claim 'an output that cannot be replaced is refused before the sort'
 mkdir bound
 echo older | tee older > bound/file
 cp input elsewhere
@@ -92,7 +92,7 @@ cp input file
 [ $? -eq 2 ] || broken '>> file: not status 2'
 same input file 'a file appended to itself'
 
-claim 'types that are none'
+claim 'unknown types'
 for type in '' u u7 u65 u256 x64 f24 f128 i64xe u64bee b b0 bx b-1 b99999999999 -1; do
 	refuses "(-t|--type)" -t "$type" input
 done
@@ -101,7 +101,7 @@ refuses "'w63'.*u128" -t w63 input
 refuses "'u64xe'.*u64be" -t u64xe input
 refuses "'u63'.*did you mean u64\?" -t u63 input
 
-claim 'records and keys that are none'
+claim 'invalid record sizes and keys'
 for size in '' 0 x -1 65537 18446744073709551617 99999999999999999999; do
 	refuses "^gsort: -R, --record-size: .*$size" -R "$size" input
 done
@@ -115,7 +115,7 @@ refuses '-t, --type.*-k, --key' -t u64 -k 0:u32 input
 refuses '-R, --record-size.*-t, --type' -R 12 -t u64 input
 refuses 'input: .*8000.* 24 bytes: 8' -R 24 -k 0:u32 input
 
-claim 'shapes that are none'
+claim 'invalid projections'
 refuses '--skip-bytes' --skip-bytes=x input
 refuses '--skip-bytes' --skip-bytes=1T input
 refuses '--partial.*error.keep.drop' --partial=perhaps input
@@ -130,7 +130,7 @@ for shape in --limit=3 '-u --count' --keys-only --argsort; do
 	refuses '--partial=keep' --partial=keep $shape input
 done
 
-claim 'sizes that are none'
+claim 'invalid sizes'
 for size in '' x -1 1x 1Ki 1.5G 99999999999999999999 99999999E 0; do
 	refuses "^gsort: -S, --buffer-size: .*('$size'|too large|above 0)" -S "$size" input
 	refuses '(--device-memory)' --device-memory="$size" input
@@ -142,13 +142,13 @@ for codec in '' lzo zstd:0 delta:2; do
 	refuses "^gsort: --temp-compress: .*'$codec'" --temp-compress="$codec" input
 done
 
-claim 'numbers that are none'
+claim 'invalid numbers'
 for number in '' x -1 0 1x 1.5 0x10 4294967296 99999999999999999999; do
 	refuses "^gsort: --parallel: .*$number" --parallel="$number" input
 	refuses "^gsort: --batch-size: .*$number" --batch-size="$number" input
 done
 
-claim 'words that are none'
+claim 'invalid words'
 refuses '^gsort: --backend: .*auto.cuda.cpu' --backend=quantum input
 refuses '^gsort: --progress: .*auto.always.never' --progress=perhaps input
 refuses '--gpus' --gpus=x input
@@ -156,7 +156,7 @@ refuses '--gpus|GPU' --gpus=99 input
 refuses '--gpus|GPU' --gpus=99 --backend=auto input
 refuses '(-T|--temporary-directory)' -T '' input
 
-claim 'options that are none'
+claim 'unknown options'
 refuses "unknown option '--bogus'; see --help" --bogus input
 refuses "unknown option '--bogus=zstd'" --bogus=zstd input
 refuses "unknown option '-Z'.*--help" -rZ input
@@ -166,11 +166,11 @@ one_line '-o, --output.*requires an argument' '--output without a name'
 refuses '--verify.*takes no argument' --verify=yes input
 refuses '--s' --s input
 
-claim 'a letter of more than one byte is shown whole'
+claim 'a multi-byte character as an option is shown whole'
 run -é input
 one_line "^gsort: unknown option '-é'" '-é'
 
-claim 'too many open files: what raises the limit is said'
+claim 'the message about too many open files names the command that raises the limit'
 (
 	exec > stdout 2> stderr # before the limit
 	ulimit -n 4
@@ -189,20 +189,20 @@ refuses '-R, --record-size.*given twice' -R 8 -R 16 input
 refuses '-S, --buffer-size.*given twice' -S 1M -S 2M input
 gives sorted -S 1M -S 1M sorted
 
-claim 'bounds are the real ones'
+claim 'bounds in messages are exact'
 refuses '--parallel.* 1 to 1024' --parallel=0 input
 refuses '--parallel.* 1 to 1024' --parallel=1025 input
 refuses '--batch-size.* 2 to 4294967295' --batch-size=1 input
 refuses '--skip-bytes.* 0 to 16777216 bytes' --skip-bytes=16777217b input
 
-claim 'options of GNU sort say why not, and what to use'
+claim 'options of GNU sort are refused with a reason and an alternative'
 for option in -b -d -f -i -g -h -n -M -V -z --sort=numeric --random-sort --random-source=f \
 	--field-separator=, --compress-program=gzip --numeric-sort; do
 	refuses "^gsort: option '$option': (records|random order|use --temp-compress)" \
 		$option input
 done
 
-claim 'keys, separators and random order of GNU sort say what to use'
+claim 'keys, separators and random order of GNU sort are refused with an alternative'
 for option in -k2,2 -k1.3,1.5 -k2n,2 --key=2,2; do
 	refuses '^gsort: -k, --key=[0-9n.,]*: records are binary' $option input
 done
@@ -218,7 +218,7 @@ refuses 'repeat -k for each key' --fields=a:u32,b:u32 -k a,b input
 refuses '--fields: field a: .*use u8, u16' --fields=a:zzzz input
 refuses 'did you mean f64 .double.' -t d input
 
-claim 'a check writes nothing, and does not ask for an output'
+claim 'a check writes nothing and needs no output'
 for option in -c -C --check=quiet; do
 	run $option --verify sorted
 	one_line '(--check|-C).*--verify.*writes nothing' "$option --verify"
@@ -226,7 +226,7 @@ done
 run -c --fsync sorted
 one_line '--check and --fsync.*writes nothing' '-c --fsync'
 
-claim 'one of several processes that sort the same by themselves says so, and no other'
+claim 'of several processes that MPI starts as gsort, one prints a warning'
 for several in OMPI_COMM_WORLD_SIZE=4 'PMI_SIZE=4 PMI_RANK=0' \
 	'SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0'; do
 	# Word splitting is intended.
@@ -261,7 +261,7 @@ for option in --verify --fsync; do
 done
 refuses 'output' -o other input
 
-claim 'names of inputs from a file that are wrong'
+claim 'wrong names of inputs from a file'
 refuses 'missing' --files0-from=missing
 refuses '/dev/zero: .*longer' --files0-from=/dev/zero
 : > names
@@ -274,7 +274,7 @@ refuses 'files0-from' --files0-from=names input
 if "$GSORT" --backend=cuda --explain input > /dev/null 2>&1; then
 	:
 else
-	claim 'a back end that is not there'
+	claim 'a back end that is not available'
 	refuses 'cuda|CUDA' --backend=cuda input
 fi
 
@@ -285,7 +285,7 @@ for option in stats-json trace; do
 	one_line 'nowhere/report' "--$option"
 done
 
-claim 'names in messages are one line, and reach no terminal as escape sequences'
+claim 'messages quote newlines and escape sequences in names'
 odd_name=$(printf 'a\nb\033[2J\377')
 run "$odd_name"
 one_line "^gsort: a[$]'.n'b[$]'.033'\[2J[$]'.377': .*No such file" 'a missing input'
@@ -316,7 +316,7 @@ printf 'in\nput' > names
 gives sorted --files0-from=names
 rm -f "$newline_name" names
 
-claim 'sources are as they were'
+claim 'inputs are unchanged'
 generate -n 1000 -o again
 same again input input
 

@@ -40,7 +40,7 @@ generate -n 100000 -t u64 -o random
 generate -n 30000 -R 24 -k 3:b10 -d hundred-keys -o records
 generate -n 30000 -R 60 -k 0:b40 --prefix=20 -o long
 
-claim "parts have the same length, to within a record, and are those of --shard"
+claim "part files differ by at most a record in length and are those of --shard"
 "$GSORT" random -o expected
 for options in '' '-S 1M' '-S 1M --partitions=3 --parallel=3' '--partitions=2'; do
 	# Word splitting is intended.
@@ -54,7 +54,7 @@ same part out/x/part-0002 'the third of seven'
 divides 4 -R 60 -k 0:b40 long
 [ "$(lengths)" = '450000 450000' ] || broken "keys that begin alike: of $(lengths) bytes"
 
-claim "the manifest says of each part file what gsort-check finds"
+claim "manifest and gsort-check agree about each part file"
 divides 3 -R 60 -k 0:b40 -S 2M long
 for i in 0 1 2; do
 	"$GSORT_CHECK" -R 60 -k 0:b40 out/x/part-000$i > found
@@ -81,7 +81,7 @@ undivided() {
 	[ ! -s divided ] || broken "divided: $(head -1 divided)"
 }
 
-claim "no key is in two parts, where they end at keys"
+claim "with --split-by=keys, no key is in two part files"
 "$GSORT" few -o expected
 for options in '' '-S 1M' '-S 1M --partitions=3 --parallel=2 --temp-compress=delta' \
 	'--limit=50000'; do
@@ -98,7 +98,7 @@ undivided 24 3 10
 divides 3 --split-by=keys -R 60 -k 0:b40 long
 undivided 60 0 40
 
-claim "no key of records that stay where they are in a mapped file is in two parts"
+claim "with --split-by=keys, no key is in two part files if records stay in the mapped input"
 # Elements contain the position of the record, so no two are equal. They have 8 or 16 bytes. The
 # keys have one value, a few, or many.
 for key in 3:b1 21:b1 24:b2 20:b5; do
@@ -130,7 +130,7 @@ for options in '' -r; do
 	same expected found "$options: keys of parts"
 done
 
-claim "each record once, in ranges that are parts"
+claim "-u with part files keeps each record once"
 for options in '' '-S 1M --partitions=3' '--count' '--count --keys-only --verify' '--limit=1000' \
 	'--limit=77 --count'; do
 	# shellcheck disable=SC2086
@@ -142,7 +142,7 @@ done
 "$GSORT" -u few -o expected
 divides 9 -u few
 
-claim "no records are no parts of any length"
+claim "an empty input gives empty part files"
 : > nothing
 : > expected
 divides 3 nothing
@@ -153,7 +153,7 @@ head -c 16 random > two
 divides 5 two
 divides 5 --split-by=keys two
 
-claim "compressed parts are files of their own"
+claim "each compressed part file can be decompressed alone"
 "$GSORT" few -o expected
 for options in '' '--split-by=keys --partitions=2' '-S 1M --parallel=3'; do
 	# shellcheck disable=SC2086
@@ -165,7 +165,7 @@ for options in '' '--split-by=keys --partitions=2' '-S 1M --parallel=3'; do
 done
 grep -q '"zstd": true' out/x/manifest.json || broken "it is not said in the manifest"
 
-claim "each part has the header, and the last one the tail"
+claim "each part file has the header, and the last one the trailer"
 { printf 'HEADER'; head -c 800 random; printf 'TAIL'; } > framed
 head -c 800 random | "$GSORT" > expected
 succeeds --skip-bytes=6 --partial=keep --verify --split=3 framed -o out/x
@@ -189,7 +189,7 @@ divides 3 < random
 # The length of a pipe is unknown.
 cat random | divides 3 -S 1M
 
-claim "the second time there are fewer: older part files go, and what is beside them stays"
+claim "a sort to fewer part files removes the older ones and keeps files beside the directory"
 "$GSORT" random -o expected
 divides 7 random
 : > out/y
@@ -225,7 +225,7 @@ leaves() {
 	nothing_left "gsort $*"
 }
 
-claim "what cannot be done leaves what was there"
+claim "a failed sort leaves the older directory"
 head -c 100 random > odd
 leaves 'odd: .*not a multiple of the record size' --split=3 odd
 leaves "input 'out/x/part-0001' is in the output directory 'out/x'" \
@@ -321,7 +321,7 @@ while_sorted() {
 	rm -rf before
 }
 
-claim "an older directory that is changed or replaced while it is sorted stays"
+claim "an older directory that changes during the sort is not replaced"
 while_sorted 'out/x: has changed during the sort' 'echo mine > x/mine'
 while_sorted 'out/x: has changed during the sort' 'rm x/part-0001'
 while_sorted 'out/x: has changed during the sort' 'rm x/part-0002; mkdir x/part-0002'
@@ -334,7 +334,7 @@ while_sorted 'out/x: leads to another file' 'mv x y; echo mine > x'
 rm -rf pipe out three
 mkdir out
 
-claim "as many files are open as there are parts, where that is allowed"
+claim "the limit of open files is raised for many part files, if allowed"
 "$GSORT" random -o expected
 (
 	ulimit -S -n 64
@@ -348,7 +348,7 @@ claim "as many files are open as there are parts, where that is allowed"
 )
 [ ! -e few.parts ] && [ -z "$(ls -A | grep gsort-temp)" ] || broken 'some are left'
 
-claim "ended at any moment, the older directory is there, or the new one"
+claim "a sort that is killed at any time leaves the older or the new directory"
 "$GSORT" random -o expected
 rm -rf out
 mkdir out
@@ -383,7 +383,7 @@ for i in $(seq "${GSORT_KILLS:-8}"); do
 	[ "$(ls -A out)" = x ] || broken "SIGTERM after $picked ms leaves $(ls -A out)"
 done
 
-claim "what a kill has left is reported, and stays"
+claim "orphans of a killed sort are reported and kept"
 mkdir out/.gsort-temp-0123456789abcdef
 echo half > out/.gsort-temp-0123456789abcdef/part-0000
 run --split=3 random -o out/x
@@ -393,7 +393,7 @@ one_line '.gsort-temp-0123456789abcdef in the same directory was left by a gsort
 	broken "there are $(ls -A out)"
 rm -r out/.gsort*
 
-claim "whatever is asked for, the parts together are the whole"
+claim "with random options, the part files together are the output"
 round=0
 while go_on $round; do
 	pick random few records long
@@ -458,7 +458,7 @@ same expected output '--shard of directories'
 "$GSORT" --limit=12345 random few -o expected
 gives expected -m --limit=12345 lists/a lists/b
 
-claim "a manifest says what its records are"
+claim "the manifest describes the records"
 "$GSORT" -R 24 -k 3:b10:r records -o expected
 "$GSORT" -R 24 -k 3:b10:r --split=3 records -o lists/r
 succeeds -c lists/r
@@ -479,7 +479,7 @@ cat lists/a/manifest.json |
 "$GSORT" -m -t u8 --format=raw lists/a/manifest.json -o output 2> stderr
 one_line 'a/manifest.json: record 2: disorder' 'as records'
 
-claim "what was no record of the inputs is none of the parts, whatever it is as long as"
+claim "headers and trailers of inputs are not records of part files, whatever their length"
 head -c 804 random > whole-and-4
 printf '\377\377\377\377' > four
 printf 'abcde\377' > six
@@ -500,7 +500,7 @@ done
 gives /dev/null -m --partial=drop lists/t
 refuses 't/part-0001: ends with 8 bytes that are no record' -m lists/t
 
-claim "the manifest's numbers of records are compared with the parts"
+claim "the numbers of records of the manifest are compared with the part files"
 "$GSORT" --split=2 whole-and-4 --partial=drop -o lists/t
 cp -a lists/t untouched
 for as in 's/"records": 100/"records": 0/; s/"records": 50/"records": 0/' \
@@ -534,7 +534,7 @@ finds() {
 	mv kept lists
 }
 
-claim "a part file that is not what the manifest says is named"
+claim "a part file that contradicts the manifest is named"
 for damage in 'a 0002 printf x | dd of=a/part-0002 bs=1 seek=4440 conv=notrunc' \
 	'a 0001 cp a/part-0003 a/part-0001' 'a 0002 rm a/part-0002' \
 	'a 0000 truncate -s -8 a/part-0000' 'a 0003 printf 12345678 >> a/part-0003' \
@@ -552,7 +552,7 @@ cp -a lists kept
 printf 12345678 >> lists/a/part-0003
 finds 'lists/a/part-0003: has [0-9]+ bytes, not [0-9]+ as listed in lists/a' lists/a
 
-claim "an output does not take the place of a part of an input"
+claim "an output does not replace a part file of an input"
 cp -a lists kept
 run -m lists/a -o lists/a/part-0001
 [ "$status" -eq 2 ] || broken "status $status"
@@ -569,7 +569,7 @@ one_line 'a/manifest.json: is a part file or part manifest of an input' \
 one_line 'standard output: is a part file or part manifest of an input' 'behind the manifest'
 diff -r lists kept > difference || broken "$(head -3 difference)"
 
-claim 'no text goes to a part of an input'
+claim 'no report goes to a part file of an input'
 for command in '"$GSORT" -m lists/a -o output --stats' '"$GSORT" -c lists/a --stats' \
 	'"$GSORT_CHECK" lists/a'; do
 	eval "$command" > stdout 2>> lists/a/part-0001

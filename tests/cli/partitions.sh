@@ -33,7 +33,7 @@ for options in "few" "-r few" "-S 5M --temp-compress=none few" "-S 8M --temp-com
 	divided $options
 done
 
-claim "partitions that a checkpoint keeps begin in front of keys"
+claim "partitions of a checkpoint begin at the first record of a key"
 divided --checkpoint=kept few
 divided --checkpoint=kept -S 5M --temp-compress=none few
 divided --checkpoint=kept --verify -R 24 -k 3:b10 -S 9M records
@@ -64,33 +64,33 @@ for i in 0 1; do
 done
 divided -m -S 256M -R 24 -k 3:b10 sorted0 sorted1 sorted0
 
-claim "one range, where keys are the same as far as is known of blocks"
+claim "one partition if the known prefixes of keys are equal"
 in_partitions 1 --partitions=3 -R 60 -k 0:b40 alike -o output
 
-claim "one range, where the places of records are not known before"
+claim "one partition if output positions are not known before the merge"
 in_partitions 1 --partitions=3 -u few -o output
 in_partitions 1 --partitions=3 --limit=10 few -o output
 in_partitions 1 --partitions=3 --zstd few -o output
 in_partitions 1 --partitions=3 few | cat > output
 
-claim "what comes through a pipe, and goes to an open file, may be mapped as any other output"
+claim "a sort from a pipe to an open file may map its output"
 generate -b 24M -t u64 -o many
 "$GSORT" many -o expected
 cat many | in_partitions 4 --partitions=4 > output
 same expected output "from a pipe"
 grep -q '^written: .* [1-9][0-9.]* .iB mmap' stderr || broken "$(grep ^written stderr)"
 
-claim "a sort from a pipe that fails leaves nothing of it in an open file"
+claim "a failed sort from a pipe leaves no data in an open file"
 if (ulimit -f 40000 && cat many | "$GSORT" > output) 2> stderr; then
 	broken "status 0"
 fi
 [ ! -s output ] || broken "$(wc -c < output) bytes are left"
 
-claim "partitions, where nobody sees in which order they are written"
+claim "partitions of outputs that can be written in any order"
 in_partitions 3 --partitions=3 few -o /dev/null
 in_partitions 3 --partitions=3 few > /dev/null
 
-claim "a merge of a file that is not sorted names the record, whatever range it is in"
+claim "a merge of an unsorted file names the record, in any partition"
 generate -n 100000 -t u64 -d sorted -o sorted
 for at in 1 33333 50000 66666 99999; do
 	cp sorted unsorted

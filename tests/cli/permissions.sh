@@ -29,7 +29,7 @@ same expected theirs/output 'umask 777'
 [ "$(stat -c %a theirs/output)" = 600 ] || broken "mode $(stat -c %a theirs/output)"
 [ ! -e theirs/ck ] || broken 'the checkpoint is left'
 
-claim 'a checkpoint that was begun with umask 777 is resumed with it'
+claim 'a checkpoint that was created with umask 777 can be resumed'
 : > stdout
 : > stderr
 generate -n 2000000 -o random

@@ -39,7 +39,7 @@ cat one two | sorted_lines "$spec" | column 4 > expected
 everywhere expected -m $options --argsort one two
 cat two | gives expected -m $options --argsort one -
 
-claim 'the keys alone'
+claim 'the keys without the other bytes'
 column 3 < lines > expected
 everywhere expected $options --keys-only input
 gives expected $options --keys-only --verify input
@@ -53,7 +53,7 @@ gives expected -R 24 --keys-only input
 sorted_lines '24 10:u8' < input | column 3 > expected
 everywhere expected -R 24 -k 10:u8 --keys-only input
 
-claim 'how many were equal'
+claim 'the numbers of equal records'
 counted le 2 < lines > expected
 everywhere expected $options -u --count input
 gives expected $options -u --count --verify input
@@ -127,7 +127,7 @@ column 3 < lines | head -c 600 > expected
 everywhere expected $options --limit=100 --keys-only input
 gives expected $options --limit=100 --keys-only --verify input
 
-claim 'a header goes in front of the result'
+claim 'the header is copied to the output'
 printf '%s' 'a header of 27 bytes, so it' > header
 cat header input > headed
 cat header sorted > expected
@@ -148,7 +148,7 @@ gives header $options --skip-bytes=27 empty
 { cat header; column 4 < lines; } > expected
 gives expected $options --argsort --skip-bytes=27 headed
 
-claim 'of several inputs only the first one has its header written'
+claim 'of several inputs, the header of the first is copied'
 tr a-z A-Z < header > other
 cat header first > one.headed
 cat other second > two.headed
@@ -167,7 +167,7 @@ cat one.headed | gives expected -m $options --skip-bytes=27 - fifo
 wait
 rm -f fifo
 
-claim 'incomplete last records are kept behind the result, or left out'
+claim 'incomplete last records are kept at the end or dropped'
 { cat first; printf 'first tail'; } > one.tailed
 { cat second; printf 'second'; } > two.tailed
 { cat sorted; printf 'first tailsecond'; } > kept
@@ -191,7 +191,7 @@ succeeds $options --partial=drop part -o output
 [ ! -s output ] || broken 'a part of a record was not dropped'
 succeeds -c $options --partial=drop one.tailed
 
-claim 'a header in front and a tail behind'
+claim 'a header and a trailer'
 { cat header input; printf tail; } > both
 { cat header sorted; printf tail; } > expected
 everywhere expected $options --skip-bytes=27 --partial=keep both
@@ -199,7 +199,7 @@ cat both | gives expected $options --skip-bytes=27 --partial=keep -
 succeeds $options --skip-bytes=27 --partial=keep both -o both
 same expected both 'in place'
 
-claim 'what is framed otherwise is refused'
+claim 'inputs with other headers or trailers are refused'
 refuses 'part: .*4 bytes.*27.*--skip-bytes' $options --skip-bytes=27 part
 refuses 'part: .*4 bytes.*27.*--skip-bytes' $options --skip-bytes=27 headed part
 cat part | refuses 'standard input: .*4 bytes.*27' $options --skip-bytes=27 -

@@ -34,7 +34,7 @@ run --version
 says '^gsort .*[0-9]+\.[0-9]+' stdout
 [ "$(wc -l < stdout)" -eq 1 ] || broken "$(wc -l < stdout) lines"
 
-claim '--explain prints the plan and does nothing'
+claim '--explain prints the plan without sorting'
 rm -f output
 run --explain -S 1M input -o output
 [ "$status" -eq 0 ] || broken "status $status"
@@ -43,25 +43,25 @@ for word in [Cc]hunk [Rr]un [Pp]ass [Mm]emory [Tt]emporary; do
 	says $word stdout
 done
 
-claim '--explain says what moves, at which rate, and how long that takes'
+claim '--explain prints bytes, rates and times'
 for word in read sort merge spill fetch write; do
 	says "^  $word  *[0-9.]* .*/s  *[0-9.]* s" stdout
 done
 says 'total: about [0-9.]* s' stdout
 
-claim 'it counts the write, wherever that goes'
+claim '--explain counts writes to any kind of output'
 "$GSORT" --explain -S 1M input > stdout || broken "status $?"
 says '^  write  *[0-9.]* .*/s  *[0-9.]* s' stdout
 says 'total: about [0-9.]* s' stdout
 
-claim 'what there is no memory to measure is planned all the same'
+claim 'there is a plan even without memory for measurements'
 generate -R 65536 -k 0:b8 -b 24M -o large
 "$GSORT" --explain -R 65536 -k 0:b8 -S 5M large > stdout || broken "status $?"
 says '^  sort .*not measured$' stdout
 says 'total: more than [0-9.]* s$' stdout
 rm large
 
-claim 'of a pipe it says what each GiB takes, or what would come of a size'
+claim 'for a pipe, --explain prints the time per GiB or that of --assume-size'
 cat input | "$GSORT" --explain -S 1M > stdout || broken "status $?"
 says '^temporary space .* for each GiB' stdout
 ! grep -q '^temporary space  *0 B' stdout || broken 'nothing is promised'
@@ -75,7 +75,7 @@ awk -v promised="$promised" '
 	/peak_temporary_bytes/ { gsub(/,/, ""); exit !($2 <= promised * 2 ^ 20 && $2 > 0) }
 	' stats || broken "promised: $promised MiB; $(grep peak_temporary stats)"
 
-claim 'what is known need not be assumed, and only a plan assumes'
+claim '--assume-size is refused for a known size and without --explain'
 refuses 'assume-size.*4000000' --explain --assume-size=1G input
 refuses 'assume-size.*explain' --assume-size=1G input
 
@@ -86,7 +86,7 @@ for word in read sort merge write spill; do
 	says "[ ]*$word" stderr
 done
 
-claim '--stats-json is JSON with the facts'
+claim '--stats-json writes valid JSON'
 tells --stats-json=stats -S 1M
 [ ! -s stderr ] || broken 'not silent'
 is_json stats
@@ -96,7 +96,7 @@ tells --stats-json=stats -S 64M
 is_json stats
 says '"runs_spilled": *0' stats
 
-claim 'inputs of -m are no spilled runs, unless they are pipes'
+claim 'inputs of -m do not count as spilled runs, unless they are pipes'
 "$GSORT" input -o sorted
 "$GSORT" -m sorted sorted -o output --stats-json=stats || broken "status $?"
 says '"runs": *2' stats
@@ -123,7 +123,7 @@ near() {
 	}' || broken "really $1 us of a processor and $2 KiB: $(head -5 stats)"
 }
 
-claim 'the figures are those of the sort, and it takes no more for the sake of them'
+claim 'statistics agree with measurements from outside and cost little'
 generate -b 8K -o little
 "$MEASURE_COMMAND" without "$GSORT" little -o output || broken "status $?"
 "$MEASURE_COMMAND" with "$GSORT" little -o output --stats-json=stats 2> stderr || broken "status $?"
@@ -132,7 +132,7 @@ near $(cat without)
 near $(cat with)
 ! grep -q ceiling stats || broken 'measured after a little sort'
 
-claim 'after a long phase it measures what that might have been'
+claim 'after a long phase gsort measures the peak rate'
 mkfifo slow
 # gsort measures for a tenth of the phase. On a busy machine that may be too short, so retry longer.
 for seconds in 1.1 5 25; do
@@ -149,16 +149,16 @@ for seconds in 1.1 5 25; do
 done
 says '"name": "spill".*"peak_bytes_per_s": *[1-9]' stages
 
-claim '--trace is JSON with events'
+claim '--trace writes JSON with events'
 tells --trace=trace -S 1M
 is_json trace
 says '"ph"' trace
 
-claim '--debug says how the key was understood'
+claim '--debug prints the parsed key'
 tells --debug
 says 'u64' stderr
 
-claim '--verify and --fsync change nothing'
+claim '--verify and --fsync do not change the output'
 tells --verify
 [ ! -s stderr ] || broken 'not silent'
 tells --verify --fsync -S 1M
@@ -167,7 +167,7 @@ generate -n 100000 -d hundred-keys -o few
 oracle u64 -u -r < few > unique
 gives unique -u -r --verify few
 
-claim 'a table or keys that cannot be shown are a failure, and the output is there'
+claim 'if statistics or keys cannot be printed, the status is 2 and the output is complete'
 for option in --stats --debug '--stats --debug'; do
 	for place in '2> /dev/full' '2>&-'; do
 		rm -f output
@@ -184,7 +184,7 @@ done
 "$GSORT" few -o output --stats-json=stats 2> /dev/full || broken "a file of statistics: status $?"
 "$GSORT" few -o output 2>&- || broken "nothing to be shown: status $?"
 
-claim '--progress=always has lines, also of the whole, never has none'
+claim '--progress=always prints lines, with the overall progress; never prints none'
 tells --progress=always -S 1M
 says '^final merge: 100 %.*; total 100 %$' stderr
 tells --progress=never
@@ -201,11 +201,11 @@ for option in -u --limit=10 '-S 1M --limit=10 -u' '-S 1M --limit=200000' '--limi
 	says ': 100 %,[^%]*$' last
 done
 
-claim 'without a terminal it is silent'
+claim 'without a terminal gsort is silent'
 tells
 [ ! -s stderr ] || broken 'not silent'
 
-claim 'at a terminal it says that it reads from there, and else nothing'
+claim 'at a terminal gsort prints only that it reads from there'
 printf 'zebras!\naardvark' > typed
 "$RUN_IN_PTY" typed "$GSORT" -t b8 -o output 2> stderr || broken "status $?"
 says '^gsort: reading from the terminal' stderr
@@ -214,7 +214,7 @@ printf 'aardvarkzebras!\n' | cmp - output || broken "$(cat output)"
 [ ! -s stderr ] || broken 'not silent, though it reads no terminal'
 same expected output 'at a terminal'
 
-claim 'at a terminal it says which type it assumes, unless the input does'
+claim 'at a terminal gsort prints the assumed type, unless the input has one'
 "$RUN_IN_PTY" typed "$GSORT" input -o output 2> stderr || broken "status $?"
 one_line '^gsort: input: no type given, sorting as u64.?$' 'no type'
 same expected output 'no type'
@@ -225,7 +225,7 @@ rm -f output
 "$RUN_IN_PTY" typed "$GSORT" -c parts 2> stderr || broken "status $?"
 [ ! -s stderr ] || broken 'not silent, though the manifest has the type'
 
-claim 'SIGUSR1 does not end it'
+claim 'SIGUSR1 does not end the sort'
 mkfifo fifo
 "$GSORT" fifo -o output 2> stderr &
 exec 3> fifo

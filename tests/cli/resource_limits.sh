@@ -6,7 +6,7 @@ generate -n 1000000 -o input
 cp input untouched
 "$GSORT" input -o expected
 
-claim 'a limit on the size of files is no full disk, and is named'
+claim 'the message about a file size limit names the limit, not a full disk'
 trap '' XFSZ 2> /dev/null
 (
 	ulimit -f 4000 # in blocks of 512 bytes or 1 KiB, depending on the shell
@@ -60,11 +60,11 @@ if ! grep -q __sanitizer "$GSORT"; then
 	"$GSORT" -R 100 -k 0:b10 -S 2M mapped -o expected-mapped
 	! command -v zstd > zstd-path || zstd -q large
 
-	claim 'as many addresses as it may have'
+	claim 'gsort adapts to a limited address space'
 	limited ulimit -v 120000
 	sorts_every_way
 
-	claim 'as much memory as its control group may have'
+	claim 'gsort adapts to the memory limit of its control group'
 	if [ "$(stat -f -c %T .)" = tmpfs ]; then
 		echo 'skipped: a control group, for files here are memory'
 	elif make_group 80000000; then
@@ -76,7 +76,7 @@ if ! grep -q __sanitizer "$GSORT"; then
 	fi
 	rm -f large* expected-large
 
-	claim 'few addresses are enough for the stacks of threads'
+	claim 'a small address space is enough for the stacks of threads'
 	limited ulimit -v 30000
 	gsort=$GSORT
 	GSORT=./limited
@@ -93,7 +93,7 @@ if ! grep -q __sanitizer "$GSORT"; then
 	GSORT=$gsort
 	rm -f output
 
-	claim 'more memory than the process may use'
+	claim '-S above the address space limit'
 	(
 		ulimit -v 400000
 		head -c 8000000 input | "$GSORT" --explain -S 600M - > stdout 2> stderr
@@ -107,7 +107,7 @@ if ! grep -q __sanitizer "$GSORT"; then
 	) || broken "an input that needs less: status $?"
 	[ ! -s stderr ] || broken "an input that needs less: $(cat stderr)"
 
-	claim 'too little memory to do anything is said'
+	claim 'too little memory for any sort is reported'
 	rm -f output
 	(
 		ulimit -v 30000
@@ -181,7 +181,7 @@ gives expected-merged -S 4M -m $parts
 GSORT=$gsort
 rm -f $parts
 
-claim 'closed standard descriptors do no harm'
+claim 'closed standard descriptors are harmless'
 rm -f output
 "$GSORT" input -o output <&- >&- || broken "status $?"
 same expected output 'closed input and output'
@@ -207,7 +207,7 @@ for option in -S64M -S2M; do
 	nothing_left "$option"
 done
 
-claim 'a reader that has enough'
+claim 'a reader that closes the pipe'
 for option in -S64M '-S2M --batch-size=2' '-u -S2M' '-m'; do
 	{
 		"$GSORT" $option one two 2> stderr
@@ -236,7 +236,7 @@ is_idle() {
 	broken "$2: $taken ticks while it waits, and $running threads run"
 }
 
-claim 'a blocked output takes no time'
+claim 'gsort uses no CPU time while its output is blocked'
 mkfifo out in
 "$GSORT" -S 2M input > out 2> stderr &
 pid=$!
@@ -248,7 +248,7 @@ exec 3<&-
 wait $pid || broken "status $?"
 same expected output 'after a pause'
 
-claim 'an input that does not come takes no time'
+claim 'gsort uses no CPU time while it waits for input'
 "$GSORT" -S 2M - -o output < in 2> stderr &
 pid=$!
 exec 3> in
@@ -293,7 +293,7 @@ changing 'changed: ' truncate -s 0 changed
 changing 'changed: ' truncate -s 4000 changed
 changing 'changed: ' sh -c 'cat packed >> changed'
 
-claim 'sizes that sum up beyond 64 bits are refused'
+claim 'sizes whose sum exceeds 64 bits are refused'
 # A tmpfs supports sparse files of 2^63 - 1 bytes.
 if [ "$(stat -f -c %T /dev/shm)" = tmpfs ] && sparse=$(mktemp /dev/shm/gsort-test.XXXXXX); then
 	trap 'cd /; rm -rf "$work"; rm -f "$sparse"' EXIT
@@ -315,7 +315,7 @@ fi
 
 same untouched input 'the input'
 
-claim 'limits near 2^64 are planned with'
+claim 'limits near 2^64 are accepted'
 head -c 3200000 untouched > input
 "$GSORT" input -o sorted
 cat sorted sorted | "$GSORT" -o expected-twice

@@ -116,7 +116,7 @@ survives_in_place() {
 # enough_are_killed ARGUMENT...: repeat until enough sorts were killed before their end. The times
 # of kills may be too late, because they were chosen while the machine was busy.
 enough_are_killed() {
-	claim 'enough of them are killed in time'
+	claim 'enough sorts are killed before their end'
 	for attempt in $(seq 50); do
 		[ $n_killed -lt $((8 * kills)) ] || [ $n_from_runs -lt $((2 * kills)) ] || break
 		survives "$@"
@@ -142,7 +142,7 @@ if [ "${1:-}" = lines ]; then
 	awk '{ print $1 % 3000 }' text > few
 	"$GSORT" --lines few -o few.zst
 
-	claim 'lines, killed at any moment'
+	claim 'lines, killed at any time'
 	lines_survive -S 5M text
 	lines_survive -S 4M --batch-size=3 text
 	claim 'lines, with keys'
@@ -151,11 +151,11 @@ if [ "${1:-}" = lines ]; then
 	claim 'lines, with -u'
 	lines_survive -S 4M -u few
 	lines_survive -S 5M -u -k2,3 text
-	claim 'lines of several inputs, whose last ones do not end'
+	claim 'lines of several inputs without a last line end'
 	lines_survive -S 4M unfinished empty few unfinished text
 	tr '\n' '\000' < unfinished > nul
 	lines_survive -S 4M -z -r nul empty nul
-	claim 'lines, with other shapes of input and output'
+	claim 'lines, with headers and projections'
 	survives --lines -S 4M -u --count few
 	survives --lines -S 4M --limit=400000 text
 	survives --lines -S 4M --header=3 unfinished few text
@@ -165,7 +165,7 @@ if [ "${1:-}" = lines ]; then
 	to=output.zst
 	survives --lines -S 4M text
 	to=output
-	claim 'lines, with compressed runs, and other options later'
+	claim 'lines, with compressed runs, resumed with other options'
 	first='-S 4M --temp-compress=zstd --parallel=2'
 	later='-S 8M --temp-compress=none --parallel=1 --batch-size=2'
 	survives --lines text
@@ -173,7 +173,7 @@ if [ "${1:-}" = lines ]; then
 	later=
 	claim 'lines, with everything in memory'
 	survives --lines -S 400M text
-	claim 'lines, killed while they replace their input, which is as it was or sorted'
+	claim 'lines in place: after a kill the input is unchanged or sorted'
 	survives_in_place text --lines -S 5M
 	enough_are_killed --lines -S 4M --batch-size=3 text
 	finish
@@ -184,11 +184,11 @@ generate -n 600000 -d hundred-keys -o few
 generate -n 100000 --gensort=ascii -o hundred
 generate -R 12 -k 8:u32 -n 500000 -d hundred-keys -o edges
 
-claim 'killed at any moment'
+claim 'killed at any time'
 survives -S 3M input
 claim 'killed in any of several passes'
 survives -S 1M --batch-size=3 input
-claim 'killed, of records that are nothing but keys'
+claim 'killed, records that consist of keys'
 survives -S 2M -R 12 -k 8:u32 -k 0:f64:r edges
 claim 'killed, with -u'
 survives -S 2M -u few
@@ -196,14 +196,14 @@ survives -S 2M -u -t u32 input
 claim 'killed, with records'
 survives -S 3M -R 100 -k 0:b10 hundred
 survives -S 3M -R 16 -k 4:u32:r -k 0:i8 input
-claim 'killed, with other shapes of input and output'
+claim 'killed, with headers and projections'
 survives -S 3M -R 16 -k 12:u16 --argsort input
 survives -S 3M -R 8 -k 7:u8 -u --count input
 survives -S 3M --limit=1000000 input
 survives -S 3M --skip-bytes=16 --partial=keep -R 24 -k 3:u32 input
 claim 'killed, with compressed runs'
 survives -S 2M --temp-compress=zstd few
-claim 'killed, in partitions, and resumed in fewer'
+claim 'killed, with partitions, and resumed with fewer'
 first='--partitions=3 --parallel=2 -S 10M --verify'
 later=$first
 survives input
@@ -223,7 +223,7 @@ to=output
 claim 'killed, with everything in memory'
 survives -S 64M input
 
-claim 'killed while it replaces its input, which is as it was or sorted'
+claim 'in place: after a kill the input is unchanged or sorted'
 survives_in_place input -S 3M -t u64
 enough_are_killed -S 1M --batch-size=3 input
 finish

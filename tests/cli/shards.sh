@@ -47,26 +47,26 @@ sorted_inputs() {
 }
 
 for d in random hundred-keys equal; do
-	claim "parts of a merge, keys: $d"
+	claim "shards of a merge, keys: $d"
 	sorted_inputs 8 "-t u64 -d $d" "-t u64"
 	merged 8
-	claim "parts of records, keys: $d"
+	claim "shards of records, keys: $d"
 	sorted_inputs 12 "-R 12 -k 2:b3 -d $d" "-R 12 -k 2:b3"
 	merged 12 -R 12 -k 2:b3
 done
 
-claim "parts of records with keys that are the same far beyond what is known of blocks"
+claim "shards of records whose keys have a longer common prefix than the metadata of blocks"
 sorted_inputs 40 "-R 40 -k 0:b32 --prefix=30 -d hundred-keys" "-R 40 -k 0:b32"
 merged 40 -R 40 -k 0:b32
 merged 8 -R 40 -k 0:b32 --argsort
 
-claim "more parts than records"
+claim "more shards than records"
 generate -n 2 -t u64 -d sorted -o s0
 "$GSORT" -m s0 -o whole
 record_nbytes=8
 parts 5 s0
 
-claim "which part of how many"
+claim "wrong arguments of --shard"
 for wrong in 0/3 4/3 1 /3 1/ a/b 1/0 1/3x 1/1000001; do
 	refuses "--shard: '$wrong'" -m --shard=$wrong s0 -o output
 done
@@ -81,7 +81,7 @@ refuses "--shard.*--limit|--limit.*--shard" -m --limit=5 --shard=1/2 s0 -o outpu
 refuses "inputs must be files" -m --shard=1/2 - -o output < /dev/null
 refuses "not possible with headers" -m --shard=1/2 --skip-bytes=8 s0 -o output
 
-claim "what is not in order is named, and where, by the part that it is in, or between"
+claim "a shard names disorder within it, or before it"
 generate -n 9000 -t u64 -d sorted -o s0
 printf '\0\0\0\0\0\0\0\0' | dd of=s0 bs=8 seek=4500 conv=notrunc 2> /dev/null
 named=0
@@ -93,7 +93,7 @@ for k in 1 2 3 4; do
 done
 [ "$named" -ge 1 ] || broken "nobody has seen it"
 
-claim "what docs/cluster.md has for make"
+claim "the makefile of docs/cluster.md"
 ! command -v make > /dev/null || {
 	mkdir cluster
 	for i in 0 1 2; do

@@ -7,7 +7,7 @@ generate -d hundred-keys -n 300000 -o input
 "$GSORT" input -o expected
 "$GSORT" -u --count input -o expected-counts
 
-claim 'a report that nobody reads is a failure, and no signal'
+claim 'a report to a pipe without a reader is an error and not a signal'
 mkfifo pipe
 exec 4<> pipe 3> pipe 4<&- # descriptor 3 is a pipe without a reader
 run input -o output --stats-json=/dev/fd/3
@@ -34,7 +34,7 @@ signalled() {
 	status=$?
 }
 
-claim 'a signal that comes with the name is too late'
+claim 'a signal during the rename does not end gsort'
 for signal in TERM INT HUP PIPE; do
 	for call in linkat renameat; do
 		for arguments in '-t u64 x -o x' '-u --count -t u64 x -o x --checkpoint=ck'; do
@@ -55,7 +55,7 @@ for signal in TERM INT HUP PIPE; do
 	same expected output "$what, a new file"
 done
 
-claim 'nor is it when the name cannot be had'
+claim 'a signal during a rename that fails ends gsort'
 cp input x
 strace -f -qq -o trace -e trace=renameat -e inject=renameat:error=EACCES:signal=TERM \
 	"$GSORT" -t u64 x -o x > stdout 2> stderr
@@ -63,7 +63,7 @@ strace -f -qq -o trace -e trace=renameat -e inject=renameat:error=EACCES:signal=
 same input x 'it'
 [ -z "$(ls -d .gsort-* 2> /dev/null)" ] || broken "left $(ls -d .gsort-*)"
 
-claim 'killed while its checkpoint is removed, in place: the next start knows that all is done'
+claim 'after a kill during the removal of the checkpoint, a sort in place is complete'
 for when in 1 2; do
 	cp input x
 	strace -f -qq -o trace -e trace=unlinkat -e inject=unlinkat:signal=KILL:when=$when \

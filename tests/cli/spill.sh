@@ -15,7 +15,7 @@ for size in 1M 1500K 2M 5M 10M; do
 done
 gives expected -S 1M --parallel=7 input
 
-claim 'a limit below the least is taken as the least'
+claim '-S below the minimum means the minimum'
 gives expected -S 1b input
 
 claim 'several temporary directories are used'
@@ -27,7 +27,7 @@ claim 'a temporary directory that cannot be used is named'
 refuses 'nowhere' -S 2M -T nowhere input
 refuses 'expected' -S 2M -T expected input
 
-claim 'TMPDIR says where'
+claim 'TMPDIR is the default directory'
 TMPDIR=$work/nowhere refuses 'nowhere' -S 2M input
 TMPDIR=$work/nowhere gives expected -S 256M input
 
@@ -42,12 +42,12 @@ exec 3>&-
 wait $! || broken "status $?"
 same expected output 'sorted from a fifo'
 
-claim 'too little temporary space is known before anything is written'
+claim 'too little temporary space is reported before anything is written'
 refuses 'temp-limit' -S 2M --temp-limit=1M input
 gives expected -S 256M --temp-limit=0 input
 gives expected -S 2M --temp-limit=64M input
 
-claim 'of a pipe it is known when it happens'
+claim 'with input from a pipe, it is reported when it occurs'
 cat input | refuses 'temp-limit' -S 2M --temp-limit=1M -
 
 finish

@@ -93,7 +93,7 @@ for call in openat pread64 pwrite64 fallocate; do
 	grep -q INJECTED trace || broken "$call: none was interrupted"
 done
 
-claim 'a rename that fails, of what was all in memory, leaves no checkpoint and no hidden file'
+claim 'a failed rename after a sort in memory leaves no checkpoint and no temporary file'
 one renameat,renameat2:error=EBUSY -S64M --checkpoint=ck input -o output
 [ "$status" -eq 2 ] || broken "status $status"
 [ ! -e ck ] || broken 'the checkpoint is left'

@@ -21,16 +21,16 @@ cat a | "$GSORT" -S 1M 2> stderr | cat > output
 same a.sorted output 'pipe to pipe'
 nothing_left 'pipe to pipe'
 
-claim 'a writer that hands out odd pieces slowly'
+claim 'a slow writer of pieces of odd sizes'
 (head -c 3; sleep 0.1; head -c 70001; sleep 0.1; cat) < a | "$GSORT" > output 2> stderr
 same a.sorted output 'slow pipe'
 
-claim 'standard input is read from where it stands'
+claim 'standard input is read from its offset'
 tail -c 400008 a | oracle u64 > expected
 (head -c 400016 > /dev/null; "$GSORT") < a > output 2> stderr
 same expected output 'rest of a file'
 
-claim 'who reads on from standard input finds its end'
+claim 'standard input is at its end afterwards'
 generate -R 100 -n 3000 -o wide
 "$GSORT" --zstd a -o indexed.zst 2> stderr
 for arguments in '' '-S 1M' -c -m '-r -u' --limit=3 '--skip-bytes=3 --partial=drop' --zstd; do
@@ -46,7 +46,7 @@ done
 { "$GSORT" --explain -S 64M; wc -c > left; } < a > output 2> stderr
 [ "$(cat left)" -eq 800024 ] || broken "--explain: only $(cat left) bytes are left"
 
-claim 'several inputs are one'
+claim 'several inputs are sorted together'
 gives ab.sorted a b
 gives ab.sorted a empty b empty
 gives ab.sorted -S 1M b a
@@ -62,7 +62,7 @@ gives a.sorted -- -r
 rm ./-r
 gives a.sorted a --type=u64
 
-claim 'no input, no records'
+claim 'empty inputs'
 gives empty empty
 gives empty empty empty
 gives empty /dev/null
@@ -100,7 +100,7 @@ succeeds file -t u64 -o file
 [ "$(stat -c %a file)" = 640 ] || broken "mode $(stat -c %a file)"
 
 if touch listed && setfacl -m u:daemon:rw listed 2> /dev/null; then
-	claim 'the output keeps its access list, and the group gets nothing by losing it'
+	claim 'the output keeps its ACL, and the group gets no access if the ACL cannot be kept'
 	cp a listed
 	chmod 600 listed
 	setfacl -m u:daemon:rw,g::- listed
@@ -117,7 +117,7 @@ claim 'a new output has the mode of the umask'
 (umask 027 && "$GSORT" a -o new)
 [ "$(stat -c %a new)" = 640 ] || broken "mode $(stat -c %a new)"
 
-claim 'the output may be a device or a pipe with a name'
+claim 'the output may be a device or a named pipe'
 succeeds a -o /dev/null
 cat fifo > output &
 succeeds a -o fifo
@@ -137,7 +137,7 @@ goes_on() {
 	same log.expected log "$1"
 }
 
-claim 'an output that the caller has open is written from where it stands'
+claim 'an output that the caller has opened is written from its offset'
 { echo precious && cat a.sorted && echo after; } > log.expected
 ln -s /dev/fd/1 to-standard
 for path in /dev/stdout /dev/fd/1 /proc/self/fd/1 to-standard; do
@@ -162,12 +162,12 @@ for path in /dev/fd/3 /proc/self/fd/3; do
 	goes_on "-o $path to a pipe"
 done
 
-claim 'it may be compressed'
+claim 'an open output may be compressed'
 ln -s /dev/fd/3 third.zst
 "$GSORT" a -o third.zst 3> output.zst 2> stderr || broken "status $?"
 gives a.sorted output.zst
 
-claim 'it has to be open for writing'
+claim 'an open output must be writable'
 echo precious > log
 cp log log.expected
 for path in /dev/fd/3 /proc/self/fd/3; do
@@ -180,7 +180,7 @@ run a -o /dev/fd/77
 [ "$status" -eq 2 ] || broken "not open: status $status"
 one_line '^gsort: /dev/fd/77: is not open for writing' 'not open'
 
-claim 'it cannot be read back, taken up again, or asked to be on stable storage'
+claim 'an open output cannot be verified, resumed or synced'
 for option in --verify --fsync --checkpoint=kept; do
 	for path in /dev/fd/1 /dev/fd/3; do
 		name=$path
@@ -192,7 +192,7 @@ for option in --verify --fsync --checkpoint=kept; do
 	done
 done
 
-claim 'a reader that has enough ends it by SIGPIPE'
+claim 'a reader that closes the pipe ends gsort by SIGPIPE'
 generate -n 2000000 -o large
 {
 	"$GSORT" -S 2M large 2> stderr

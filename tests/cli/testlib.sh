@@ -202,7 +202,7 @@ compressed_inputs() {
 		$compress < $name > $name.$extension
 	done
 
-	claim 'a compressed file is read as its content, whatever its name and level'
+	claim 'a compressed file is read as its content, with any name and level'
 	gives expected input.$extension
 	gives expected -S 1M input.$extension
 	gives expected --parallel=1 input.$extension

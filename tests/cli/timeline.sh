@@ -26,7 +26,7 @@ says '"name":"verifier 1"' trace
 "$GSORT" input -o sorted
 traced 'the trace of a merge' -m -S 1M sorted sorted
 
-claim 'threads that come and go share a track of their role'
+claim 'short-lived threads of a role share a track'
 run --trace=trace --parallel=2 -S 1M input -o output
 n=$(grep -c '"name":"writer [0-9]*"' trace)
 [ "$n" -ge 1 ] && [ "$n" -le 4 ] || broken "$n tracks of writers"

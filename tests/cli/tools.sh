@@ -25,7 +25,7 @@ finds() {
 	diff -u expected stdout || broken "$*: another answer"
 }
 
-claim 'a data set is the same, whatever it is written to'
+claim 'a data set does not depend on the kind of output'
 generate -n 1000003 -t b3 -o file
 "$GSORT_GEN" -n 1000003 -t b3 > stdout
 same file stdout 'redirected'
@@ -33,18 +33,18 @@ same file stdout 'redirected'
 same file stdout 'through a pipe'
 [ "$(wc -c < file)" -eq 3000009 ] || broken "$(wc -c < file) bytes"
 
-claim 'a seed makes another one'
+claim 'another seed gives another data set'
 generate -n 1000 --seed=2 -o other
 generate -n 1000 -o file
 ! cmp -s file other || broken 'the same for two seeds'
 
-claim '-b is as many whole records as fit'
+claim '-b gives the number of complete records that fit'
 generate -b 1000 -t b16 -o file
 [ "$(wc -c < file)" -eq 992 ] || broken "$(wc -c < file) bytes"
 generate -b 2K -o file
 [ "$(wc -c < file)" -eq 2048 ] || broken "$(wc -c < file) bytes"
 
-claim 'parts of the benchmark make the whole, whatever they are written to'
+claim 'parts of the benchmark data are parts of the whole, for any kind of output'
 for kind in ascii binary skewed; do
 	generate --gensort=$kind -n 20011 -o whole
 	generate --gensort=$kind -n 7000 -o part.1
@@ -54,7 +54,7 @@ for kind in ascii binary skewed; do
 		broken "$kind: one processor, a pipe"
 done
 
-claim 'keys follow the distribution, in the order of their types'
+claim 'keys have the distribution, in the order of their type'
 for keys in '-k 8:f32' '-k 12:i16be:r -k 0:u32' '-k 2:b14' '-k 3:i64:r -k 0:b2' '-k 19:f64be'; do
 	generate -R 30 $keys -n 1000 -d sorted -o records
 	answers 0 '1000 records, sorted,' "$GSORT_CHECK" -R 30 $keys records
@@ -65,14 +65,14 @@ for keys in '-k 8:f32' '-k 12:i16be:r -k 0:u32' '-k 2:b14' '-k 3:i64:r -k 0:b2' 
 	[ "$(xxd -p -c30 records | sort -u | wc -l)" -eq 1000 ] || broken "$keys: records repeat"
 done
 
-claim 'keys have a common beginning'
+claim 'keys have a common prefix'
 generate -R 40 -k 5:b30 --prefix=20 -n 1000 -o records
 [ "$(xxd -p -c40 records | cut -c11-50 | sort -u | wc -l)" -eq 1 ] || broken 'no prefix of 20'
 [ "$(xxd -p -c40 records | cut -c51-52 | sort -u | wc -l)" -gt 200 ] || broken 'more than 20'
 generate -t b16 --prefix=16 -n 1000 -o records
 answers 0 'sorted, 999 duplicate keys' "$GSORT_CHECK" -t b16 records
 
-claim 'what gsort-gen does not understand'
+claim 'wrong arguments of gsort-gen'
 answers 2 '^gsort-gen: .*--prefix.* 8 bytes' "$GSORT_GEN" --prefix=9 -o file
 answers 2 '^gsort-gen: .*--key.*--record-size' "$GSORT_GEN" -k 0:u8 -o file
 answers 2 '^gsort-gen: .*--record-size.*--gensort' "$GSORT_GEN" --gensort=ascii -R 100 -o file
@@ -95,7 +95,7 @@ answers 2 '^gsort-gen: nowhere/file: ' "$GSORT_GEN" -o nowhere/file
 answers 2 '^gsort-gen: .*No space' sh -c '"$1" > /dev/full' sh "$GSORT_GEN"
 [ "$(wc -c < file)" -eq 2048 ] || broken 'the older file was touched'
 
-claim 'gsort-check tells order, number, duplicates and checksum'
+claim 'gsort-check prints order, number, duplicates and checksum'
 generate -n 1000 -d sorted -o sorted
 answers 0 '^sorted: 1000 records, sorted, 0 duplicate keys, checksum [0-9a-f]{16}$' \
 	"$GSORT_CHECK" sorted
@@ -115,7 +115,7 @@ generate -n 1000 -d sorted -t f32be -o floats
 answers 0 '1000 records, sorted' "$GSORT_CHECK" -t f32be floats
 
 # gensort 1.5 -c of the sort benchmark printed the checksums here and below.
-claim 'gsort-check tells of the benchmark what its validator tells'
+claim 'gsort-check agrees with the validator of the sort benchmark'
 keys='-R 100 -k 0:b10'
 for kind in ascii:1f5dfb3631a binary:1ea6370b955 skewed:1e96301166b; do
 	generate --gensort=${kind%:*} -n 1000 -o unsorted
@@ -126,7 +126,7 @@ Duplicate keys: 0
 SUCCESS - all records are in order" $keys sorted
 done
 
-claim 'every record counts once, however many threads there are'
+claim 'every record is counted once with any number of threads'
 generate --gensort=ascii -n 100000 -o many
 for threads in 1 2 7; do
 	"$GSORT_CHECK" $keys --parallel=$threads many > stdout
@@ -138,7 +138,7 @@ cat many | "$GSORT_CHECK" $keys - > stdout
 says '^Checksum: c34e19c81885$' stdout
 says '^Records: 100000$' stdout
 
-claim 'two records exchanged are found'
+claim 'two swapped records are found'
 {
 	head -c 50000 sorted
 	tail -c +50101 sorted | head -c 100
@@ -151,7 +151,7 @@ Checksum: 1e96301166b
 ERROR - there are 1 unordered records' $keys exchanged
 "$GSORT_CHECK" --same-records $keys sorted exchanged || broken "--same-records: status $?"
 
-claim 'a record in the place of its neighbour is found'
+claim 'a record that replaces its neighbour is found'
 {
 	head -c 50100 sorted
 	tail -c +50001 sorted | head -c 100
@@ -166,7 +166,7 @@ answers 1 'sorted: 1000 records' "$GSORT_CHECK" --same-records $keys sorted doub
 [ $? -eq 1 ] || broken '-u: no disorder'
 says '^First unordered record is record 501$' stdout
 
-claim 'a byte changed behind the key is found'
+claim 'a changed byte after the key is found'
 {
 	head -c 50050 sorted
 	printf '\0'
@@ -178,17 +178,17 @@ says '^SUCCESS' stdout
 ! grep -q 'Checksum: 1e96301166b' stdout || broken 'the checksum is the same'
 answers 1 'sorted: 1000 records' "$GSORT_CHECK" --same-records $keys sorted changed
 
-claim 'several files are told apart'
+claim 'several files are reported separately'
 "$GSORT_CHECK" $keys sorted exchanged > stdout
 [ $? -eq 1 ] || broken 'one is not sorted'
 says '^sorted:$' stdout
 says '^exchanged:$' stdout
 
-claim 'the answer for other records is a line'
+claim 'the result for different records is one line'
 generate -R 64 -k 8:i32be:r -n 1000 -d sorted -o records
 answers 0 '^records: 1000 records, sorted, 0 duplicate' "$GSORT_CHECK" -R64 -k8:i32be:r records
 
-claim 'the checksum does not depend on the order, and on nothing but the records'
+claim 'the checksum depends only on the records, not on their order'
 generate -n 1000 -d random -o random
 "$KEY_LINES" u64 < random | sort | cut -d' ' -f2 | xxd -r -p > shuffled
 ! cmp -s random shuffled || broken 'nothing was shuffled'
@@ -206,7 +206,7 @@ tail -c +3201 random > part.2
 "$GSORT_CHECK" --same-records shuffled part.1 part.2 || broken "status $?"
 answers 1 'random' "$GSORT_CHECK" --same-records random part.1 part.1
 
-claim 'gsort-check takes headers, incomplete records, formats and lists as gsort does'
+claim 'gsort-check reads headers, incomplete records, formats and lists like gsort'
 generate -n 1000 -d sorted -o sorted
 { printf 'header' && cat sorted && printf 'tail'; } > framed
 answers 2 '^gsort-check: framed: .*left over' "$GSORT_CHECK" framed
@@ -226,7 +226,7 @@ printf 'sorted\0equal' > names
 answers 2 "^gsort-check: --files0-from: operand 'sorted'" "$GSORT_CHECK" --files0-from=names sorted
 answers 2 '^gsort-check: nowhere: ' "$GSORT_CHECK" --files0-from=nowhere
 
-claim '--same-records leaves headers out, and compares what is kept'
+claim '--same-records ignores headers and compares incomplete records that are kept'
 { printf 'HEADER' && cat sorted && printf 'tail'; } > same
 { printf 'header' && cat sorted && printf 'TAIL'; } > other
 shape='--skip-bytes=6 --partial=keep'
@@ -235,7 +235,7 @@ answers 1 '^framed: the records are the same, the incomplete' \
 	"$GSORT_CHECK" --same-records $shape framed other
 "$GSORT_CHECK" --same-records --skip-bytes=6 --partial=drop framed other || broken "status $?"
 
-claim 'gsort-check refuses what is no records, unless it is to be raw'
+claim 'gsort-check refuses other formats without --format=raw'
 printf '\3757zXZ\000\000\004cccccccccccccccc' > t.xz
 answers 2 '^gsort-check: t.xz: is compressed by xz' "$GSORT_CHECK" t.xz
 answers 0 '^t.xz: 3 records, ' "$GSORT_CHECK" --format=raw t.xz
@@ -254,7 +254,7 @@ stays() {
 	same sorted cut "$2"
 }
 
-claim 'findings are not written over what they are about, nor messages among records'
+claim 'results do not overwrite the checked file, and messages do not mix with records'
 export GSORT_CHECK GSORT_GEN
 ln -s mine soft
 stays "standard output and input 'mine' are the same file" '"$GSORT_CHECK" mine >> mine'
@@ -266,7 +266,7 @@ stays 'standard output and standard error are the same file' '"$GSORT_GEN" -n 9 
 "$GSORT_CHECK" sorted sorted > both 2>&1 || broken 'two texts in one file: refused'
 "$GSORT_CHECK" sorted > /dev/null 2>&1 || broken '/dev/null: refused'
 
-claim 'a refusal is not written over the file that it is about'
+claim 'an error message does not overwrite the file that it names'
 for command in '"$GSORT_CHECK" mine' '"$GSORT_GEN" -n 9 -o mine'; do
 	cp sorted mine
 	sh -c "$command 2>> mine"
@@ -275,7 +275,7 @@ for command in '"$GSORT_CHECK" mine' '"$GSORT_GEN" -n 9 -o mine'; do
 	same sorted mine "$command"
 done
 
-claim 'what gsort-check does not understand'
+claim 'wrong arguments of gsort-check'
 answers 2 '^gsort-check: missing: ' "$GSORT_CHECK" missing
 answers 2 '^gsort-check: random: .*8000' "$GSORT_CHECK" -t b9 random
 answers 2 '^gsort-check: .*--type' "$GSORT_CHECK" -t u7 sorted
@@ -289,7 +289,7 @@ claim 'gsort-bench prints its version'
 "$GSORT_BENCH" --version > stdout 2> stderr || broken "status $?"
 says '^gsort-bench \(gsort\) [0-9.]+$' stdout
 
-claim 'gsort-bench checks and times, and leaves nothing'
+claim 'gsort-bench checks and times sorts and leaves no files'
 "$GSORT_BENCH" file --size=1M --repeat=1 --gsort="$GSORT" --json=json > stdout 2> stderr ||
 	broken "status $?"
 says '^ample memory against cp +[0-9.]+ +<= +2\.5' stdout
@@ -316,7 +316,7 @@ printf '#!/bin/sh\nhead -c 8 "$1" > "$3"\n' > copies
 says 'does not hold the records' stderr
 nothing_left gsort-bench
 
-claim 'gsort-bench explain compares five shapes, and leaves nothing'
+claim 'gsort-bench explain compares five kinds of sorts and leaves no files'
 "$GSORT_BENCH" explain --size=2M --repeat=1 --gsort="$GSORT" > stdout 2> stderr ||
 	broken "status $?"
 for shape in 'in memory' 'spilled' 'two passes' 'records' 'pipe with a size'; do
@@ -324,7 +324,7 @@ for shape in 'in memory' 'spilled' 'two passes' 'records' 'pipe with a size'; do
 done
 nothing_left 'gsort-bench explain'
 
-claim 'gsort-bench io measures every way, and leaves nothing'
+claim 'gsort-bench io measures all kinds of I/O and leaves no files'
 "$GSORT_BENCH" io --size=4M --request=64K --repeat=1 --json=io.json > stdout 2> stderr ||
 	broken "status $?"
 says '^read +cold ' stdout

@@ -97,7 +97,7 @@ for type in f64 c64 t64; do
 	done
 done
 
-claim 'le may be written out'
+claim 'le may be given'
 generate -n 100 -t i32 -o input
 oracle i32 < input > expected
 gives expected -t i32le input
@@ -131,7 +131,7 @@ means complex128 c128
 means '>c8' c64be
 means S10 b10
 
-claim 'a type that is nearly right is answered with what may have been meant'
+claim 'a misspelled type gives a suggestion'
 # near WRONG RIGHT: the message for WRONG suggests RIGHT
 near() {
 	refuses "^gsort: -t, --type: unknown type '$1'; did you mean $2[?]$" -t "$1" input

@@ -88,14 +88,14 @@ content_is expected stdout
 "$GSORT" --zstd input | cat > piped
 content_is expected piped
 
-claim 'it is the same, whatever memory and threads'
+claim 'the compressed output does not depend on memory and threads'
 cp output.zst first.zst
 for options in -S5M -S7M --parallel=1 --parallel=7; do
 	succeeds -o output.zst --zstd=19 $options input
 	same first.zst output.zst "$options"
 done
 
-claim 'what gsort has compressed has a size, and is read in parallel'
+claim 'files that gsort compressed contain their size and are read in parallel'
 "$GSORT" --explain -S 64M first.zst > plan
 says '^input  *3.8 MiB' plan
 gives expected first.zst
@@ -109,14 +109,14 @@ cat second | gives both first.zst -
 { cat first.zst && cat second.zst; } > two.zst
 gives both two.zst
 
-claim 'two alike in one file are both sorted, though the index at its end fits the second'
+claim 'two concatenated files are both sorted, although the seek table belongs to the second'
 cat first.zst first.zst > two.zst
 "$GSORT" input input -o twice
 gives twice two.zst
 run -c two.zst
 [ "$status" -eq 1 ] || broken "-c of two alike: status $status"
 
-claim 'output over the input, and with everything that an output can be'
+claim 'compressed outputs in place, and of every kind'
 cp first.zst same.zst
 succeeds -r -t u64 -o same.zst same.zst
 "$GSORT" -r input -o reversed
@@ -130,7 +130,7 @@ writes empty empty
 gives empty output.zst
 succeeds -c output.zst
 
-claim 'an index does not hide damage'
+claim 'a seek table does not hide damage'
 size=$(wc -c < first.zst)
 for at in 2 1000 $((size / 2)) $((size - 20)); do
 	cp first.zst damaged.zst
@@ -152,7 +152,7 @@ flipped_bit() {
 		dd of=flipped.zst bs=1 seek="$1" conv=notrunc 2> /dev/null
 }
 
-claim 'one flipped bit in a seek table loses nothing, and is no reason to find disorder'
+claim 'a flipped bit in a seek table loses no records and is not reported as disorder'
 table=$((size - 9 - 8 * 4 - 8)) # four frames; the entry of the second is at 16
 for flipped in '0 1' '4 8' '16 1' '17 128' '20 1' '22 16' '23 64' '30 16' '40 4' '44 128' '48 1'; do
 	at=$((table + ${flipped% *}))
@@ -172,7 +172,7 @@ refuses 'cut.zst.*truncated' cut.zst
 head -c $((size / 2)) first.zst > cut.zst
 refuses 'cut.zst.*truncated' cut.zst
 
-claim 'an output that cannot be written is an error, and nothing is left'
+claim 'an output that cannot be written is an error and leaves no file'
 "$GSORT" --zstd input > /dev/full 2> stderr
 [ $? -eq 2 ] || broken 'status of a full disk'
 one_line 'standard output.*No space' 'a full disk'

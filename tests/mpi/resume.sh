@@ -60,7 +60,7 @@ claim 'all ranks are killed'
 kill_after 1 0 1 2
 resumes 'all are killed'
 
-claim 'results of merge passes over checkpointed runs are removed by the next pass'
+claim 'the next merge pass removes the results of a pass over checkpointed runs'
 ranks 3 -S 2M --batch-size=2 --checkpoint=ck --stats-json=json input -o out/x
 as_expected '--batch-size=2'
 peak=$(grep -o '"peak_temporary_bytes": *[0-9]*' json | head -1 | grep -o '[0-9]*$')
