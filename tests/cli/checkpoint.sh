@@ -240,7 +240,7 @@ for name in gsort-manifest gsort-runs; do
 	echo hello > theirs/$name
 	refuses "theirs/$name: is not a file of gsort and" --checkpoint=theirs input
 	[ "$(ls -A theirs)" = $name ] || broken "a refused start leaves $(ls -A theirs)"
-	[ "$(cat theirs/$name)" = hello ] || broken 'a file of somebody else was changed'
+	[ "$(cat theirs/$name)" = hello ] || broken 'a file of others was changed'
 	rm -r theirs
 done
 mkdir theirs
@@ -365,7 +365,7 @@ gives expected --checkpoint=ours -S 2M input
 [ "$(ls -A ours)" = file ] || broken "it holds $(ls -A ours)"
 mkdir -m 700 empty
 gives expected --checkpoint=empty -S 2M input
-[ -d empty ] || broken 'an empty one is gone'
+[ -d empty ] || broken 'an empty directory was removed'
 
 claim 'a checkpoint directory that gsort created is removed, even after kills'
 mkdir -m 1700 ck
@@ -382,7 +382,7 @@ done
 [ -d ck ] || broken 'the directory is gone'
 rm -r ck link
 gives expected --checkpoint=ours --stats-json=ours/report input
-[ -s ours/report ] || broken 'none in a directory that was there'
+[ -s ours/report ] || broken 'no report in an existing directory'
 
 claim 'directories with the names of checkpoint files are refused'
 rm -rf ck
@@ -393,7 +393,7 @@ rm ck/gsort-manifest
 : > target
 ln -s ../target ck/gsort-runs
 refuses '^gsort: ck/gsort-runs: is a symbolic link.* --checkpoint$' --checkpoint=ck input
-[ ! -s target ] || broken 'it was followed'
+[ ! -s target ] || broken 'the link was followed'
 ln -s nothing dangling
 refuses '^gsort: dangling: is a dangling symbolic link.* --checkpoint$' --checkpoint=dangling input
 rm -rf ck dangling target
@@ -471,7 +471,7 @@ rmdir ck
 mkdir foreign
 echo hello > foreign/gsort-runs
 refuses 'foreign/gsort-runs: is not a file of gsort and' --lines --checkpoint=foreign input
-[ "$(cat foreign/gsort-runs)" = hello ] || broken 'a file of somebody else was changed'
+[ "$(cat foreign/gsort-runs)" = hello ] || broken 'a file of others was changed'
 rm -r foreign
 run --lines --explain --checkpoint=ck -S 4M input -o output
 [ $status -eq 0 ] || broken "--explain: status $status"

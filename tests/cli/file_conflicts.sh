@@ -325,7 +325,7 @@ claim 'a report to a descriptor is written at its offset'
 begin
 echo before > log
 "$g" v -o o --stats-json=/dev/stdout >> log || broken "status $?"
-[ "$(head -n 1 log)" = before ] || broken 'what was there before is gone'
+[ "$(head -n 1 log)" = before ] || broken 'the earlier line was overwritten'
 tail -n +2 log > json
 is_json json
 "$g" v -o o --trace=/dev/fd/7 7> json || broken "status $?"

@@ -176,7 +176,7 @@ cat equal | gives expected
 claim 'a warning, once, that an output would be detected as another format'
 run begin -r -o output
 [ "$status" -eq 0 ] || broken "status $status"
-[ ! -s stderr ] || broken 'numbers alone'
+[ ! -s stderr ] || broken 'plain numbers: not silent'
 printf '\050\265\057\375\001\001\001\001' > magic
 run --format=raw magic -o output
 [ "$status" -eq 0 ] || broken "status $status"

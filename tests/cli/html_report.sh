@@ -62,7 +62,7 @@ echo before > page.html
 refuses 'none.bin' --report=page.html none.bin
 [ "$(cat page.html)" = before ] || broken 'a sort that failed has left a report'
 "$GSORT" input -o output --report=/dev/full 2> stderr
-[ $? -eq 2 ] || broken 'a page that was not written is no failure'
+[ $? -eq 2 ] || broken 'an unwritten page is not an error'
 same sorted output 'and the output is there'
 
 claim 'a browser reports no errors'

@@ -24,7 +24,7 @@ for name in bin/$called bin/$called-gen bin/$called-check share/doc/$called/LICE
 		share/bash-completion/completions/$called share/zsh/site-functions/_$called \
 		share/fish/vendor_completions.d/$called.fish \
 		share/bash-completion/completions/lsort; do
-	[ "$(installed -path "*/$name" | wc -l)" = 1 ] || broken "$name is not there"
+	[ "$(installed -path "*/$name" | wc -l)" = 1 ] || broken "$name is missing"
 done
 
 claim "the benchmark is only installed if it is asked for"
@@ -39,7 +39,7 @@ claim "with -Dprogram_name, only files of the library are called gsort"
 claim "library, header and pkg-config file are in the directories of a distribution"
 for name in include/gsort.h libgsort.a libgsort.so.0.3.* pkgconfig/gsort.pc \
 		share/doc/$called/docs/library.md share/doc/$called/examples/top_k.c; do
-	[ "$(installed -path "*/$name" | wc -l)" = 1 ] || broken "$name is not there"
+	[ "$(installed -path "*/$name" | wc -l)" = 1 ] || broken "$name is missing"
 done
 pc=$(installed -name gsort.pc)
 libraries=$(dirname "$(dirname "$pc")")
@@ -90,15 +90,15 @@ built_of() {
 if [ "$instrumented" = 0 ] && command -v pkg-config > /dev/null; then
 	claim "a program can be built with the flags of pkg-config and finds the library"
 	generate -n 1000 -o numbers
-	built_of --cflags --libs || broken "it is not built"
+	built_of --cflags --libs || broken "it does not build"
 	! grep -qe -D flags || broken "it gets macros: $(cat flags)"
 	LD_LIBRARY_PATH=$libraries ./top_k 3 < numbers > found || broken "status $?"
 	[ "$(wc -l < found)" = 3 ] || broken "$(head found)"
 	claim "a program can be built with the archive and does not need the shared library"
 	mv "$libraries/libgsort.so" away
-	built_of --static --cflags --libs || broken "it is not built"
+	built_of --static --cflags --libs || broken "it does not build"
 	mv away "$libraries/libgsort.so"
-	./top_k 3 < numbers | cmp -s - found || broken "it finds something else"
+	./top_k 3 < numbers | cmp -s - found || broken "its output differs"
 fi
 
 # options_of HELP: list the options, such as "--type=TYPE"
@@ -147,16 +147,16 @@ for program in "$called" "$called-gen" "$called-check"; do
 	[ "$program" != "$called" ] ||
 		"$path" --lines --help | grep -o -e '--[a-z][a-z0-9-]*' >> known
 	while read -r option; do
-		grep -qxe "$option" known || broken "$option is in it, and not in --help"
+		grep -qxe "$option" known || broken "$option is not in --help"
 	done < terms
 done
 
 # gsort-mpi has the options of gsort. Its manual describes only the differences.
 if [ -n "${GSORT_MPI-}" ]; then
 	claim "$called-mpi is installed, and so is its manual if manuals are built"
-	[ "$(installed -path "*/bin/$called-mpi" | wc -l)" = 1 ] || broken "it is not"
+	[ "$(installed -path "*/bin/$called-mpi" | wc -l)" = 1 ] || broken "it is not installed"
 	page=$(installed -name "$called-mpi.1")
-	[ -n "$page" ] || [ -z "$(installed -name "$called.1")" ] || broken "it has none"
+	[ -n "$page" ] || [ -z "$(installed -name "$called.1")" ] || broken "it has no manual"
 fi
 if [ -n "${GSORT_MPI-}" ] && [ -n "$page" ]; then
 	claim "the manual of $called-mpi has its own options, and no unknown ones"
@@ -173,13 +173,13 @@ if [ -n "${GSORT_MPI-}" ] && [ -n "$page" ]; then
 	sed -n '/^\.TP/{n;p}' told | grep -o -e '--[a-z][a-z0-9-]*' | sort -u > terms
 	[ -s terms ] || broken "it has no terms"
 	while read -r option; do
-		grep -qxe "$option" options_of_mpi || broken "$option is in it, and not in --help"
+		grep -qxe "$option" options_of_mpi || broken "$option is not in --help"
 	done < terms
 	claim "the manual of $called-mpi has the expected sections"
 	for part in NAME SYNOPSIS DESCRIPTION STARTING REFUSALS 'EXIT STATUS' ENVIRONMENT; do
 		grep -qx "\.SH \"*$part\"*" told || broken "$part is missing"
 	done
-	! grep -qi '^\.SH.*gsort-gen' told || broken "another program's is in it"
+	! grep -qi '^\.SH.*gsort-gen' told || broken "it has a section of another program"
 fi
 
 claim "mandoc reports no errors in manual pages"

@@ -45,7 +45,7 @@ claim 'the statistics say it, too'
 run --stats $keys -S 64M a -o output
 says 'chunks: .* of the mapped input;' stderr
 run --stats $keys -S 2M a -o output
-! grep -q mapped stderr || broken 'they say it of what is read'
+! grep -q mapped stderr || broken 'the statistics say mapped for inputs that are read'
 
 claim 'keys of any size and direction; equal records keep their order'
 for layout in '0:b10' '99:u8' '3:u32 90:i64be:r' '0:f64:r 50:b1 20:u16be' '8:i16' '96:f32'; do

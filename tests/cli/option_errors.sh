@@ -176,7 +176,7 @@ claim 'the message about too many open files names the command that raises the l
 	ulimit -n 4
 	exec "$GSORT" input -o output
 )
-[ $? -eq 2 ] || broken 'it has files enough'
+[ $? -eq 2 ] || broken 'status is not 2'
 one_line 'Too many open files; ulimit -n raises the limit' 'ulimit -n 4'
 
 claim 'an output that ends in a slash'

@@ -67,8 +67,8 @@ done
 
 claim 'keys have a common prefix'
 generate -R 40 -k 5:b30 --prefix=20 -n 1000 -o records
-[ "$(xxd -p -c40 records | cut -c11-50 | sort -u | wc -l)" -eq 1 ] || broken 'no prefix of 20'
-[ "$(xxd -p -c40 records | cut -c51-52 | sort -u | wc -l)" -gt 200 ] || broken 'more than 20'
+[ "$(xxd -p -c40 records | cut -c11-50 | sort -u | wc -l)" -eq 1 ] || broken 'no prefix of 20 bytes'
+[ "$(xxd -p -c40 records | cut -c51-52 | sort -u | wc -l)" -gt 200 ] || broken 'a longer prefix'
 generate -t b16 --prefix=16 -n 1000 -o records
 answers 0 'sorted, 999 duplicate keys' "$GSORT_CHECK" -t b16 records
 
@@ -263,7 +263,7 @@ stays 'standard output and standard input are the same file' '"$GSORT_CHECK" - <
 stays "standard output and input 'mine'" '"$GSORT_CHECK" --same-records sorted mine 1<> mine'
 stays "--files0-from 'mine' and standard output are" '"$GSORT_CHECK" --files0-from=mine >> mine'
 stays 'standard output and standard error are the same file' '"$GSORT_GEN" -n 9 >> mine 2>&1'
-"$GSORT_CHECK" sorted sorted > both 2>&1 || broken 'two texts in one file: refused'
+"$GSORT_CHECK" sorted sorted > both 2>&1 || broken 'standard output and error in one file: refused'
 "$GSORT_CHECK" sorted > /dev/null 2>&1 || broken '/dev/null: refused'
 
 claim 'an error message does not overwrite the file that it names'
@@ -302,17 +302,17 @@ claim 'gsort-bench times keys or records alone'
 "$GSORT_BENCH" file --only=records --size=1M --repeat=1 --gsort="$GSORT" > stdout 2> stderr ||
 	broken "status $?"
 says '^records: cp ' stdout
-! grep -q '^gsort' stdout || broken 'keys, too'
+! grep -q '^gsort' stdout || broken 'cases with keys were timed, too'
 
 claim 'gsort-bench does not time wrong results'
 printf '#!/bin/sh\ncp "$1" "$3"\n' > copies
 chmod +x copies
 "$GSORT_BENCH" file --size=1M --repeat=1 --gsort=./copies > stdout 2> stderr
-[ $? -eq 2 ] || broken 'a copy was taken for sorted'
+[ $? -eq 2 ] || broken 'unsorted output was accepted'
 says 'not sorted' stderr
 printf '#!/bin/sh\nhead -c 8 "$1" > "$3"\n' > copies
 "$GSORT_BENCH" file --size=1M --repeat=1 --gsort=./copies > stdout 2> stderr
-[ $? -eq 2 ] || broken 'a part was taken for all'
+[ $? -eq 2 ] || broken 'incomplete output was accepted'
 says 'does not hold the records' stderr
 nothing_left gsort-bench
 
