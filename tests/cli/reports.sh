@@ -130,7 +130,7 @@ generate -b 8K -o little
 [ ! -s stderr ] || broken 'not silent'
 near $(cat without)
 near $(cat with)
-! grep -q ceiling stats || broken 'measured after a short sort'
+! grep -q peak_bytes_per_s stats || broken 'measured after a short sort'
 
 claim 'after a long phase gsort measures the peak rate'
 mkfifo slow
