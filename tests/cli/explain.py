@@ -204,7 +204,7 @@ def check_cluster_table(path):
         actual = cells(line)
         expected = documented.get(tuple(actual[:2]), [])
         claim(len(expected) == len(actual) and all(map(is_close, expected, actual)),
-              f'cluster.md does not say: {line}')
+              f'docs/cluster.md: expected {line}')
 
 
 def check_times(what, said):
@@ -232,15 +232,15 @@ def main():
                             'format': 'raw', 'compressed_files': 0, 'unprobed_files': 0}, 'input')
     claim(said['output']['needed_bytes'] == 4000000 and said['output']['sufficient'], 'output')
     claim(said['plan']['passes'] > 1 and said['plan']['runs_spilled'] > 1, 'runs are spilled')
-    claim(said['temporary']['sufficient'] is True, 'there is room')
+    claim(said['temporary']['sufficient'] is True, 'the space suffices')
     said = agree('an input of more than half of the memory', '-S', '7M', 'keys')
     claim(said['plan']['fits_in_memory'] and said['plan']['runs_spilled'] == 0, 'no run is spilled')
     said = agree('a limit', '-S', '1M', '--temp-limit=1M', 'keys', '-o', 'output')
     claim(said['temporary']['sufficient'] is False and
-          said['temporary']['available_bytes'] == 1 << 20, 'there is no room')
+          said['temporary']['available_bytes'] == 1 << 20, 'the space does not suffice')
     said = agree('no directory', '-S', '64M', '-T', 'nowhere', 'keys')
     claim(said['temporary']['sufficient'] is None and said['output']['sufficient'] is None,
-          'nobody knows whether there is room')
+          'it is unknown whether the space suffices')
     said = agree('records', '-S', '64M', '-R', '32', '-k', '8:u64:r', 'records')
     claim(said['type'] == '8:u64le:r' and said['record_bytes'] == 32 and said['plan']['fits_in_memory'],
           'records')

@@ -55,7 +55,7 @@ class Page(html.parser.HTMLParser):
 
     def handle_endtag(self, name):
         if not self.open or self.open.pop() != name:
-            claim(False, f'</{name}> at {self.getpos()} closes nothing that is open')
+            claim(False, f'</{name}> at {self.getpos()} closes no open element')
 
     def handle_data(self, text):
         if 'style' not in self.open:
@@ -65,14 +65,14 @@ class Page(html.parser.HTMLParser):
 
 
 def check_structure(page):
-    claim(not page.open, f'never closed: {page.open}')
+    claim(not page.open, f'not closed: {page.open}')
     claim(page.declarations == ['DOCTYPE html'], 'a doctype')
     names = [name for name, _ in page.elements]
     claim(names[0] == 'html' and page.elements[0][1].get('lang') == 'en', 'a language')
     claim(names.count('title') > 1 and names.count('main') == 1, 'a title, and one main part')
-    claim(len(set(page.ids)) == len(page.ids), 'an id is there twice')
+    claim(len(set(page.ids)) == len(page.ids), 'duplicate id')
     claim(set(page.references) <= set(page.ids),
-          f'leads nowhere: {set(page.references) - set(page.ids)}')
+          f'dangling references: {set(page.references) - set(page.ids)}')
 
 
 def check_styles(page, source):
@@ -82,19 +82,19 @@ def check_styles(page, source):
     claim(page.links == page.sections, f'links to {page.links}, sections {page.sections}')
     claim(page.headings[0] == 1 and page.headings.count(1) == 1, 'one first heading')
     claim(all(b <= a + 1 for a, b in zip(page.headings, page.headings[1:])),
-          f'a heading is left out: {page.headings}')
+          f'skipped heading levels: {page.headings}')
 
 
 def check_pictures(page):
     for name, attributes in page.elements:
         if name == 'svg':
             claim(attributes.get('role') == 'img' and 'aria-labelledby' in attributes,
-                  f'a picture that nobody hears of: {attributes}')
+                  f'a picture without a role or label: {attributes}')
         if name == 'figure':
             claim('tabindex' in attributes and 'aria-label' in attributes,
-                  'a figure that cannot be scrolled by keys')
+                  'a figure that cannot be scrolled with the keyboard')
         if name == 'th':
-            claim('scope' in attributes, 'a heading of nobody knows what')
+            claim('scope' in attributes, 'a table heading without a scope')
         claim(not any(key.startswith('on') for key in attributes), f'a script: {attributes}')
     for inside in page.pictures:
         claim({'title', 'desc'} <= inside, 'a picture without a title and a description')
@@ -106,12 +106,12 @@ def check_pictures(page):
 def check_alone(page, text):
     names = {name for name, _ in page.elements}
     claim(not names & {'script', 'link', 'img', 'iframe', 'object', 'image', 'use'},
-          f'something that is loaded: {names}')
-    claim(not re.search(r'https?:|url\(|@import|src=', text), 'something from elsewhere')
+          f'elements that load files: {names}')
+    claim(not re.search(r'https?:|url\(|@import|src=', text), 'a reference to another file')
     claim('prefers-color-scheme:dark' in text and '@media print' in text, 'themes, and paper')
     claim(len(text.encode()) < 300000, f'{len(text.encode())} bytes')
     claim(not re.search(r'[\x00-\x09\x0b-\x1f\x7f]', text), 'a control character')
-    claim(not re.search(r'="[^"]*\b(nan|inf)\b', text), 'a number that is none')
+    claim(not re.search(r'="[^"]*\b(nan|inf)\b', text), 'an invalid number')
 
 
 def time_text(s):
@@ -127,11 +127,11 @@ def says_time(page, s):
 
 
 def check_figures(page, stats):
-    claim(f'{stats["records_in"]:,} records' in page.text, 'how many records there were')
-    claim(says_time(page, stats['elapsed_s']), 'how long it took')
+    claim(f'{stats["records_in"]:,} records' in page.text, 'the number of records')
+    claim(says_time(page, stats['elapsed_s']), 'the elapsed time')
     claim(stats['version'] in page.text, 'the version')
     for phase in stats['phases']:
-        claim(says_time(page, phase['elapsed_s']), f'how long {phase["name"]} took')
+        claim(says_time(page, phase['elapsed_s']), f'the time of {phase["name"]}')
         if phase['bottleneck']:
             claim(f'{phase["bottleneck"]} was the bottleneck' in page.text, phase['bottleneck'])
 

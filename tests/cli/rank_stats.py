@@ -17,10 +17,10 @@ def check_sums(stats):
                  'disk_written_bytes', 'sent_bytes', 'peak_rss_bytes',
                  'peak_temporary_bytes'):
         total = sum(rank[name] for rank in ranks)
-        claim(stats[name] == total, f'{name}: {stats[name]}, and of ranks {total}')
+        claim(stats[name] == total, f'{name}: {stats[name]}, sum of ranks {total}')
     claim([rank['rank'] for rank in ranks] == list(range(len(ranks))), 'ranks are in order')
-    claim(all(rank['host'] for rank in ranks), 'ranks are somewhere')
-    claim(all(rank['device'] for rank in ranks), 'ranks have something to sort with')
+    claim(all(rank['host'] for rank in ranks), 'each rank has a host')
+    claim(all(rank['device'] for rank in ranks), 'each rank has a device')
     most = max(rank['records_out'] for rank in ranks) * len(ranks) / stats['records_out']
     claim(abs(stats['imbalance_percent'] - 100 * (most - 1)) < 0.01, 'imbalance')
 
@@ -32,7 +32,7 @@ def check_phases(stats):
                  if p['name'] == phase['name']]
         claim(abs(phase['elapsed_s'] - max(times)) < 1e-5, f'{phase["name"]}: {times}')
     total = sum(phase.get('sent_bytes', 0) for phase in stats['phases'])
-    claim(total == stats['sent_bytes'], f'sent: {stats["sent_bytes"]}, and of phases {total}')
+    claim(total == stats['sent_bytes'], f'sent: {stats["sent_bytes"]}, sum of phases {total}')
 
 
 def check_volumes(stats):

@@ -52,10 +52,10 @@ def check_counters(events, stats, nbytes):
             counters[e['name']].append((e['ts'], e['args']['bytes']))
     claim(counters.keys() == {'memory', 'temporary space', 'written'}, f'{counters.keys()}')
     for name, samples in counters.items():
-        claim(all(a[0] <= b[0] for a, b in zip(samples, samples[1:])), f'{name}: time runs back')
+        claim(all(a[0] <= b[0] for a, b in zip(samples, samples[1:])), f'{name}: times decrease')
     written = [value for _, value in counters['written']]
-    claim(written == sorted(written), 'what was written becomes less')
-    claim(written[-1] == nbytes, f'{written[-1]} bytes were written, and not {nbytes}')
+    claim(written == sorted(written), 'the written bytes decrease')
+    claim(written[-1] == nbytes, f'{written[-1]} bytes written, expected {nbytes}')
     most = max(value for _, value in counters['temporary space'])
     peak = stats['peak_temporary_bytes']
     claim(most <= peak and (most > 0) == (peak > 0), f'temporary space: {most}, at most {peak}')
@@ -81,7 +81,7 @@ def check_bytes(events, stats):
         for stage in phase['stages']:
             said[stage['name']] += stage['bytes']
     for name in said:
-        claim(sums[name] == said[name], f'{name}: {sums[name]} bytes, and {said[name]}')
+        claim(sums[name] == said[name], f'{name}: {sums[name]} bytes, expected {said[name]}')
 
 
 def check_windows(events):

@@ -16,9 +16,9 @@ have() {
 # tell_of_it: JSON and table of the statistics name the same devices
 tell_of_it() {
 	sed -n 's/.*"device": "\([^"]*\)".*/\1/p' json > told
-	cmp -s expected_devices told || broken "told are $(tr '\n' ',' < told)"
+	cmp -s expected_devices told || broken "JSON: $(tr '\n' ',' < told)"
 	sed -n 's/^  [0-9].* s  [^,]*, //p' stderr > told
-	cmp -s expected_devices told || broken "in the table are $(tr '\n' ',' < told)"
+	cmp -s expected_devices told || broken "table: $(tr '\n' ',' < told)"
 }
 
 generate -n 200000 -t u64 -o random

@@ -81,14 +81,14 @@ done
 
 claim "a rank that is stopped for longer than the ping interval answers afterwards"
 begin "" sorted --timeout=8 random -o out/x
-in_time all_stopped 1 sorted || broken "it has not reached the point"
+in_time all_stopped 1 sorted || broken "the rank has not reached the point"
 sleep 2.2
 signal_stopped CONT 1 sorted
 as_expected "stopped"
 
 claim "a rank that stays stopped is named"
 begin "" sorted --timeout=3 random -o out/x
-in_time all_stopped 1 sorted || broken "it has not reached the point"
+in_time all_stopped 1 sorted || broken "the rank has not reached the point"
 wait_for_end sorted
 ends "stopped" 'rank 1 on .* has not answered for 3' 2 9 137
 
@@ -98,7 +98,7 @@ timeout 60 "$MPIRUN" -np 3 "$GSORT_MPI_FAULTS" changing -o out/x : \
 	-np 1 env GSORT_TEST_STOP_AT=checked "$GSORT_MPI_FAULTS" changing -o out/x : \
 	-np 1 "$GSORT_MPI_FAULTS" changing -o out/x > stdout 2> stderr < /dev/null &
 launcher=$!
-in_time all_stopped 1 checked || broken "it has not reached the point"
+in_time all_stopped 1 checked || broken "the rank has not reached the point"
 touch changing
 signal_stopped CONT 1 checked
 ends "changed" 'rank 3, on [^:]*: changing: changed after it was read'

@@ -116,10 +116,10 @@ befall() {
 	if until_true 30 going_on; then
 		"$@"
 		# The timeout and the time to end.
-		until_true 30 none_left || broken "$what: some have not ended"
-		grep -q "$text" "$work/said" || broken "$what: nobody says $text"
+		until_true 30 none_left || broken "$what: a rank has not ended"
+		grep -q "$text" "$work/said" || broken "$what: no message matches $text"
 	else
-		broken "$what: they have not begun"
+		broken "$what: the ranks have not begun"
 	fi
 	end_launcher
 }
@@ -150,7 +150,7 @@ differs() {
 	is=$?
 	rm "$work/${id}b.mounts"
 	[ $is -eq 2 ] || broken "$1: status $is"
-	grep -q "^gsort: rank 1, on ${id}b: $2" "$work/said" || broken "$1: nobody says $2"
+	grep -q "^gsort: rank 1, on ${id}b: $2" "$work/said" || broken "$1: no message matches $2"
 	[ -z "$(ls -A "$work/out")" ] || broken "$1 leaves $(ls -A "$work/out")"
 }
 
@@ -194,18 +194,18 @@ befall_sort() {
 	: >"$work/said"
 	sort_checkpointed "$GSORT_MPI_FAULTS" &
 	launcher=$!
-	until_true 30 stopped || broken "$what: it has not come so far"
+	until_true 30 stopped || broken "$what: the rank has not reached the point"
 	rm "$work/${id}b.mounts"
 	"$@"
-	until_true 30 none_left || broken "$what: some have not ended"
+	until_true 30 none_left || broken "$what: a rank has not ended"
 	[ -z "$regex" ] || grep -qE "^gsort: $regex" "$work/said" ||
-		broken "$what: nobody says $regex"
+		broken "$what: no message matches $regex"
 	end_launcher
 	ip -n "$switch" link set "${id}b" up
 	[ -z "$(ls -A "$work/out")" ] || broken "$what leaves $(ls -A "$work/out")"
 	sort_checkpointed "$GSORT_MPI" --debug || broken "$what: the next sort: status $?"
 	grep -q '^gsort: resuming: [12] runs' "$work/said" || broken "$what: nothing is resumed"
-	cmp "$work/expected" "$work/out/x" || broken "$what: then it is something else"
+	cmp "$work/expected" "$work/out/x" || broken "$what: the output differs"
 	rm -f "$work/out/x"
 }
 

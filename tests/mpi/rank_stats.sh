@@ -8,7 +8,7 @@ claim "statistics are those of all ranks and of each rank"
 ranks 2 -S 1M --stats --stats-json=out/json --report=out/page.html --trace=out/trace random -o out/x
 [ "$status" -eq 0 ] || broken "status $status"
 python3 "$cli/rank_stats.py" out/json out/trace > findings 2>&1 || broken "$(cat findings)"
-[ "$(grep -c '^300000 records of u64le' stderr)" -eq 1 ] || broken "not told once"
+[ "$(grep -c '^300000 records of u64le' stderr)" -eq 1 ] || broken "not printed once"
 [ "$(grep -cE '^  [01]  .* s  ' stderr)" -eq 2 ] || broken "not a line for each rank"
 awk 'length > 100' stderr > wide
 [ ! -s wide ] || broken "wider than 100 columns: $(cat wide)"
@@ -16,7 +16,7 @@ grep -q '; 2 ranks, each on CPU, ' stderr || broken "not all ranks are named"
 grep -q 'id="ranks"' out/page.html || broken "no ranks in the page"
 for part in roles throughput space; do
 	grep -A 2 "id=\"$part\"" out/page.html | grep -q 'Rank 0 only, on ' ||
-		broken "whose pictures those of $part are is not said"
+		broken "the pictures of $part do not name the rank"
 done
 if fallocate -l 4K room 2> room.says && grep '^written: .* 0 B mmap$' stderr; then
 	broken "ranks of one machine wait for each other"
@@ -40,7 +40,7 @@ generate -n 400 -R 24 -o records
 run -R 24 -k 7:b8 records -o records
 ranks 5 -m -r --limit=10 --split=1 -R 24 -k 7:b8 records -o out/y
 [ "$status" -eq 2 ] || broken "status $status"
-grep -q 'records: record .*: disorder' stderr || broken "not said: $(cat stderr)"
+grep -q 'records: record .*: disorder' stderr || broken "not reported: $(cat stderr)"
 ! grep 'of another rank in its directory' stderr > missed || broken "$(cat missed)"
 
 claim "a report that cannot be written is refused before the sort"

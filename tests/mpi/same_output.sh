@@ -51,9 +51,9 @@ agrees_together() {
 	ranks 3 --split=4 --split-by=keys "$@" -o out/x
 	[ "$status" -eq 0 ] || broken "in parts, $*: status $status"
 	cat out/x/part-* | cmp -s - expected ||
-		broken "in parts, $*: something else was written"
+		broken "in parts, $*: the output differs"
 	run -c out/x
-	[ "$status" -eq 0 ] || broken "in parts, $*: the manifest is of something else"
+	[ "$status" -eq 0 ] || broken "in parts, $*: the manifest differs"
 	rm -rf out/x
 	all_gone "in parts, $*"
 }
@@ -150,10 +150,10 @@ for _ in $(seq "$GSORT_ROUNDS"); do
 done
 run random -o random.sorted
 ranks 3 -m random.sorted few random.sorted -o out/x
-[ "$status" -eq 2 ] || broken "-m of what is not sorted: status $status"
+[ "$status" -eq 2 ] || broken "-m of unsorted input: status $status"
 grep -qE '^gsort: .*few: record [0-9]*: disorder; -m merges' stderr ||
-	broken "-m of what is not sorted: $(cat stderr)"
-[ ! -e out/x ] || broken "-m of what is not sorted: there is an output"
+	broken "-m of unsorted input: $(cat stderr)"
+[ ! -e out/x ] || broken "-m of unsorted input: there is an output"
 rm -f out/.gsort-temp-*
 
 # finds N ARGUMENT...: N ranks and one process report the same disorder or none; mpirun may print
@@ -270,7 +270,7 @@ run random -o random.zst
 agrees 4 --zstd=1 random.zst few --skip-bytes=8
 ranks 2 random -o out/x.zst
 [ "$status" -eq 0 ] || broken "-o x.zst: status $status"
-cmp -s random.zst out/x.zst || broken "-o x.zst: something else was written"
+cmp -s random.zst out/x.zst || broken "-o x.zst: the output differs"
 rm -f out/x.zst
 all_gone "-o x.zst"
 
@@ -280,7 +280,7 @@ agrees_in_parts 4 --zstd=1 --skip-bytes=8 few --split=7
 run -u few random -o expected
 ranks 3 -u --zstd=1 few random --split=3 -o out/x
 run -m out/x -o out/y
-cmp -s out/y expected || broken "-u, in parts: something else was written"
+cmp -s out/y expected || broken "-u, in parts: the output differs"
 rm -rf out/*
 all_gone "-u, in parts"
 

@@ -57,7 +57,7 @@ all_gone() {
 # as_expected WHAT: the last ranks have written the contents of `expected` to out/x
 as_expected() {
 	[ "$status" -eq 0 ] || broken "$1: status $status"
-	cmp -s expected out/x || broken "$1: something else was written"
+	cmp -s expected out/x || broken "$1: the output differs"
 	rm -f out/x
 	all_gone "$1"
 }
