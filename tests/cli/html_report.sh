@@ -23,16 +23,16 @@ odd=$(printf 'a <b>&amp; "c" \047d\047\n\377\033[31m')
 ln input "$odd"
 ln -s input ./--report
 
-paged 'of a sort in memory' -S 64M input -o output
-paged 'of a sort in several passes' -S 1M --verify input -o output
+paged 'the report of a sort in memory' -S 64M input -o output
+paged 'the report of a sort in several passes' -S 1M --verify input -o output
 says 'merge passes' page.html
 says 'of-verify' page.html
-paged 'of ranges, beside a trace' -S 64M --partitions=3 --trace=trace input -o output
+paged 'a report beside a trace, with partitions' -S 64M --partitions=3 --trace=trace input -o output
 python3 "$here/timeline.py" trace stats output > findings 2>&1 || broken "$(cat findings)"
-paged 'of records' -R 24 -k 3:b10 -k 16:u64:r -S 1M input -o output
-paged 'of a merge' -m sorted sorted -o output
+paged 'the report of a sort of records' -R 24 -k 3:b10 -k 16:u64:r -S 1M input -o output
+paged 'the report of a merge' -m sorted sorted -o output
 says 'records merged in' page.html
-paged 'of a check' -c sorted
+paged 'the report of a check' -c sorted
 says 'records checked in' page.html
 says '>In order' page.html
 claim 'the report of a check that finds disorder'
@@ -40,9 +40,9 @@ run -C --report=page.html --stats-json=stats input
 [ "$status" -eq 1 ] || broken "status $status"
 python3 "$here/html_report.py" page.html stats > findings 2>&1 || broken "$(cat findings)"
 says '>Not in order' page.html
-paged 'of nothing' empty -o output
-paged 'of files with odd names' -S 64M "$odd" ./--report -o "out$odd"
-paged 'of an output in parts' -S 64M --split=3 input -o divided
+paged 'the report of an empty input' empty -o output
+paged 'the report of files with odd names' -S 64M "$odd" ./--report -o "out$odd"
+paged 'the report of a sort to part files' -S 64M --split=3 input -o divided
 says 'divided, 3 part files' page.html
 claim 'the report of a sort from a pipe'
 cat input | "$GSORT" -S 1M --report=page.html --stats-json=stats > output || broken "status $?"

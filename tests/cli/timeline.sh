@@ -21,7 +21,7 @@ says '"name":"merge passes"' trace
 traced 'partitions are in the trace' -S 64M --partitions=3 input
 n=$(grep -c '"name":"partition"' trace)
 [ "$n" -eq 3 ] || broken "$n partitions"
-traced 'the trace of a sort that is read back' -S 4M --verify input
+traced 'the trace of a verified sort' -S 4M --verify input
 says '"name":"verifier 1"' trace
 "$GSORT" input -o sorted
 traced 'the trace of a merge' -m -S 1M sorted sorted
