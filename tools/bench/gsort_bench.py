@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""gsort-bench - how fast gsort is, from file to file, and what the disk allows
+"""gsort-bench - measure the speed of gsort and of the disk
 
 usage: gsort-bench file|explain|io [OPTION]...
 
-file     against cp, against text tools, by memory and by data
-explain  what --explain predicts against what a sort takes
-io       a disk and the page cache, without any sorting
+file     time sorts of files by memory and data, against cp and text tools
+explain  compare the times that --explain predicts with those of sorts
+io       time the disk and the page cache without sorting
 
-Times on a shared machine mean little, ratios within one run mean something. So programs take
-turns, and medians are compared: a slow minute affects all of them. Inputs are in the page cache.
-Each output is removed before the next program starts, so that no program pays for writing back the
-pages of another. The kernels for GPUs have a program of their own, gsort-bench-kernels.
+Ratios within one run are meaningful; times on a shared machine are not. So each round runs every
+case once, and medians are compared: a slow minute affects all cases. Inputs are in the page cache.
+Each output is removed before the next program starts, so that no program waits for the write-back
+of another. Exits with 2 after an error. gsort-bench-kernels measures GPU kernels.
 """
 import argparse
 import concurrent.futures
@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 
-# It is installed with the name of gsort before -bench.
+# -Dprogram_name renames gsort and gsort-bench.
 PROGRAM = os.path.basename(__file__).removesuffix('-bench').removesuffix('_bench.py')
 CPUS = len(os.sched_getaffinity(0))
 MAX_REPEATS = 99
@@ -32,11 +32,11 @@ SUFFIXES = {'b': 1, **{letter: 1 << 10 * (i + 1) for i, letter in enumerate('KMG
 
 
 class Failure(Exception):
-    """What is wrong, for the user"""
+    """An error message for the user"""
 
 
 def parse_size(text):
-    """As for -S of gsort: KiB without a suffix"""
+    """Parse a size like gsort -S: in KiB without a suffix"""
     factor = SUFFIXES.get(text[-1:])
     number = text[:-1] if factor else text
     if not number.isdecimal():
@@ -86,8 +86,8 @@ def warm_memory(nbytes):
 
 def timed_run(command):
     """
-    Run a command that must succeed. Returns seconds, seconds on processors, and peak memory, which
-    is at least that of this script.
+    Run a command that must succeed. Returns seconds, CPU seconds, and peak memory, which is at
+    least that of this script.
     """
     begin = time.monotonic()
     try:
@@ -106,7 +106,7 @@ def generate(path, *options):
 
 
 def write_json(path, results):
-    """Write a line for each member, and for each element of a list"""
+    """Write JSON with one line for each member and for each element of a list"""
     rows = []
     for key, value in results.items():
         text = json.dumps(value)
@@ -133,7 +133,7 @@ DATA = {
     'sorted': (8, [], ['-dsorted']),
     'reversed': (8, [], ['-dreversed']),
     'equal': (8, [], ['-dequal']),
-    'text': (8, ['-tb8'], []),  # sorted as bytes, and so is its hexadecimal form
+    'text': (8, ['-tb8'], []),  # the order of bytes is that of their hexadecimal form
     'small': (8, [], []),
     'gensort': (100, RECORD, ['--gensort=ascii']),
 }
@@ -175,7 +175,8 @@ FILE_CASES = {
     'records: gsort, 1/8': (gsort, 'gensort', 2),
 }
 
-# Promises: name, time per byte of one case, of the other (None: seconds), bound
+# Targets: name, case, reference case, bound. The value is the ratio of their times per byte, or
+# seconds without a reference case.
 TARGETS = [
     ('ample memory against cp', 'gsort, memory 4 x input', 'cp', 'at_most', 2.5),
     ('memory 1/4 against cp', 'gsort, memory 1/4', 'cp', 'at_most', 4),
@@ -194,7 +195,7 @@ TARGETS = [
 
 
 class FileCase:
-    """A program on one input, and what its runs have cost"""
+    """A program with its input, and the costs of its runs"""
 
     def __init__(self, name, options, directory):
         self.name, self.gsort, self.dir = name, options.gsort, directory
@@ -257,7 +258,7 @@ def compare_with_targets(cases):
 
 
 def bench_file(options, directory):
-    """Run and check each case once; then time all of them in turn."""
+    """Run and check each case once. Then time all cases in each round."""
     is_record = {'all': (False, True), 'keys': (False,), 'records': (True,)}[options.only]
     cases = {name: FileCase(name, options, directory) for name in FILE_CASES
              if name.startswith('records') in is_record}
@@ -306,7 +307,7 @@ def run_explain_case(options, directory, name):
     output = f'{directory}/output'
     command = [options.gsort, '-' if is_pipe else f'{directory}/{data}', '-o', output, '-T',
                directory, '-S', f'{options.size // 16 * sixteenths + 1}b', *more]
-    # A shell starts gsort in either case: it makes the pipe, if there is one.
+    # A shell starts gsort with and without a pipe, so that both include its time.
     shell = ['sh', '-c', 'cat "$0" | "$@"' if is_pipe else 'exec "$@"', f'{directory}/{data}']
     assumed = [f'--assume-size={options.size}b'] if is_pipe else []
     if os.path.exists(output):
@@ -349,16 +350,16 @@ IO_CASES = [
 
 class IoBench:
     """
-    A lower bound for an external sort: it reads its input, writes it, reads that, and writes it
-    again ("copy twice"). Files have no names and vanish with the program. All data is synced before
-    each case, so that no case pays for the previous one. A cached case ends when the data is in the
-    page cache, as a sort does.
+    Transfers without sorting. "copy twice" is a lower bound for an external sort, which reads and
+    writes all data twice. Files have no names, so they disappear with the program. All data is
+    synced before each case, so that no case waits for the previous one. A cached case ends when the
+    data is in the page cache, like a sort.
     """
 
     def __init__(self, options, directory):
         self.directory = directory
         self.request, self.nbytes = options.request, options.size - options.size % options.request
-        # Each thread has a buffer of its own.
+        # One buffer for each thread.
         self.buffers = [mmap.mmap(-1, self.request) for _ in range(16)]
         self.input = self.make_file()
         for offset in range(0, self.nbytes, self.request):
@@ -382,7 +383,7 @@ class IoBench:
             os.preadv(self.input, [self.buffers[0]], offset)
 
     def transfer(self, source, target, depth):
-        """Move all bytes, on as many threads as there are to be transfers in flight."""
+        """Transfer all bytes, with a thread for each transfer in flight."""
         def work(number):
             buffer = self.buffers[number]
             for offset in range(number * self.request, self.nbytes, depth * self.request):
@@ -417,7 +418,7 @@ class IoBench:
             source = None if operation == 'write' else files[-1]
             files.append(self.write_new(source, mode, reserved, depth))
         seconds = time.monotonic() - begin
-        # Freeing space is not timed: it depends on how much of it was on the disk.
+        # Freeing space is not timed, because its time depends on how much was written to the disk.
         for file in files:
             os.close(file)
         return seconds
@@ -470,12 +471,12 @@ def parse_options():
                              help=f'number of rounds (default {repeat})')
         if name != 'io':
             command.add_argument('--gsort', default=PROGRAM, metavar='PROGRAM',
-                                 help=f'the gsort to time (default {PROGRAM}, found in $PATH)')
+                                 help=f'the gsort to time (default: {PROGRAM} in $PATH)')
         if name != 'explain':
             command.add_argument('--json', metavar='FILE', help='also write all times to FILE')
         if name == 'file':
             command.add_argument('--only', choices=('all', 'keys', 'records'), default='all',
-                                 help='only plain keys, or records of the sort benchmark')
+                                 help='only plain keys, or only records of the sort benchmark')
         if name == 'io':
             command.add_argument('--request', type=parse_size, default=1 << 20, metavar='SIZE',
                                  help='size of a transfer (default 1M)')
