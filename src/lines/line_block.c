@@ -5,6 +5,7 @@
 #include "src/lines/line_block_internal.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@
 enum {
 	BUCKET_N = 4096, /* lines of a bucket: fewer buckets if there are fewer lines */
 	SAMPLES_PER_BUCKET = 16,
-	TIED_SHARE = 256, /* of the sample; if more keys are tied, keys are stored */
+	TIE_SAMPLES = 4, /* times the square root of the number of lines, to estimate ties */
 	PIECES_PER_THREAD = 8,
 	MIN_PIECES = 64,
 	MIN_PIECE_NBYTES = 16 << 10,
@@ -131,15 +132,35 @@ static int compare_sampled(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Return whether the bytes after the prefix decide between many keys of a sorted sample. */
-static bool has_many_ties(const struct sample *sample)
+/*
+ * Return whether a key of n has the same prefix as many others from which only later bytes
+ * distinguish it: half a key on average. The share of tied pairs in the sorted sample is about that
+ * of all pairs.
+ */
+static bool has_many_ties(const struct sample *sample, uint64_t n)
 {
-	size_t n_tied = 0;
+	const double n_pairs = (double)sample->n * ((double)sample->n - 1) / 2;
+	double n_tied_pairs = 0;
+	size_t n_before = 0; /* with the same prefix */
 
-	for (size_t i = 1; i < sample->n; i++)
-		n_tied += sample->strings[i].goes_on &&
-			  sample->strings[i].prefix == sample->strings[i - 1].prefix;
-	return n_tied > sample->n / TIED_SHARE;
+	for (size_t i = 1; i < sample->n; i++) {
+		n_before = sample->strings[i].prefix == sample->strings[i - 1].prefix ?
+				   n_before + 1 :
+				   0;
+		if (sample->strings[i].goes_on)
+			n_tied_pairs += (double)n_before;
+	}
+	return n_tied_pairs * (double)n > n_pairs / 2;
+}
+
+/* Return how many lines to look at: enough for the splitters, and to find ties among n keys. */
+static uint32_t count_samples(const struct line_block *block, uint64_t n, uint32_t n_buckets)
+{
+	const uint32_t n_for_ties = block->in.is_plain ? 0 :
+							 TIE_SAMPLES * (uint32_t)sqrt((double)n);
+
+	return n_for_ties > SAMPLES_PER_BUCKET * n_buckets ? n_for_ties :
+							     SAMPLES_PER_BUCKET * n_buckets;
 }
 
 /*
@@ -149,25 +170,25 @@ static bool has_many_ties(const struct sample *sample)
 static int choose_buckets(struct line_block *block, uint64_t n)
 {
 	struct sample sample = { .block = block };
-	uint32_t n_buckets = 1;
+	uint32_t n_buckets = 1, n_samples;
 
 	while (2 * n_buckets < MAX_BUCKETS && n / n_buckets > BUCKET_N)
 		n_buckets *= 2;
+	n_samples = count_samples(block, n, n_buckets);
 	block->n_splitter_slots = n_buckets;
 	block->n_buckets = n_buckets + 2;
 	for (uint32_t i = 0; i < n_buckets; i++)
 		block->splitters[i] = UINT64_MAX;
-	sample.strings = malloc((SAMPLES_PER_BUCKET * n_buckets + 2 * block->n_pieces) *
-				sizeof *sample.strings);
+	sample.strings = malloc((n_samples + 2 * (size_t)block->n_pieces) * sizeof *sample.strings);
 	if (!sample.strings)
 		return fail(-ENOMEM, "no memory for a sample of lines");
 	block->n_shared = UINT32_MAX;
-	for_each_sample(block, SAMPLES_PER_BUCKET * n_buckets, shorten_shared, block);
-	for_each_sample(block, SAMPLES_PER_BUCKET * n_buckets, take_prefix, &sample);
+	for_each_sample(block, n_samples, shorten_shared, block);
+	for_each_sample(block, n_samples, take_prefix, &sample);
 	qsort(sample.strings, sample.n, sizeof *sample.strings, compare_sampled);
 	for (uint32_t i = 0; i + 1 < n_buckets; i++)
 		block->splitters[i] = sample.strings[(i + 1) * sample.n / n_buckets].prefix;
-	block->in.stores_keys = !block->in.is_plain && has_many_ties(&sample);
+	block->in.stores_keys = !block->in.is_plain && has_many_ties(&sample, n);
 	free(sample.strings);
 	return 0;
 }
