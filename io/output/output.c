@@ -465,6 +465,14 @@ bool output_is_atomic(const struct output *output)
 	return output->atomic_file != NULL;
 }
 
+int output_refuse_input(const struct output *output)
+{
+	return output_is_atomic(output) ?
+		       0 :
+		       fail(-EINVAL, "%s: is both an input and the output; name a file with -o",
+			    output->name);
+}
+
 bool output_is_ordered(const struct output *output)
 {
 	return (output->is_sequential && !output->is_null_device) || output->zst_writer;

@@ -55,6 +55,9 @@ int output_open_endpoint(const struct syscalls *calls, const char *name, struct 
 /* Refuse an output of binary records that is a terminal. Returns 0, or -ENOTTY after a message. */
 int output_refuse_terminal(const struct output *output);
 
+/* Refuse a target that is an input, unless output_is_atomic(). Returns 0, or -EINVAL (reported). */
+int output_refuse_input(const struct output *output);
+
 /*
  * Open a path for a text of unknown size, such as a report. What the process was given open is
  * written sequentially, and may be a terminal.

@@ -268,13 +268,19 @@ static bool output_is_input(const struct line_sort *sort)
 
 int line_output_open(struct line_sort *sort)
 {
+	int r;
+
 	if (sort->ranks)
 		return line_ranks_open_output(sort);
 	if (sort->params->n_part_files)
 		return line_part_files_open(sort);
-	return output_open_endpoint(sort->calls, sort->params->output,
-				    sort->params->output_endpoint, OUTPUT_SIZE_UNKNOWN,
-				    &sort->output);
+	r = output_open_endpoint(sort->calls, sort->params->output, sort->params->output_endpoint,
+				 OUTPUT_SIZE_UNKNOWN, &sort->output);
+	if (r == 0 && output_is_input(sort))
+		r = output_refuse_input(sort->output);
+	if (r < 0)
+		output_abort(sort->output);
+	return r;
 }
 
 static int commit(struct line_sort *sort)

@@ -105,10 +105,10 @@ static int check_replaced_input(const struct sort_output *out, const struct outp
 				struct file_id identity)
 {
 	const uint64_t nbytes = input_start_offset(out->job->input, identity);
+	const int r = output_refuse_input(output);
 
-	if (!output_is_atomic(output))
-		return fail(-EINVAL, "%s: is both an input and the output; name a file with -o",
-			    output_name(output));
+	if (r < 0)
+		return r;
 	if (out->spec->n_shards)
 		return fail(-EINVAL,
 			    "%s: output of a shard would replace an input; use another output",

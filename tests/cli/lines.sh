@@ -56,6 +56,24 @@ cp stdin file
 "$GSORT" --lines file other -o file 2> stderr || broken "status $?"
 sort stdin other | cmp -s - file || broken "$(cat file)"
 
+claim 'an output that is written in place and is an input is refused before anything is written'
+cp stdin file
+for words in 'file' '-' 'other file' '-m file' '-u file'; do
+	# shellcheck disable=SC2086
+	"$GSORT" --lines $words < file >> file 2> stderr
+	[ $? -eq 2 ] || broken "$words >> file: status is not 2"
+	grep -q 'standard output: is both an input and the output' stderr || broken "$(cat stderr)"
+	cmp -s stdin file || broken "$words >> file: it has changed"
+done
+"$GSORT" --lines file 1<> file 2> stderr
+[ $? -eq 2 ] || broken '1<> file: status is not 2'
+"$GSORT" --lines file -o /dev/fd/3 3<> file 2> stderr
+[ $? -eq 2 ] || broken '-o /dev/fd/3: status is not 2'
+grep -q '/dev/fd/3: is both an input and the output' stderr || broken "$(cat stderr)"
+cmp -s stdin file || broken 'the file has changed'
+"$GSORT" --lines /dev/null > /dev/null 2> stderr || broken "/dev/null: $(cat stderr)"
+"$GSORT" --lines < file > found 2> stderr || broken "$(cat stderr)"
+
 claim 'checks name the line of the disorder'
 same -c other
 same -C other
