@@ -53,6 +53,7 @@ struct read_file {
 struct line_input {
 	struct line_input_params params;
 	uint64_t total_nbytes;
+	const char *unsized_path;        /* why total_nbytes is unknown */
 	struct part_inputs *part_inputs; /* NULL: no path is a directory of part files */
 	struct digest read_digest;       /* of the lines of a part file */
 	unsigned char *tail;             /* n_tail bytes: the beginning of a line that goes on */
@@ -141,8 +142,11 @@ static int measure_lines(struct input *input, unsigned char delimiter, uint64_t 
 	return r;
 }
 
-/* Add up the bytes of the lines of all inputs. */
-static int add_sizes(const struct line_input_params *params, uint64_t *ret_nbytes)
+/*
+ * Add up the bytes of the lines of all inputs; UINT64_MAX: unknown, because of *ret_unsized_path.
+ */
+static int add_sizes(const struct line_input_params *params, uint64_t *ret_nbytes,
+		     const char **ret_unsized_path)
 {
 	*ret_nbytes = 0;
 	for (size_t i = 0; i < params->n_paths; i++) {
@@ -151,6 +155,7 @@ static int add_sizes(const struct line_input_params *params, uint64_t *ret_nbyte
 		uint64_t nbytes;
 		int r;
 
+		*ret_unsized_path = params->paths[i];
 		if (!is_path(params, i) || stat_input(params, i, &status) < 0 ||
 		    !S_ISREG(status.st_mode)) {
 			*ret_nbytes = UINT64_MAX;
@@ -167,6 +172,7 @@ static int add_sizes(const struct line_input_params *params, uint64_t *ret_nbyte
 		}
 		*ret_nbytes += nbytes;
 	}
+	*ret_unsized_path = NULL;
 	return 0;
 }
 
@@ -250,6 +256,7 @@ int line_input_open(const struct line_input_params *given, struct line_input **r
 	const struct line_input_params *params = &copy;
 	struct part_inputs *part_inputs = NULL;
 	struct line_input *input;
+	const char *unsized_path = NULL;
 	uint64_t total_nbytes = 0;
 	int r = 0;
 
@@ -260,7 +267,7 @@ int line_input_open(const struct line_input_params *given, struct line_input **r
 	if (r == 0)
 		r = check_part_sizes(part_inputs);
 	if (r == 0)
-		r = add_sizes(params, &total_nbytes);
+		r = add_sizes(params, &total_nbytes, &unsized_path);
 	input = r < 0 ? NULL : calloc(1, sizeof *input);
 	if (input)
 		input->files = calloc(params->n_paths, sizeof *input->files);
@@ -273,6 +280,7 @@ int line_input_open(const struct line_input_params *given, struct line_input **r
 	input->share.end = UINT64_MAX;
 	input->part_inputs = part_inputs;
 	input->total_nbytes = total_nbytes;
+	input->unsized_path = unsized_path;
 	pthread_mutex_init(&input->lock, NULL);
 	*ret_input = input;
 	return 0;
@@ -828,9 +836,14 @@ unsigned line_input_share_n_more(const struct line_input *input)
 	return input->share.n_more_read;
 }
 
-bool line_input_has_part_files(const struct line_input *input)
+const char *line_input_part_files_path(const struct line_input *input)
 {
-	return input->part_inputs != NULL;
+	const struct part_inputs *part_inputs = input->part_inputs;
+
+	for (size_t i = 0; part_inputs && i < part_inputs->n_groups; i++)
+		if (part_inputs->groups[i].is_manifest)
+			return part_inputs->groups[i].path;
+	return NULL;
 }
 
 bool line_input_has_file(const struct line_input *input, struct file_id id)
@@ -848,6 +861,11 @@ bool line_input_has_file(const struct line_input *input, struct file_id id)
 uint64_t line_input_total_nbytes(const struct line_input *input)
 {
 	return input->total_nbytes;
+}
+
+const char *line_input_unsized_path(const struct line_input *input)
+{
+	return input->unsized_path;
 }
 
 const unsigned char *line_input_header(const struct line_input *input, size_t *ret_nbytes)

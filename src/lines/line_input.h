@@ -86,8 +86,8 @@ int line_input_check_order(const struct line_input *input, const struct line_key
 /* The number of lines that were read so far, or more: headers and one line for each input. */
 uint64_t line_input_n_lines(const struct line_input *input);
 
-/* Return whether a directory of part files is among the inputs. */
-bool line_input_has_part_files(const struct line_input *input);
+/* Return the first directory of part files, or part manifest, among the inputs; NULL: none. */
+const char *line_input_part_files_path(const struct line_input *input);
 
 /* Return whether a file is one of the inputs, or a part file of one. */
 bool line_input_has_file(const struct line_input *input, struct file_id id);
@@ -97,6 +97,9 @@ bool line_input_has_file(const struct line_input *input, struct file_id id);
  * unknown, because one is a stream. One more for an indexed .zst file, whose last line may not end.
  */
 uint64_t line_input_total_nbytes(const struct line_input *input);
+
+/* Return the first input whose size is unknown; NULL: the sizes of all inputs are known. */
+const char *line_input_unsized_path(const struct line_input *input);
 
 /* The header of the first input that is not empty, each line with its delimiter. */
 const unsigned char *line_input_header(const struct line_input *input, size_t *ret_nbytes);

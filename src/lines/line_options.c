@@ -512,6 +512,14 @@ static int check_options(const struct line_options *options)
 	return 0;
 }
 
+/* Return whether the name of the output asks for compression. */
+static bool output_is_zst(const struct line_sort_params *params)
+{
+	const size_t n = params->output ? strlen(params->output) : 0;
+
+	return n > 4 && strcmp(params->output + n - 4, ".zst") == 0;
+}
+
 /* Refuse what several ranks do not support. */
 static int check_rank_options(const struct line_options *options)
 {
@@ -534,6 +542,11 @@ static int check_rank_options(const struct line_options *options)
 		return 0;
 	if (option)
 		return fail(-EINVAL, "%s is not supported with --lines and several ranks", option);
+	if (output_is_zst(params))
+		return fail(-EINVAL,
+			    "%s: a compressed output is not supported with --lines and several "
+			    "ranks",
+			    params->output);
 	if (!params->output && !options->check)
 		return fail(-EINVAL,
 			    "standard output is not possible with several ranks; name a file with "
@@ -561,7 +574,6 @@ static void set_default_resources(struct line_sort_params *params)
 static int set_defaults(struct line_options *options, const char *default_temp_directory)
 {
 	struct line_sort_params *params = &options->params;
-	const size_t n = params->output ? strlen(params->output) : 0;
 
 	params->keys = &options->keys;
 	params->inputs = options->inputs;
@@ -570,7 +582,7 @@ static int set_defaults(struct line_options *options, const char *default_temp_d
 	set_default_resources(params);
 	if (params->memory_nbytes > memory_physical_nbytes())
 		params->memory_nbytes = memory_physical_nbytes();
-	if (!params->zstd_level && n > 4 && strcmp(params->output + n - 4, ".zst") == 0)
+	if (!params->zstd_level && output_is_zst(params))
 		params->zstd_level = DEFAULT_ZSTD_LEVEL;
 	if (params->n_temp_directories > 0)
 		return 0;
@@ -605,6 +617,6 @@ int line_options_finish(struct line_options *options, const char *default_temp_d
 	if (r == 0)
 		r = line_keys_finish(&options->keys);
 	if (r == 0)
-		r = set_defaults(options, default_temp_directory);
-	return r < 0 ? r : check_rank_options(options);
+		r = check_rank_options(options);
+	return r < 0 ? r : set_defaults(options, default_temp_directory);
 }

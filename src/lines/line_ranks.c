@@ -110,18 +110,22 @@ static int open_supported(const struct syscalls *calls, const struct line_sort_p
 			  struct line_sort *ret_sort)
 {
 	const struct sort_spec spec = line_sort_make_spec(params, NULL);
+	const char *path;
 	int r = distributed_check_spec(&spec);
 
 	if (r == 0)
 		r = line_sort_open(calls, params, NULL, ret_sort);
 	if (r < 0)
 		return r;
-	if (line_input_has_part_files(ret_sort->input))
-		return fail(-EINVAL, "several ranks cannot read lines of part files");
-	if (line_input_total_nbytes(ret_sort->input) == UINT64_MAX)
+	path = line_input_part_files_path(ret_sort->input);
+	if (path)
+		return fail(-EINVAL, "%s: several ranks cannot read lines of part files", path);
+	path = line_input_unsized_path(ret_sort->input);
+	if (path)
 		return fail(-EINVAL,
-			    "several ranks require regular files as input: pipes and compressed "
-			    "files without an index cannot be divided");
+			    "%s: several ranks require regular files as input; compressed files "
+			    "need a seek table",
+			    path);
 	return 0;
 }
 

@@ -193,7 +193,15 @@ done
 mkfifo pipe
 refuses_all 'standard input is not possible' -o out/x
 refuses_all 'standard output is not possible' words
-refuses_all 'several ranks require regular files as input' pipe -o out/x
+refuses_all 'pipe: several ranks require regular files as input' pipe -o out/x
+mkdir directory
+refuses_all 'directory: several ranks require regular files' words directory -o out/x
+gzip -k few
+refuses_all 'few.gz: several ranks require regular files' words few.gz -o out/x
+run --lines --split=2 few -o parts
+refuses_all 'parts: several ranks require regular files' words parts -o out/x
+refuses_all 'parts: several ranks cannot read lines of part files' -m words parts -o out/x
+refuses_all 'new.zst: a compressed output is not supported' words -o new.zst
 refuses_all 'pipe is not a regular file|--files0-from: pipe' --files0-from=pipe -o out/x
 refuses_all 'cannot read: nothing: No such' nothing -o out/x
 refuses_all "--shared-memory: 'on'" --shared-memory=on words -o out/x
