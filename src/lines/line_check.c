@@ -80,6 +80,8 @@ int line_sort_check(const struct syscalls *calls, const struct line_sort_params 
 			       line_sort_open(calls, params, NULL, &sort);
 
 	*ret_disorder = (struct line_disorder){ 0 };
+	if (r == 0)
+		r = line_input_check_order(sort.input, sort.keys);
 	if (r == 0) {
 		const uint64_t nbytes = line_sort_share_nbytes(&sort);
 

@@ -86,8 +86,8 @@ sort -m expected few.sorted > merged
 "$GSORT" --lines -m parts/manifest.json few.sorted -o found 2> stderr || broken "status $?"
 same merged found 'a manifest and a file'
 "$GSORT" --lines -c parts 2> stderr || broken "status $?"
-"$GSORT" --lines -c -r parts 2> stderr
-[ $? -eq 1 ] || broken 'the reverse order is there'
+"$GSORT" --lines -c -u parts 2> stderr
+[ $? -eq 1 ] || broken 'equal lines are in order'
 says '^gsort: parts:[0-9]*: disorder: ' stderr
 
 # refuses_parts REGEX ARGUMENT...: gsort fails with one line and status 2, and writes nothing
@@ -258,14 +258,15 @@ for option in --limit=1 --zstd; do
 	one_line "options '-c ${option%=1}' are incompatible" "$option"
 done
 
-claim 'part files are merged by the keys that they were sorted by'
+claim 'part files are merged and checked by the keys that they were sorted by'
 "$GSORT" --lines -t, -k2,2n --split=2 table -o sorted 2> stderr || broken "status $?"
-for options in '-m' '-t, -k2,2 -m' '-t, -k2,2n -r -m'; do
+for options in '-m' '-c' '-t, -k2,2 -m' '-t, -k2,2n -r -m'; do
 	# shellcheck disable=SC2086
 	"$GSORT" --lines $options sorted > found 2> stderr
 	[ $? -eq 2 ] || broken "$options: status is not 2"
 	one_line "sorted: was sorted with '--lines -t, -k2.1n,2.0'; give the same" "$options"
 done
+"$GSORT" --lines -t, -k2,2n -c sorted 2> stderr || broken "-c: status $?"
 for options in '-m' '-s -m' '-u -m'; do
 	# shellcheck disable=SC2086
 	"$GSORT" --lines -t, -k2n,2 $options sorted > found 2> stderr ||
