@@ -65,7 +65,7 @@ static const char help_text[] =
 	"      --limit=N                  write only the first N lines of the result\n"
 	"\n"
 	"Resources:\n"
-	"  -S, --buffer-size=SIZE         limit host memory\n"
+	"  -S, --buffer-size=SIZE         limit host memory; at least 4 MiB are used\n"
 	"  -T, --temporary-directory=DIR  store temporary files in DIR\n"
 	"      --temp-limit=SIZE          limit temporary space of spilled runs\n"
 	"      --temp-compress=MODE       compress spilled runs: auto, none, zstd, zstd:LEVEL\n"
@@ -85,6 +85,9 @@ static const char help_text[] =
 	"      --trace=FILE               write a timeline to FILE in the Chrome trace format\n"
 	"      --report=FILE              write an HTML report to FILE\n"
 	"      --completion=SHELL         print a completion script for lsort: bash, zsh or fish\n"
+	"      --help                     print this help\n"
+	"      --version                  print the version\n"
+	"      --debug, --random-source=FILE  ignored, for compatibility with GNU sort\n"
 	"\n"
 	"Exit status: 0 success; 1 -c or -C found disorder; 2 error, with a message.\n";
 
@@ -321,7 +324,7 @@ static int print_completion(const char *shell)
 
 	for (unsigned i = 0; gsort_get_line_option(i, &option, sizeof option) == 0; i++)
 		if (options.n < OPTION_LIST_MAX &&
-		    strncmp(option.name, "random", 6) != 0) /* which is refused */
+		    strcmp(option.name, "random-sort") != 0) /* which is refused */
 			options.options[options.n++] = option;
 	return option_print_completion(shell, "lsort", &options, stdout) ?
 		       0 :
