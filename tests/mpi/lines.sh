@@ -173,7 +173,7 @@ as_expected "--files0-from"
 claim "the progress is that of all ranks, and printed once"
 sort words > expected
 ranks 3 --lines --progress=always words -o out/x
-grep -q '100 %' stderr || broken "--progress: $(cat stderr)"
+grep -q '^final merge: 100 %.* total 100 %' stderr || broken "--progress: $(cat stderr)"
 as_expected "--progress"
 
 claim "random files and options"

@@ -74,6 +74,11 @@ int line_reports_open(const struct syscalls *calls, const struct line_report_opt
 	return progress_display_open(options->progress, query_progress, reports, &reports->display);
 }
 
+int line_reports_finish_progress(struct line_reports *reports)
+{
+	return reports->rank_progress ? rank_progress_finish(reports->rank_progress) : 0;
+}
+
 void line_reports_stop_display(struct line_reports *reports)
 {
 	progress_display_close(reports->display);
@@ -93,10 +98,7 @@ int line_reports_write(struct line_reports *reports, const struct line_sort_para
 	};
 	int r = 0, error;
 
-	line_reports_stop_display(reports);
-	if (reports->rank_progress)
-		r = rank_progress_finish(reports->rank_progress);
-	if (r == 0 && reports->options->prints_stats) {
+	if (reports->options->prints_stats) {
 		stats_report_print(&report, stderr);
 		if (ferror(stderr))
 			r = fail(-EIO, "--stats: cannot write to standard error");

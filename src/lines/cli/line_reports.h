@@ -35,7 +35,13 @@ int line_reports_open(const struct syscalls *calls, const struct line_report_opt
 		      const struct line_sort_params *params, struct line_reports *ret_reports);
 
 /*
- * Collective of all ranks. Print statistics and write the files of a run that has succeeded.
+ * Collective of all ranks, after a run that has succeeded. Collect the progress that the display
+ * shows at its end. Returns 0 or a negative errno after a message.
+ */
+int line_reports_finish_progress(struct line_reports *reports);
+
+/*
+ * Print statistics and write the files of a run that has succeeded.
  * is_check, has_disorder: it was a check, which found disorder. Returns 0 or the first error after
  * a message.
  */

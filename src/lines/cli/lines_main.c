@@ -441,6 +441,8 @@ static int sort_or_check(const struct lines_command *command)
 		r = options->check ? line_sort_check(calls, &with_stats, &summary, &disorder) :
 				     line_sort_run(calls, &with_stats, &summary);
 	}
+	if (r == 0)
+		r = line_reports_finish_progress(&reports);
 	line_reports_stop_display(&reports);
 	if (r == 0 && disorder.number && disorder.line && options->check == 'c')
 		print_disorder(options, &disorder);
