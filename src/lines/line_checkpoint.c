@@ -185,9 +185,9 @@ static int check_run(void *context, uint64_t position, const struct run_origin *
 /* Check that the blocks of stored runs fit in memory. More memory stores longer blocks. */
 static int check_blocks(const struct line_sort *sort)
 {
-	enum { BLOCKS_PER_MEMORY = 32, BLOCKS_PER_LIMIT = 64 };
+	enum { BLOCKS_PER_LIMIT = 64 };
 
-	if (sort->block_nbytes <= sort->memory_nbytes / BLOCKS_PER_MEMORY)
+	if (sort->block_nbytes <= sort->memory_nbytes / LINE_MIN_RESUME_BLOCKS)
 		return 0;
 	return fail(-E2BIG,
 		    "%s of memory is too little to resume this checkpoint with blocks of %s; use "

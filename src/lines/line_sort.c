@@ -428,10 +428,14 @@ static size_t enough_memory(const struct line_sort *sort)
 	const uint64_t total_nbytes = line_input_total_nbytes(sort->input);
 	/* A line of one byte needs an element; its key has some more. */
 	const uint64_t per_byte = line_keys_are_plain(sort->keys) ? 40 : 100;
+	const uint64_t min_nbytes =
+		sort->checkpoint ?
+			u64_max(MIN_MEMORY_NBYTES, LINE_MIN_RESUME_BLOCKS * sort->block_nbytes) :
+			MIN_MEMORY_NBYTES;
 
 	if (total_nbytes >= sort->memory_nbytes / per_byte)
 		return sort->memory_nbytes;
-	return u64_clamp((size_t)(total_nbytes * per_byte), MIN_MEMORY_NBYTES, sort->memory_nbytes);
+	return u64_min(u64_max(total_nbytes * per_byte, min_nbytes), sort->memory_nbytes);
 }
 
 int line_sort_open(const struct syscalls *calls, const struct line_sort_params *params,

@@ -29,6 +29,7 @@ enum {
 	/* Buffers of threads, and blocks of runs. */
 	LINE_MAX_BUFFER_NBYTES = 1 << 20,
 	LINE_MIN_BLOCK_NBYTES = 16 << 10,
+	LINE_MIN_RESUME_BLOCKS = 32, /* to resume a sort, so many blocks must fit in memory */
 };
 
 /* Where the next lines of a run go. */

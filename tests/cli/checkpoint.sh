@@ -453,6 +453,14 @@ says '^gsort: resuming: [1-9]' stderr
 same short output 'less memory'
 rm -r short kept
 
+claim 'a short input of lines is sorted, whatever the memory is'
+for memory in 4M 20M 1G; do
+	run --lines -S $memory --checkpoint=ck other -o output
+	[ $status -eq 0 ] || broken "$memory: status $status"
+done
+sort other > expected.other
+same expected.other output 'a short input'
+
 claim 'sorts of lines that cannot be resumed are refused'
 cat input | refuses 'an input cannot be read again: it is a pipe' --lines --checkpoint=ck -
 refuses 'not with -T; temporary data is in the checkpoint' --lines --checkpoint=ck -T tmp input
