@@ -199,11 +199,11 @@ static bool writes_full_output(const struct gsort *sort)
 	return true;
 }
 
-static void warn_about_launcher(const struct gsort *sort)
+void launcher_warn(void)
 {
 	char text[256];
 
-	for (size_t i = 0; i < N_LAUNCHERS && writes_full_output(sort); i++) {
+	for (size_t i = 0; i < N_LAUNCHERS; i++) {
 		if (!is_first_process(&launchers[i]))
 			continue;
 		snprintf(text, sizeof text,
@@ -252,8 +252,8 @@ static int parse_command_line(const struct cli_hooks *hooks, struct gsort *sort,
 
 	if (r == 0)
 		r = command_line_parse(hooks->program, argc, argv, sort);
-	if (r == 0 && !hooks->program)
-		warn_about_launcher(sort);
+	if (r == 0 && !hooks->program && writes_full_output(sort))
+		launcher_warn();
 	return hooks->after_parse ? hooks->after_parse(hooks->context, sort, r) : r;
 }
 

@@ -31,6 +31,12 @@ void cli_configure_malloc(void);
 int cli_main(const struct cli_hooks *hooks, int argc, char **argv);
 
 /*
+ * Without MPI: warn if a launcher started several processes, each of which sorts everything. Only
+ * the first one prints the warning.
+ */
+void launcher_warn(void);
+
+/*
  * Check that MPI knows all ranks that the launcher started. With the launcher of another MPI
  * library, each rank takes itself for the only one and would sort everything. Returns 0 or -EINVAL
  * (reported).

@@ -298,6 +298,19 @@ limit=$(sed -n '/"temporary"/{n;s/[^0-9]//g;p;}' plan)
 "$GSORT" --lines -S 1M --temp-compress=none --temp-limit="$limit" many > found 2> stderr ||
 	broken "status $?"
 
+claim 'of several processes that MPI starts, one warns that each sorts the whole input'
+OMPI_COMM_WORLD_SIZE=4 "$GSORT" --lines few > found 2> stderr || broken "status $?"
+one_line 'warning: .* several processes \(OMPI_COMM_WORLD_SIZE=4\); .* gsort-mpi' 'first process'
+sort few > ordered
+for words in '' '-c' '--explain' '-m --shard=1/4'; do
+	rank=0
+	[ -n "$words" ] || rank=3
+	# shellcheck disable=SC2086
+	PMI_SIZE=4 PMI_RANK=$rank "$GSORT" --lines $words ordered > found 2> stderr ||
+		broken "$words: status $?"
+	[ ! -s stderr ] || broken "rank $rank $words: $(cat stderr)"
+done
+
 claim 'progress ends at 100 %'
 "$GSORT" --lines --progress=always many -o found 2> stderr || broken "status $?"
 says '^final merge: 100 %' stderr

@@ -453,6 +453,11 @@ static int sort_or_check(const struct lines_command *command)
 	return r < 0 ? EXIT_TROUBLE : disorder.number ? EXIT_DISORDER : EXIT_SORTED;
 }
 
+static bool writes_full_output(const struct line_options *options)
+{
+	return !options->check && !options->explain && !options->params.n_shards;
+}
+
 /* Returns as parse_words(). */
 static int parse_command_line(struct lines_command *command, int argc, char **argv)
 {
@@ -466,9 +471,12 @@ static int parse_command_line(struct lines_command *command, int argc, char **ar
 	r = n_words < 0 ? n_words : complete_option_names(n_words, command->words);
 	if (r == 0)
 		r = parse_words(command, n_words, command->words);
-	return r ? r :
-		   line_options_finish(&command->options,
-				       directory && *directory ? directory : "/tmp");
+	if (r == 0)
+		r = line_options_finish(&command->options,
+					directory && *directory ? directory : "/tmp");
+	if (r == 0 && !command->hooks->accepts_ranks && writes_full_output(&command->options))
+		launcher_warn();
+	return r;
 }
 
 /* Check that all ranks print something (--help), or none does. */
