@@ -474,6 +474,22 @@ static int read_names(struct line_options *options)
 	return r;
 }
 
+/* Refuse reports of a sort with --explain. */
+static int check_explain(const struct line_options *options)
+{
+	const struct report_paths *reports = &options->report_paths;
+	const char *option = !options->explain     ? NULL :
+			     options->prints_stats ? "--stats" :
+			     reports->stats_json   ? "--stats-json" :
+			     reports->trace        ? "--trace" :
+			     reports->html         ? "--report" :
+						     NULL;
+
+	return option ? fail(-EINVAL, "--explain and %s cannot be used together: nothing is sorted",
+			     option) :
+			0;
+}
+
 /* Check combinations of options that GNU sort does not have. */
 static int check_options(const struct line_options *options)
 {
@@ -509,7 +525,7 @@ static int check_options(const struct line_options *options)
 	if (params->n_shards &&
 	    (options->keys.unique || params->limit != UINT64_MAX || params->n_header_lines))
 		return fail(-EINVAL, "--shard: not with -u, --limit or --header");
-	return 0;
+	return check_explain(options);
 }
 
 /* Return whether the name of the output asks for compression. */

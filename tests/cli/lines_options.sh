@@ -170,6 +170,12 @@ says '^input  *unknown size$' plan
 "$GSORT" --lines --explain=x many > plan 2> stderr
 [ $? -eq 2 ] || broken 'status is not 2'
 one_line "'x' is not text or json" '--explain'
+for option in --stats --stats-json=new --trace=new --report=new; do
+	"$GSORT" --lines --explain $option few > plan 2> stderr
+	[ $? -eq 2 ] || broken "--explain $option: status is not 2"
+	one_line "--explain and ${option%=*} cannot be used together" "--explain $option"
+	[ ! -e new ] || broken "--explain $option: a file was made"
+done
 
 claim 'statistics have the same names as those of records'
 "$GSORT" --lines -S 1M --stats-json=stats --stats many -o found 2> stderr || broken "status $?"
