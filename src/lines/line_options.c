@@ -596,8 +596,8 @@ static int set_defaults(struct line_options *options, const char *default_temp_d
 	params->reads_part_files = options->merges || options->check;
 	params->temp_directories = options->temp_directories;
 	set_default_resources(params);
-	if (params->memory_nbytes > memory_physical_nbytes())
-		params->memory_nbytes = memory_physical_nbytes();
+	params->memory_nbytes = u64_max(u64_min(params->memory_nbytes, memory_physical_nbytes()),
+					LINE_MIN_MEMORY_NBYTES);
 	if (!params->zstd_level && output_is_zst(params))
 		params->zstd_level = DEFAULT_ZSTD_LEVEL;
 	if (params->n_temp_directories > 0)

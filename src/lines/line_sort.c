@@ -16,7 +16,6 @@
 #include "src/lines/line_sort_internal.h"
 
 enum {
-	MIN_MEMORY_NBYTES = 4 << 20, /* a smaller limit is raised to this */
 	MIN_BUFFER_NBYTES = 64 << 10,
 	BUFFERS_SHARE = 8, /* buffers of threads take at most an eighth of the memory, */
 	FREE_BUFFERS_NBYTES = 12 << 20, /* or so much in addition to it */
@@ -377,8 +376,7 @@ static void plan_memory(struct line_sort *sort)
 {
 	const struct line_sort_params *params = sort->params;
 	/* Elements hold positions of LINE_POSITION_BITS. */
-	const size_t memory = u64_clamp(params->memory_nbytes, MIN_MEMORY_NBYTES,
-					UINT64_C(1) << LINE_POSITION_BITS);
+	const size_t memory = u64_min(params->memory_nbytes, UINT64_C(1) << LINE_POSITION_BITS);
 	size_t thread_nbytes;
 
 	sort->block_nbytes =
@@ -428,10 +426,10 @@ static size_t enough_memory(const struct line_sort *sort)
 	const uint64_t total_nbytes = line_input_total_nbytes(sort->input);
 	/* A line of one byte needs an element; its key has some more. */
 	const uint64_t per_byte = line_keys_are_plain(sort->keys) ? 40 : 100;
-	const uint64_t min_nbytes =
-		sort->checkpoint ?
-			u64_max(MIN_MEMORY_NBYTES, LINE_MIN_RESUME_BLOCKS * sort->block_nbytes) :
-			MIN_MEMORY_NBYTES;
+	const uint64_t min_nbytes = sort->checkpoint ?
+					    u64_max(LINE_MIN_MEMORY_NBYTES,
+						    LINE_MIN_RESUME_BLOCKS * sort->block_nbytes) :
+					    LINE_MIN_MEMORY_NBYTES;
 
 	if (total_nbytes >= sort->memory_nbytes / per_byte)
 		return sort->memory_nbytes;

@@ -32,6 +32,9 @@
 
 struct comm;
 
+/* The least memory_nbytes of a sort. Options raise a smaller limit to this. */
+enum { LINE_MIN_MEMORY_NBYTES = 4 << 20 };
+
 struct line_sort_params {
 	const struct line_keys *keys;
 	const char *const *inputs; /* n_inputs; "-" is standard input */

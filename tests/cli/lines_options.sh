@@ -155,6 +155,7 @@ for options in '-S 1M' '-S 1M -k1,1n' '-S 1M --batch-size=2' ''; do
 done
 "$GSORT" --lines --explain -S 1M many -o new > plan 2> stderr || broken "status $?"
 [ ! -e new ] || broken 'an output'
+says '^memory  *4 MiB limit' plan
 says '^runs  *[2-9] are spilled$' plan
 says '^temporary space  *[0-9.]* MiB$' plan
 says '^output  *[0-9.]* MiB$' plan
@@ -179,6 +180,7 @@ done
 
 claim 'statistics have the same names as those of records'
 "$GSORT" --lines -S 1M --stats-json=stats --stats many -o found 2> stderr || broken "status $?"
+says '^memory limit: *4 MiB' stderr
 sort many | cmp -s - found || broken 'other lines'
 is_json stats
 nbytes=$(wc -c < many)
