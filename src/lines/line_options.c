@@ -258,6 +258,13 @@ static int take_output_option(struct line_options *options, int option, const ch
 	}
 }
 
+/* The name of a file to write. */
+static int take_file_name(const char *option, const char *path, const char **ret_path)
+{
+	*ret_path = path;
+	return *path ? 0 : fail(-EINVAL, "%s: FILE cannot be empty", option);
+}
+
 /* --explain[=FORM] */
 static int take_explain(struct line_options *options, const char *form)
 {
@@ -277,14 +284,11 @@ static int take_report_option(struct line_options *options, int option, const ch
 		options->prints_stats = true;
 		return 0;
 	case OPTION_STATS_JSON:
-		options->report_paths.stats_json = value;
-		return 0;
+		return take_file_name("--stats-json", value, &options->report_paths.stats_json);
 	case OPTION_TRACE:
-		options->report_paths.trace = value;
-		return 0;
+		return take_file_name("--trace", value, &options->report_paths.trace);
 	case OPTION_REPORT:
-		options->report_paths.html = value;
-		return 0;
+		return take_file_name("--report", value, &options->report_paths.html);
 	default:
 		return 1;
 	}
@@ -335,8 +339,7 @@ static int take_output(struct line_options *options, const char *path)
 {
 	if (options->params.output && strcmp(options->params.output, path) != 0)
 		return fail(-EINVAL, "multiple output files specified");
-	options->params.output = path;
-	return 0;
+	return take_file_name("-o, --output", path, &options->params.output);
 }
 
 int line_options_set(struct line_options *options, int option, const char *value)
@@ -466,6 +469,8 @@ static int read_names(struct line_options *options)
 		return fail(-errno, "open failed: %s: %m", options->files0_from);
 	while (r == 0 && getdelim(&name, &capacity, '\0', file) > 0)
 		r = add_listed_name(options, name);
+	if (r == 0 && !feof(file))
+		r = fail(-errno, "%s: read of file names: %m", options->files0_from);
 	if (r == 0 && options->params.n_inputs == 0)
 		r = fail(-EINVAL, "no input from '%s'", options->files0_from);
 	free(name);

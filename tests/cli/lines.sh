@@ -88,6 +88,15 @@ claim 'names are read from a file'
 printf 'stdin\0other\0' > names
 same --files0-from=names
 fails 'file operands cannot be combined' --files0-from=names stdin
+fails '^gsort: /: read of file names: Is a directory$' --files0-from=/
+: > nothing
+fails "no input from 'nothing'" --files0-from=nothing
+
+claim 'an empty name of an output or a report is named'
+fails '^gsort: -o, --output: FILE cannot be empty$' -o '' stdin
+for option in --report --trace --stats-json; do
+	fails "^gsort: $option: FILE cannot be empty\$" $option= stdin
+done
 
 claim 'the first lines can be kept in front, and the result can be limited'
 "$GSORT" --lines --header stdin > found 2> stderr || broken "status $?"
