@@ -2,6 +2,7 @@
  * line_runs.c - spilled runs of lines (see line_sort_internal.h)
  */
 #include <errno.h>
+#include <inttypes.h>
 
 #include "src/base/diagnostics.h"
 #include "src/lines/line_sort.h"
@@ -133,12 +134,16 @@ int line_run_open(struct line_sort *sort, struct line_run_writer *ret_writer)
 
 int line_runs_check_longest(const struct line_sort *sort)
 {
-	/* A merge needs room for the longest line of two runs, and for elements and keys. */
-	if (sort->longest_nbytes <= sort->memory_nbytes / 4)
+	const bool is_in_file = sort->params->n_inputs == 1;
+
+	if (sort->longest_nbytes <= sort->memory_nbytes / MERGE_SHARE)
 		return 0;
 	return fail(-E2BIG,
-		    "a line of %zu bytes is too long to be merged in memory; use a larger -S",
-		    sort->longest_nbytes - 1);
+		    "%s%sa line of %zu bytes is too long to be merged in memory; use -S %" PRIu64
+		    "M or more",
+		    is_in_file ? sort->params->inputs[0] : "", is_in_file ? ": " : "",
+		    sort->longest_nbytes - 1,
+		    line_sort_find_memory(sort, sort->longest_nbytes) >> 20);
 }
 
 static struct digest digest_difference(struct digest a, struct digest b)

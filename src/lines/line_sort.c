@@ -90,7 +90,7 @@ int line_sort_read_chunk(struct line_sort *sort, size_t *n, unsigned char **ret_
 {
 	unsigned char *text = line_block_text(sort->block);
 	const size_t max_nbytes = sort->memory_nbytes / 4 * 3;
-	const size_t max_line_nbytes = sort->memory_nbytes / 4;
+	const size_t max_line_nbytes = sort->memory_nbytes / MERGE_SHARE;
 	size_t target = *n + SAMPLE_NBYTES < max_nbytes ? *n + SAMPLE_NBYTES : max_nbytes;
 	size_t n_read = 0;
 	unsigned char *sample_end;
@@ -418,6 +418,25 @@ static void plan_spill_memory(struct line_sort *sort)
 		nbytes *= 2;
 	sort->spill_memory_nbytes = u64_min(nbytes, memory / 5 * 2);
 	sort->memory_nbytes -= sort->spill_memory_nbytes;
+}
+
+uint64_t line_sort_find_memory(const struct line_sort *sort, size_t line_nbytes)
+{
+	enum { STEP_NBYTES = 1 << 20 };
+	struct line_sort_params params = *sort->params;
+	struct line_sort plan = { .params = &params,
+				  .checkpoint = sort->checkpoint,
+				  .keys = sort->keys,
+				  .input = sort->input };
+
+	params.memory_nbytes =
+		u64_max(LINE_MIN_MEMORY_NBYTES, round_up(line_nbytes * MERGE_SHARE, STEP_NBYTES));
+	for (;; params.memory_nbytes += STEP_NBYTES) {
+		plan_memory(&plan);
+		plan_spill_memory(&plan);
+		if (line_nbytes <= plan.memory_nbytes / MERGE_SHARE)
+			return params.memory_nbytes;
+	}
 }
 
 /* The memory that is enough for inputs of known size. */

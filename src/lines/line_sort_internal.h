@@ -173,6 +173,12 @@ uint64_t line_runs_stored_nbytes(uint64_t nbytes);
 int line_runs_check_space(struct line_sort *sort);
 int line_runs_recheck_space(const struct line_sort *sort);
 
+/* A merge needs room for the longest line of two runs, and for elements and keys. */
+enum { MERGE_SHARE = 4 };
+
+/* Find a limit of memory, in whole MiB, with which lines of so many bytes can be merged. */
+uint64_t line_sort_find_memory(const struct line_sort *sort, size_t line_nbytes);
+
 /* Return -E2BIG after a message if a line is too long to be merged. */
 int line_runs_check_longest(const struct line_sort *sort);
 

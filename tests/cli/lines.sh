@@ -203,8 +203,13 @@ claim 'a long line among short ones is refused if it cannot be merged'
 } > mixed
 "$GSORT" --lines -S 4M mixed > found 2> stderr
 [ $? -eq 2 ] || broken 'status is not 2'
-grep -q 'a line of 2000000 bytes is too long to be merged' stderr || broken "$(cat stderr)"
+grep -q 'mixed: a line of 2000000 bytes is too long to be merged' stderr || broken "$(cat stderr)"
 [ ! -s found ] || broken 'something was written'
+memory=$(sed -n 's/.*; use -S \([0-9]*\)M or more$/\1/p' stderr)
+"$GSORT" --lines -S "${memory}M" mixed > found 2> stderr || broken "-S ${memory}M: $(cat stderr)"
+sort mixed | cmp -s - found || broken "-S ${memory}M: other lines"
+"$GSORT" --lines -S "$((memory - 1))M" mixed > found 2> stderr &&
+	broken "-S $((memory - 1))M suffices"
 same -S 64M mixed
 
 claim 'a long line whose keys need much memory does not slow the merge of the others'
