@@ -116,6 +116,9 @@ int input_check_reading_memory(const struct input *input, uint64_t memory_nbytes
 /* The size of the stream; INPUT_SIZE_UNKNOWN if one of the inputs is a stream. */
 uint64_t input_total_nbytes(const struct input *input);
 
+/* Return the name of the first stream among the inputs; NULL: there is none. */
+const char *input_stream_name(const struct input *input);
+
 /*
  * Claim and read the next nbytes (a multiple of the record size) of the stream. *ret_nbytes is
  * smaller only at the end of the stream, and then 0. *ret_position is the position of the part. So

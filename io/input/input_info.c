@@ -184,6 +184,14 @@ uint64_t input_total_nbytes(const struct input *input)
 	return input->total_nbytes;
 }
 
+const char *input_stream_name(const struct input *input)
+{
+	for (size_t i = 0; i < input->n_sources; i++)
+		if (input->sources[i].source.is_stream)
+			return input->sources[i].source.name;
+	return NULL;
+}
+
 size_t input_n_files(const struct input *input)
 {
 	return input->n_sources;

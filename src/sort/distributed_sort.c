@@ -121,15 +121,16 @@ int distributed_check_spec(const struct sort_spec *spec)
 
 int distributed_check_supported(const struct sort_spec *spec, const struct input *input)
 {
+	const char *stream = input_stream_name(input);
 	const int r = distributed_check_spec(spec);
 
 	if (r < 0)
 		return r;
-	if (input_total_nbytes(input) == INPUT_SIZE_UNKNOWN)
-		return fail(
-			-EINVAL,
-			"several ranks require regular files as input: pipes and compressed files "
-			"without an index cannot be divided");
+	if (stream)
+		return fail(-EINVAL,
+			    "%s: several ranks require regular files as input; compressed files "
+			    "need a seek table",
+			    stream);
 	return spec->check_only ? 0 : check_output(spec);
 }
 

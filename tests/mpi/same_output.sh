@@ -184,7 +184,8 @@ grep -q 'rank 2, on' times || broken "-c --trace: without the third rank"
 grep -q '"ranks"' told || broken "-c --stats-json: $(cat told)"
 ranks 2 -c pipe
 [ "$status" -eq 2 ] || broken "-c of a pipe: status $status"
-grep -q '^gsort: several ranks require regular files' stderr || broken "-c of a pipe: $(cat stderr)"
+grep -q '^gsort: pipe: several ranks require regular files' stderr ||
+	broken "-c of a pipe: $(cat stderr)"
 
 claim "an output directory with other contents is refused once"
 mkdir out/x
@@ -216,7 +217,7 @@ refuses_all 'requires -u' --count random
 run --explain --ranks=3 -m random.sorted
 [ "$status" -eq 2 ] || broken "--explain -m: status $status"
 grep -q '^gsort: --explain of a merge' stderr || broken "--explain -m: $(cat stderr)"
-refuses_all 'several ranks require regular files' pipe
+refuses_all 'pipe: several ranks require regular files' pipe
 refuses_all 'nothing: cannot open' nothing
 refuses_all 'pipe is not a regular file' --files0-from=pipe
 
