@@ -4,6 +4,7 @@
 #include "src/lines/line_sort.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ enum {
 	MIN_SPILL_MEMORY_NBYTES = 16 << 20, /* with less memory all runs go to temporary space */
 	BLOCKS_PER_MEMORY = 1024,           /* the memory holds so many blocks of runs */
 	SAMPLE_NBYTES = 256 << 10,
+	MAX_LENGTH_NBYTES = 1 << 30, /* of a long line that is measured for a message */
 };
 
 unsigned char *line_sort_last_end(const struct line_sort *sort, unsigned char *begin,
@@ -85,6 +87,32 @@ static int spill_block(struct line_sort *sort)
 	return r == 0 && sort->runs.n == 1 ? line_runs_recheck_space(sort) : r;
 }
 
+/*
+ * Refuse a line of which nbytes are in the block. Read on to its end, unless that is very far, for
+ * its length. Returns a negative errno after a message.
+ */
+static int fail_long_line(struct line_sort *sort, size_t nbytes)
+{
+	unsigned char *text = line_block_text(sort->block), *end = NULL;
+	char line[LINE_LABEL_NBYTES];
+	const char *path = line_input_position(sort->input, line);
+	size_t length = nbytes, n_read = SAMPLE_NBYTES;
+
+	while (!end && n_read == SAMPLE_NBYTES && length < MAX_LENGTH_NBYTES) {
+		const int r = line_input_read(sort->input, text, SAMPLE_NBYTES, &n_read);
+
+		if (r < 0)
+			return r;
+		end = memchr(text, sort->keys->delimiter, n_read);
+		length += end ? (size_t)(end - text) : n_read;
+	}
+	if (length >= MAX_LENGTH_NBYTES)
+		return line_input_fail_long_line(sort->input, length);
+	return fail(-E2BIG,
+		    "%s: %s has %zu bytes, too many for the memory; use -S %" PRIu64 "M or more",
+		    path, line, length, line_sort_find_memory(sort, length + 1) >> 20);
+}
+
 int line_sort_read_chunk(struct line_sort *sort, size_t *n, unsigned char **ret_end,
 			 bool *ret_at_end)
 {
@@ -111,7 +139,7 @@ int line_sort_read_chunk(struct line_sort *sort, size_t *n, unsigned char **ret_
 			return 0;
 		if (*ret_end == text) { /* a long line: read on */
 			if (*n > max_line_nbytes)
-				return line_input_fail_long_line(sort->input, max_line_nbytes);
+				return fail_long_line(sort, *n);
 			target += target / 2;
 			continue;
 		}

@@ -191,7 +191,10 @@ claim 'a line of more than a quarter of the memory is named'
 { echo short; head -c 3000000 /dev/zero | tr '\0' x; echo; } > long
 "$GSORT" --lines -S 4M long large > found 2> stderr
 [ $? -eq 2 ] || broken 'status is not 2'
-grep -q 'long: line 2 has more than [0-9]* bytes' stderr || broken "$(cat stderr)"
+grep -q 'long: line 2 has 3000000 bytes, too many for the memory' stderr || broken "$(cat stderr)"
+memory=$(sed -n 's/.*; use -S \([0-9]*\)M or more$/\1/p' stderr)
+"$GSORT" --lines -S "${memory}M" long large > found 2> stderr || broken "$(cat stderr)"
+sort long large | cmp -s - found || broken "-S ${memory}M: other lines"
 same -S 32M long stdin
 
 claim 'a long line among short ones is refused if it cannot be merged'

@@ -239,7 +239,8 @@ ends "--temp-limit" 'rank 2, on [^:]*: '
 
 claim "a line that is too long for the memory"
 awk 'BEGIN { s = "0123456789abcdef"; for (i = 0; i < 17; i++) s = s s; print s; print "a" }' > long
-refuses_all '(rank [0-9], on [^:]*: )?long: .* has more than ' -S4M long -o out/x
+refuses_all '(rank [0-9], on [^:]*: )?long: .* has [0-9]* bytes, .*; use -S [0-9]*M or more' \
+	-S4M long -o out/x
 
 claim "an input that changes is noticed, and reported once"
 cp words changing
