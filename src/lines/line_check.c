@@ -59,6 +59,8 @@ static int check_order(struct line_sort *sort, struct line_disorder *ret_disorde
 			r = line_sort_read_chunk(sort, &n, &end, &is_at_end);
 		if (r < 0 || n == 0)
 			return r;
+		if (n == n_checked && !is_at_end) /* no room is left for the next line */
+			return line_input_fail_long_line(sort->input, n - (size_t)(end - text));
 		span = stats_begin(STAGE_VERIFY, 0);
 		r = check_chunk(sort, end, &number, &last, ret_disorder);
 		stats_end(sort->stats, span, n - n_checked);

@@ -193,6 +193,9 @@ claim 'a line of more than a quarter of the memory is named'
 [ $? -eq 2 ] || broken 'status is not 2'
 grep -q 'long: line 2 has 3000000 bytes, too many for the memory' stderr || broken "$(cat stderr)"
 memory=$(sed -n 's/.*; use -S \([0-9]*\)M or more$/\1/p' stderr)
+timeout 60 "$GSORT" --lines -S 4M -c long 2> stderr
+[ $? -eq 2 ] || broken '-c: status is not 2'
+says 'long: line 2 has more than [0-9]* bytes' stderr
 "$GSORT" --lines -S "${memory}M" long large > found 2> stderr || broken "$(cat stderr)"
 sort long large | cmp -s - found || broken "-S ${memory}M: other lines"
 same -S 32M long stdin
