@@ -714,9 +714,14 @@ uint32_t spill_n_files(const struct spill *spill)
 	return (uint32_t)spill->n_files;
 }
 
-int spill_descriptor(const struct spill *spill, uint32_t file)
+int spill_descriptor(struct spill *spill, uint32_t file)
 {
-	return spill->files[file].file.fd;
+	int fd;
+
+	pthread_mutex_lock(&spill->lock);
+	fd = spill->files[file].file.fd;
+	pthread_mutex_unlock(&spill->lock);
+	return fd;
 }
 
 const char *spill_directory(const struct spill *spill, uint32_t file)

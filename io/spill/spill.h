@@ -166,7 +166,7 @@ size_t spill_n_memory_extents(const struct spill *spill);
 void spill_get_memory_addresses(const struct spill *spill, size_t n,
 				struct extent_address *ret_addresses);
 uint32_t spill_n_files(const struct spill *spill);
-int spill_descriptor(const struct spill *spill, uint32_t file);
+int spill_descriptor(struct spill *spill, uint32_t file);
 
 /* The directory of a file, or "memory", for messages. */
 const char *spill_directory(const struct spill *spill, uint32_t file);
