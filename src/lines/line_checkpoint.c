@@ -20,7 +20,8 @@
 
 const struct layout line_text_layout = { .record_nbytes = 1,
 					 .item_nbytes = 1,
-					 .resident_nbytes = 1 };
+					 .resident_nbytes = 1,
+					 .encoding = { .record_nbytes = 1, .element_nbytes = 4 } };
 
 struct sort_spec line_sort_make_spec(const struct line_sort_params *params, const char *order)
 {
