@@ -248,45 +248,61 @@ static int complete_option_names(int argc, char **argv)
 			continue;
 		if (asprintf(&word, "--%s%s", option->name, argv[i] + strcspn(argv[i], "=")) < 0)
 			return fail(-ENOMEM, "no memory for the option %s", argv[i]);
+		free(argv[i]);
 		argv[i] = word;
 	}
 	return 0;
 }
 
+static int add_word(char **words, int *n, const char *word)
+{
+	words[*n] = strdup(word);
+	if (!words[*n])
+		return fail(-ENOMEM, "no memory for the command line");
+	(*n)++;
+	return 0;
+}
+
 /*
- * Replace obsolete keys in the command line. They end at "--", and are accepted as by GNU sort:
- * unless _POSIX2_VERSION is from 200112 to 200808. Returns the new number of words, or -ENOMEM
- * after a message.
+ * Copy the command line, without obsolete keys. They end at "--", and are accepted as by GNU sort:
+ * unless _POSIX2_VERSION is from 200112 to 200808. The caller frees the words. Returns their
+ * number, or -ENOMEM after a message.
  */
 static int convert_obsolete_keys(int argc, char **argv, char **ret_words)
 {
 	const char *version = getenv("_POSIX2_VERSION");
 	const long posix_version = version ? strtol(version, NULL, 10) : 200809;
 	const bool accepts = posix_version < 200112 || posix_version >= 200809;
-	int n = 0, i = 0;
+	int n = 0, i = 1, r;
 
-	for (; i < argc && strcmp(argv[i], "--") != 0;) {
-		const bool is_value = i == 0 || takes_next_word(argv[i - 1]);
+	/* For the messages of getopt_long(). */
+	r = add_word(ret_words, &n, GSORT_PROGRAM);
+	while (r == 0 && i < argc && strcmp(argv[i], "--") != 0) {
+		const bool is_value = takes_next_word(argv[i - 1]);
 		char *key = NULL;
 		const int n_taken =
 			accepts && !is_value ? convert_obsolete_key(argc, argv, i, &key) : 0;
 
 		if (n_taken == 0) {
-			ret_words[n++] = argv[i++];
+			r = add_word(ret_words, &n, argv[i++]);
 			continue;
 		}
 		if (!key)
 			return fail(-ENOMEM, "no memory for the key %s", argv[i]);
-		ret_words[n++] = (char *)"-k";
+		r = add_word(ret_words, &n, "-k");
 		ret_words[n++] = key;
 		i += n_taken;
 	}
-	while (i < argc)
-		ret_words[n++] = argv[i++];
-	ret_words[n] = NULL;
-	if (n > 0) /* for the messages of getopt_long() */
-		ret_words[0] = (char *)GSORT_PROGRAM;
-	return n;
+	while (r == 0 && i < argc)
+		r = add_word(ret_words, &n, argv[i++]);
+	return r < 0 ? r : n;
+}
+
+static void free_words(char **words)
+{
+	for (char **word = words; word && *word; word++)
+		free(*word);
+	free(words);
 }
 
 /* A word that an option's value can be; NULL: there are no more. */
@@ -464,7 +480,7 @@ static int parse_command_line(struct lines_command *command, int argc, char **ar
 	const char *directory = getenv("TMPDIR");
 	int r, n_words;
 
-	command->words = calloc(2 * (size_t)argc + 1, sizeof *command->words);
+	command->words = calloc(2 * (size_t)argc + 2, sizeof *command->words);
 	if (!command->words)
 		return fail(-ENOMEM, "no memory for the command line");
 	n_words = convert_obsolete_keys(argc, argv, command->words);
@@ -553,7 +569,7 @@ int lines_main(const struct lines_hooks *hooks, int argc, char **argv)
 	command.options.accepts_ranks = hooks->accepts_ranks;
 	status = run_command(&command, argc, argv);
 	line_options_free(&command.options);
-	free(command.words);
+	free_words(command.words);
 	fatal_signals_raise_pending();
 	return status;
 }
