@@ -187,16 +187,11 @@ gcc_tests() {
 #  - backend_cpu and cpu_merge, whose buffers end at unmapped pages (tests/support/guarded.h);
 #  - distributed_sort_calls and distributed_sort_volumes, which count calls and bytes;
 #  - launches, which only computes numbers.
-# Known failures that are not fixed yet, which the release build does not see:
-#  - line_ranks: a key of bytes is encoded with a shift by -1, and the spill is opened while the
-#    server thread reads its descriptor (the latter with ThreadSanitizer);
-#  - faults_lines and faults_rehearsed: a text of asprintf() is not freed.
 asan_tests() {
 	echo "$asan_scripts"
 	names_of asan unit kernels fault library |
 		grep -vx -e backend_cpu -e cpu_merge -e distributed_sort_calls \
-			-e distributed_sort_volumes -e launches -e line_ranks -e faults_lines \
-			-e faults_rehearsed
+			-e distributed_sort_volumes -e launches
 }
 
 # Skips:
@@ -212,7 +207,7 @@ tsan_tests() {
 			-e codec -e key_batch -e gen -e gensort -e mapping -e npy \
 			-e plan_limits -e layout -e backend_cpu -e sort_records \
 			-e fatal_signals -e sort_kernels_sm75_on_cpu \
-			-e launches -e tile_cuts_on_cpu -e line_ranks
+			-e launches -e tile_cuts_on_cpu
 }
 
 tests=gcc_tests
