@@ -269,7 +269,7 @@ static int add_keys(void *context, uint32_t task)
 	const struct device_text *text = context;
 	const struct line_keys *keys = text->params.keys;
 	struct keyed_piece *shared = &text->buffers[text->next_buffer].pieces[task];
-	struct keyed_piece piece = *shared; /* neighbours share cache lines */
+	struct keyed_piece piece = *shared; /* other threads share the cache line */
 	const struct span span = stats_begin(STAGE_ENCODE, task);
 	struct line_scan scan = line_scan_start(piece.begin, keys->delimiter);
 	struct line_key_buffer key = { 0 };

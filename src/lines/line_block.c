@@ -18,7 +18,8 @@
 enum {
 	BUCKET_N = 4096, /* lines of a bucket: fewer buckets if there are fewer lines */
 	SAMPLES_PER_BUCKET = 16,
-	TIE_SAMPLES = 4, /* times the square root of the number of lines, to estimate ties */
+	/* To estimate ties, the square root of the number of lines times this is sampled. */
+	TIE_SAMPLES = 4,
 	PIECES_PER_THREAD = 8,
 	MIN_PIECES = 64,
 	MIN_PIECE_NBYTES = 16 << 10,
@@ -133,9 +134,8 @@ static int compare_sampled(const void *a, const void *b)
 }
 
 /*
- * Return whether a key of n has the same prefix as many others from which only later bytes
- * distinguish it: half a key on average. The share of tied pairs in the sorted sample is about that
- * of all pairs.
+ * Return whether many keys need more than their prefix: a key ties with more than 0.5 others on
+ * average. The share of tied pairs in the sorted sample estimates the share among all n keys.
  */
 static bool has_many_ties(const struct sample *sample, uint64_t n)
 {
@@ -153,7 +153,7 @@ static bool has_many_ties(const struct sample *sample, uint64_t n)
 	return n_tied_pairs * (double)n > n_pairs / 2;
 }
 
-/* Return how many lines to look at: enough for the splitters, and to find ties among n keys. */
+/* Return how many lines to sample: enough to choose splitters, and to estimate ties of n keys. */
 static uint32_t count_samples(const struct line_block *block, uint64_t n, uint32_t n_buckets)
 {
 	const uint32_t n_for_ties = block->in.is_plain ? 0 :

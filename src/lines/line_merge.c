@@ -280,11 +280,13 @@ static int keep_last(struct line_merge *merge)
 	return 0;
 }
 
-/* Return how many more lines the limit permits in the run, or in the output. */
+/*
+ * Return how many more lines the limit permits in the run, or in the output. With --count the limit
+ * is one of groups of equal lines, which are found when the output is written.
+ */
 static uint64_t n_permitted_lines(const struct line_sort *sort,
 				  const struct line_run_writer *writer)
 {
-	/* Lines that are counted later are not those of the output. */
 	return writer && !sort->params->counts ? sort->n_lines_left - writer->n_lines :
 						 sort->n_lines_left;
 }

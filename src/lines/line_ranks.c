@@ -42,12 +42,12 @@
 #include "src/sort/distributed_sort.h"
 
 enum {
-	/* Samples of a rank, if those of all ranks are not too many. */
+	/* Samples of a rank, and of all ranks. With many ranks each takes fewer. */
 	MIN_SAMPLES = 64,
 	MAX_SAMPLES = 4096,
 	ALL_SAMPLES = 1 << 16,
 	MAX_SAMPLE_NBYTES = 4096, /* of a line */
-	/* Their text. */
+	/* The text of these samples. */
 	MIN_SAMPLE_TEXT_NBYTES = 4 * MAX_SAMPLE_NBYTES,
 	MAX_SAMPLE_TEXT_NBYTES = 1 << 20,
 	ALL_SAMPLE_TEXT_NBYTES = 4 << 20,
@@ -72,7 +72,7 @@ struct line_splitter {
 struct line_ranks {
 	struct comm *comm;
 	unsigned rank, n;
-	bool has_share;       /* else it was not looked for: there are few bytes */
+	bool has_share;       /* false: there are fewer bytes than ranks */
 	uint64_t share_begin; /* of its first line */
 
 	/* Samples of the own lines. */
@@ -86,7 +86,7 @@ struct line_ranks {
 	size_t n_splitters;
 	void *splitter_text;
 
-	/* The runs of this rank. Those of the sort are segments. */
+	/* The runs that this rank stored. sort->runs holds the segments that it merges. */
 	struct run_list own_runs;
 	uint64_t *cuts;
 	struct job job; /* what `remote` needs */

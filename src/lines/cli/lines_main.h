@@ -12,7 +12,7 @@ struct lines_hooks {
 	struct comm *comm; /* several ranks; NULL: one process */
 	/* Prefix of warnings and errors of a rank that prints nothing else; NULL: it prints all. */
 	const char *message_prefix;
-	bool accepts_ranks; /* accept the options of gsort-mpi, also of a single rank */
+	bool accepts_ranks; /* the program is gsort-mpi: accept its options */
 };
 
 /*
