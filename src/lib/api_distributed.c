@@ -1,10 +1,5 @@
 /*
  * api_distributed.c - sorts of several MPI ranks (see api_distributed.h)
- *
- * One trace of all ranks: each rank records its own trace, all but the first into bounded memory;
- * at the end the first rank joins them. Time 0 is that of the first rank. It asks each rank several
- * times for the time of its clock, and takes the fastest answer as given halfway. So a clock is
- * known to half of that round trip, about 100 us. Later drift is ignored.
  */
 #include "src/lib/api_distributed.h"
 
@@ -14,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/base/clock.h"
 #include "src/base/size.h"
 #include "src/base/system_limits.h"
 #include "src/checkpoint/fingerprint.h"
@@ -197,135 +191,6 @@ int api_distributed_compare_options(struct gsort *sort)
 	return API_CALL(sort, compare_options(sort));
 }
 
-/* --- Traces --- */
-
-enum { N_CLOCK_SAMPLES = 8 };
-
-/* First rank: find the time of a rank's clock at begin_ns of this clock, and send it. */
-static int align_clock_of(struct comm *comm, unsigned rank, uint64_t begin_ns)
-{
-	uint64_t min_round_trip_ns = UINT64_MAX, remote_begin_ns = 0;
-	int r = 0;
-
-	for (unsigned i = 0; i < N_CLOCK_SAMPLES && r == 0; i++) {
-		const uint64_t request_ns = clock_now_ns();
-		uint64_t reply_ns = 0, round_trip_ns;
-
-		r = comm_send_wait(comm, rank, COMM_TAG_TRACE, &request_ns, sizeof request_ns);
-		if (r == 0)
-			r = comm_receive_wait(comm, rank, COMM_TAG_TRACE, &reply_ns,
-					      sizeof reply_ns);
-		round_trip_ns = clock_now_ns() - request_ns;
-		if (r < 0 || round_trip_ns >= min_round_trip_ns)
-			continue;
-		min_round_trip_ns = round_trip_ns;
-		remote_begin_ns = reply_ns - (request_ns + round_trip_ns / 2 - begin_ns);
-	}
-	return r < 0 ? r :
-		       comm_send_wait(comm, rank, COMM_TAG_TRACE, &remote_begin_ns,
-				      sizeof remote_begin_ns);
-}
-
-static int answer_clock_requests(struct comm *comm, uint64_t *ret_begin_ns)
-{
-	uint64_t request_ns;
-	int r = 0;
-
-	for (unsigned i = 0; i < N_CLOCK_SAMPLES && r == 0; i++) {
-		uint64_t now_ns;
-
-		r = comm_receive_wait(comm, 0, COMM_TAG_TRACE, &request_ns, sizeof request_ns);
-		now_ns = clock_now_ns();
-		if (r == 0)
-			r = comm_send_wait(comm, 0, COMM_TAG_TRACE, &now_ns, sizeof now_ns);
-	}
-	return r < 0 ? r :
-		       comm_receive_wait(comm, 0, COMM_TAG_TRACE, ret_begin_ns,
-					 sizeof *ret_begin_ns);
-}
-
-/* Collective: return the time of this clock at time 0 of the trace, begin_ns of the first rank. */
-static int align_clocks(struct comm *comm, uint64_t *ret_begin_ns)
-{
-	const uint64_t begin_ns = clock_now_ns();
-	int r = 0;
-
-	if (comm_rank(comm) != 0)
-		return answer_clock_requests(comm, ret_begin_ns);
-	for (unsigned i = 1; i < comm_size(comm) && r == 0; i++)
-		r = align_clock_of(comm, i, begin_ns);
-	*ret_begin_ns = begin_ns;
-	return r;
-}
-
-int api_distributed_open_trace(struct gsort *sort)
-{
-	struct trace_process process = { 0 };
-	uint64_t is_requested = sort->options.trace_path != NULL;
-	int r;
-
-	if (!sort->comm)
-		return 0;
-	r = comm_broadcast(sort->comm, &is_requested, sizeof is_requested, 0);
-	if (r < 0 || !is_requested)
-		return r;
-	process.number = comm_rank(sort->comm);
-	process.n_processes = comm_size(sort->comm);
-	r = align_clocks(sort->comm, &process.begin_ns);
-	if (r == 0 && process.number > 0)
-		r = reports_open_trace_text(&sort->reports);
-	if (r < 0)
-		return r;
-	snprintf(process.name, sizeof process.name, "rank %u, on %s", process.number,
-		 comm_host(sort->comm, process.number));
-	trace_set_process(sort->reports.trace, &process);
-	return 0;
-}
-
-static int send_trace(struct gsort *sort)
-{
-	const char *text = NULL;
-	size_t nbytes = 0;
-	uint64_t text_nbytes;
-	int r = reports_close_trace_text(&sort->reports, &text, &nbytes);
-
-	text_nbytes = nbytes;
-	if (r == 0)
-		r = comm_send_wait(sort->comm, 0, COMM_TAG_TRACE, &text_nbytes, sizeof text_nbytes);
-	return r < 0 ? r : comm_send_wait(sort->comm, 0, COMM_TAG_TRACE, text, nbytes);
-}
-
-static int receive_trace(struct gsort *sort, unsigned rank)
-{
-	uint64_t nbytes;
-	char *text;
-	int r = comm_receive_wait(sort->comm, rank, COMM_TAG_TRACE, &nbytes, sizeof nbytes);
-
-	if (r < 0)
-		return r;
-	text = malloc(nbytes + 1);
-	if (!text)
-		return fail(-ENOMEM, "no memory for the trace of rank %u", rank);
-	r = comm_receive_wait(sort->comm, rank, COMM_TAG_TRACE, text, nbytes);
-	if (r == 0)
-		trace_append(sort->reports.trace, text, nbytes);
-	free(text);
-	return r;
-}
-
-static int gather_trace(struct gsort *sort)
-{
-	int r = 0;
-
-	if (!sort->reports.trace)
-		return 0;
-	if (comm_rank(sort->comm) != 0)
-		return send_trace(sort);
-	for (unsigned i = 1; i < comm_size(sort->comm) && r == 0; i++)
-		r = receive_trace(sort, i);
-	return r;
-}
-
 /* --- Progress and statistics --- */
 
 /* Time between two queries of all ranks. */
@@ -361,16 +226,11 @@ void api_distributed_close_progress(struct gsort *sort)
 
 int api_distributed_gather_stats(struct gsort *sort)
 {
-	struct rank_summary local = { .summary = sort->summary };
-	int r;
+	int r = reports_gather_ranks(&sort->reports, sort->comm, sort->stats, &sort->summary,
+				     &sort->rank_stats);
 
-	stats_finish(sort->stats); /* completes the trace */
-	stats_get_totals(sort->stats, &local.totals);
-	r = rank_stats_gather(sort->comm, &local, &sort->rank_stats);
 	if (r == 0)
 		r = rank_progress_finish(sort->rank_progress);
-	if (r == 0)
-		r = gather_trace(sort);
 	if (r < 0 && sort->operation == API_SORT && reports_are_requested(&sort->options))
 		notice("output complete, but reports could not be written");
 	return r;

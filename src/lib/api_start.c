@@ -329,8 +329,8 @@ int api_start(struct gsort *sort, enum api_operation operation, bool accepts_put
 	r = finalize_request(sort, operation, accepts_puts);
 	if (r == 0)
 		r = open_reports(sort);
-	if (r == 0 && operation != API_EXPLAIN)
-		r = api_distributed_open_trace(sort);
+	if (r == 0 && sort->comm && operation != API_EXPLAIN)
+		r = reports_open_rank_trace(&sort->reports, sort->comm);
 	if (r == 0)
 		r = open_stats(sort);
 	if (r == 0 && operation != API_EXPLAIN)

@@ -190,9 +190,6 @@ void api_distributed_notice_assumed(const struct gsort *sort);
 /* Return whether this process writes the reports: it is the first rank, or the only process. */
 bool api_is_reporting_rank(const struct gsort *sort);
 
-/* Collective: trace on all ranks if the first rank traces. */
-int api_distributed_open_trace(struct gsort *sort);
-
 /* Let the first rank query the progress of the others, or stop that. Requires sort->stats. */
 int api_distributed_open_progress(struct gsort *sort);
 void api_distributed_close_progress(struct gsort *sort);

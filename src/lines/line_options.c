@@ -545,17 +545,12 @@ static bool output_is_zst(const struct line_sort_params *params)
 static int check_rank_options(const struct line_options *options)
 {
 	const struct line_sort_params *params = &options->params;
-	const struct report_paths *reports = &options->report_paths;
 	const char *option = options->explain                ? "--explain" :
 			     params->n_part_files            ? "--split" :
 			     params->n_shards                ? "--shard" :
 			     params->counts                  ? "--count" :
 			     params->checkpoint_path         ? "--checkpoint" :
 			     params->zstd_level              ? "--zstd" :
-			     options->prints_stats           ? "--stats" :
-			     reports->stats_json             ? "--stats-json" :
-			     reports->trace                  ? "--trace" :
-			     reports->html                   ? "--report" :
 			     params->backend == BACKEND_CUDA ? "--backend=cuda" :
 							       NULL;
 

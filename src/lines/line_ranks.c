@@ -870,15 +870,15 @@ static int check_inputs(const struct line_sort *sort)
 static int check_totals(struct line_sort *sort)
 {
 	const struct line_ranks *ranks = sort->ranks;
-	uint64_t *sums = (uint64_t *)&sort->totals;
+	struct record_totals totals = sort->totals;
+	uint64_t *sums = (uint64_t *)&totals;
 	int r;
 
-	_Static_assert(sizeof sort->totals == 6 * sizeof *sums, "numbers and sums of hashes");
+	_Static_assert(sizeof totals == 6 * sizeof *sums, "numbers and sums of hashes");
 	r = comm_allreduce_sum(ranks->comm, sums, 6);
 	if (r < 0)
 		return r;
-	if (is_first(ranks) && !line_ranks_have_limit(sort) &&
-	    !record_totals_are_balanced(sort->totals))
+	if (is_first(ranks) && !line_ranks_have_limit(sort) && !record_totals_are_balanced(totals))
 		r = fail(-EIO, "internal error: the output does not hold the lines of the input");
 	return distributed_broadcast_status(ranks->comm, r);
 }

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "src/base/diagnostics.h"
+#include "src/comm/comm.h"
 #include "src/lines/line_sort.h"
 #include "src/lines/line_sort_internal.h"
 #include "src/plan/job.h"
@@ -27,12 +28,20 @@ static uint64_t used_nbytes(void *spill)
 	return spill_used_nbytes_nowait(spill);
 }
 
-static void get_volumes(void *spill, struct stats_volumes *ret_volumes)
+static void get_volumes(void *context, struct stats_volumes *ret_volumes)
 {
-	const struct spill_traffic traffic = spill_traffic(spill);
+	const struct line_sort *sort = context;
+	const struct spill_traffic disk = spill_traffic(sort->spill);
+	struct comm_traffic network = { 0 };
 
-	*ret_volumes = (struct stats_volumes){ .temporary_written_nbytes = traffic.written_nbytes,
-					       .temporary_read_nbytes = traffic.read_nbytes };
+	if (sort->ranks)
+		comm_get_traffic(sort->params->comm, &network);
+	*ret_volumes = (struct stats_volumes){
+		.temporary_written_nbytes = disk.written_nbytes,
+		.temporary_read_nbytes = disk.read_nbytes,
+		.sent_nbytes = network.sent_nbytes,
+		.received_nbytes = network.received_nbytes,
+	};
 }
 
 int line_runs_open_spill(struct line_sort *sort)
@@ -50,7 +59,7 @@ int line_runs_open_spill(struct line_sort *sort)
 		r = compression_open(&params->compression, false, &sort->compression);
 	if (r == 0) {
 		stats_set_temp_space_source(sort->stats, used_nbytes, sort->spill);
-		stats_set_volume_source(sort->stats, get_volumes, sort->spill);
+		stats_set_volume_source(sort->stats, get_volumes, sort);
 	}
 	return r;
 }

@@ -1,5 +1,10 @@
 /*
  * reports.c - the report files of a run (see reports.h)
+ *
+ * One trace of all ranks: each rank records its own trace, all but rank 0 in memory. At the end
+ * rank 0 joins them. Time 0 is that of rank 0, which asks each rank several times for the time of
+ * its clock, and assumes that the fastest answer was given halfway. So a clock is known to half of
+ * that round trip, about 100 us. Later drift is ignored.
  */
 #include "src/report/reports.h"
 
@@ -8,7 +13,9 @@
 
 #include "io/file/file.h"
 #include "io/output/output.h"
+#include "src/base/clock.h"
 #include "src/base/diagnostics.h"
+#include "src/comm/comm.h"
 #include "src/report/html_report.h"
 
 /* --- a text file --- */
@@ -128,7 +135,69 @@ int reports_open(const struct syscalls *calls, const struct report_paths *paths,
 	return r;
 }
 
-int reports_open_trace_text(struct reports *reports)
+/* --- reports of several ranks --- */
+
+enum { N_CLOCK_SAMPLES = 8 };
+
+/* Rank 0: find the time of a rank's clock at begin_ns of this clock, and send it. */
+static int align_clock_of(struct comm *comm, unsigned rank, uint64_t begin_ns)
+{
+	uint64_t min_round_trip_ns = UINT64_MAX, remote_begin_ns = 0;
+	int r = 0;
+
+	for (unsigned i = 0; i < N_CLOCK_SAMPLES && r == 0; i++) {
+		const uint64_t request_ns = clock_now_ns();
+		uint64_t reply_ns = 0, round_trip_ns;
+
+		r = comm_send_wait(comm, rank, COMM_TAG_TRACE, &request_ns, sizeof request_ns);
+		if (r == 0)
+			r = comm_receive_wait(comm, rank, COMM_TAG_TRACE, &reply_ns,
+					      sizeof reply_ns);
+		round_trip_ns = clock_now_ns() - request_ns;
+		if (r < 0 || round_trip_ns >= min_round_trip_ns)
+			continue;
+		min_round_trip_ns = round_trip_ns;
+		remote_begin_ns = reply_ns - (request_ns + round_trip_ns / 2 - begin_ns);
+	}
+	return r < 0 ? r :
+		       comm_send_wait(comm, rank, COMM_TAG_TRACE, &remote_begin_ns,
+				      sizeof remote_begin_ns);
+}
+
+static int answer_clock_requests(struct comm *comm, uint64_t *ret_begin_ns)
+{
+	uint64_t request_ns;
+	int r = 0;
+
+	for (unsigned i = 0; i < N_CLOCK_SAMPLES && r == 0; i++) {
+		uint64_t now_ns;
+
+		r = comm_receive_wait(comm, 0, COMM_TAG_TRACE, &request_ns, sizeof request_ns);
+		now_ns = clock_now_ns();
+		if (r == 0)
+			r = comm_send_wait(comm, 0, COMM_TAG_TRACE, &now_ns, sizeof now_ns);
+	}
+	return r < 0 ? r :
+		       comm_receive_wait(comm, 0, COMM_TAG_TRACE, ret_begin_ns,
+					 sizeof *ret_begin_ns);
+}
+
+/* Collective: return the time of this clock at time 0 of the trace, begin_ns of rank 0. */
+static int align_clocks(struct comm *comm, uint64_t *ret_begin_ns)
+{
+	const uint64_t begin_ns = clock_now_ns();
+	int r = 0;
+
+	if (comm_rank(comm) != 0)
+		return answer_clock_requests(comm, ret_begin_ns);
+	for (unsigned i = 1; i < comm_size(comm) && r == 0; i++)
+		r = align_clock_of(comm, i, begin_ns);
+	*ret_begin_ns = begin_ns;
+	return r;
+}
+
+/* Record the trace in memory. */
+static int open_trace_text(struct reports *reports)
 {
 	reports->trace_stream = open_memstream(&reports->trace_text, &reports->trace_nbytes);
 	if (!reports->trace_stream)
@@ -136,7 +205,8 @@ int reports_open_trace_text(struct reports *reports)
 	return trace_open(reports->trace_stream, &reports->trace);
 }
 
-int reports_close_trace_text(struct reports *reports, const char **ret_text, size_t *ret_nbytes)
+/* Return the complete text, which is valid until reports_discard(). */
+static int close_trace_text(struct reports *reports, const char **ret_text, size_t *ret_nbytes)
 {
 	const bool has_failed = ferror(reports->trace_stream);
 	int r;
@@ -151,6 +221,84 @@ int reports_close_trace_text(struct reports *reports, const char **ret_text, siz
 	*ret_nbytes = reports->trace_nbytes;
 	return 0;
 }
+
+int reports_open_rank_trace(struct reports *reports, struct comm *comm)
+{
+	struct trace_process process = { .number = comm_rank(comm),
+					 .n_processes = comm_size(comm) };
+	uint64_t is_requested = reports->trace != NULL;
+	int r = comm_broadcast(comm, &is_requested, sizeof is_requested, 0);
+
+	if (r < 0 || !is_requested)
+		return r;
+	r = align_clocks(comm, &process.begin_ns);
+	if (r == 0 && process.number > 0)
+		r = open_trace_text(reports);
+	if (r < 0)
+		return r;
+	snprintf(process.name, sizeof process.name, "rank %u, on %s", process.number,
+		 comm_host(comm, process.number));
+	trace_set_process(reports->trace, &process);
+	return 0;
+}
+
+static int send_trace(struct reports *reports, struct comm *comm)
+{
+	const char *text = NULL;
+	size_t nbytes = 0;
+	uint64_t text_nbytes;
+	int r = close_trace_text(reports, &text, &nbytes);
+
+	text_nbytes = nbytes;
+	if (r == 0)
+		r = comm_send_wait(comm, 0, COMM_TAG_TRACE, &text_nbytes, sizeof text_nbytes);
+	return r < 0 ? r : comm_send_wait(comm, 0, COMM_TAG_TRACE, text, nbytes);
+}
+
+static int receive_trace(struct reports *reports, struct comm *comm, unsigned rank)
+{
+	uint64_t nbytes;
+	char *text;
+	int r = comm_receive_wait(comm, rank, COMM_TAG_TRACE, &nbytes, sizeof nbytes);
+
+	if (r < 0)
+		return r;
+	text = malloc(nbytes + 1);
+	if (!text)
+		return fail(-ENOMEM, "no memory for the trace of rank %u", rank);
+	r = comm_receive_wait(comm, rank, COMM_TAG_TRACE, text, nbytes);
+	if (r == 0)
+		trace_append(reports->trace, text, nbytes);
+	free(text);
+	return r;
+}
+
+static int gather_trace(struct reports *reports, struct comm *comm)
+{
+	int r = 0;
+
+	if (!reports->trace)
+		return 0;
+	if (comm_rank(comm) != 0)
+		return send_trace(reports, comm);
+	for (unsigned i = 1; i < comm_size(comm) && r == 0; i++)
+		r = receive_trace(reports, comm, i);
+	return r;
+}
+
+int reports_gather_ranks(struct reports *reports, struct comm *comm, struct stats *stats,
+			 const struct sort_summary *summary, struct rank_stats **ret_rank_stats)
+{
+	struct rank_summary own = { .summary = *summary };
+	int r;
+
+	stats_finish(stats); /* completes the trace */
+	stats_get_totals(stats, &own.totals);
+	r = rank_stats_gather(comm, &own, ret_rank_stats);
+	return r < 0 ? r : gather_trace(reports, comm);
+}
+
+/* --- the end --- */
 
 static int commit_reports(struct reports *reports, bool output_is_complete)
 {

@@ -62,7 +62,7 @@ struct report_paths {
 struct reports {
 	struct report_file *stats_file, *trace_file, *html_file; /* NULL: none */
 	struct trace *trace;                                     /* NULL: none */
-	FILE *trace_stream; /* memory instead of a file: on every rank but the first */
+	FILE *trace_stream; /* memory instead of a file: on all ranks but 0 */
 	char *trace_text;   /* trace_nbytes, of that stream */
 	size_t trace_nbytes;
 	struct time_series *time_series; /* for the HTML report; NULL: none */
@@ -76,9 +76,19 @@ struct reports {
 int reports_open(const struct syscalls *calls, const struct report_paths *paths,
 		 struct reports *ret_reports);
 
-/* Trace to memory, and return the text, which is valid until reports_discard(). */
-int reports_open_trace_text(struct reports *reports);
-int reports_close_trace_text(struct reports *reports, const char **ret_text, size_t *ret_nbytes);
+/*
+ * Collective, after reports_open(), which only rank 0 calls: record a trace on all ranks if rank 0
+ * does. Returns 0 or a negative errno (reported).
+ */
+int reports_open_rank_trace(struct reports *reports, struct comm *comm);
+
+/*
+ * Collective, after a run that has succeeded: complete the statistics, and collect them and the
+ * traces on rank 0. Returns 0, with *ret_rank_stats NULL on all ranks but 0, or a negative errno
+ * (reported).
+ */
+int reports_gather_ranks(struct reports *reports, struct comm *comm, struct stats *stats,
+			 const struct sort_summary *summary, struct rank_stats **ret_rank_stats);
 
 /*
  * Write the reports of a run that has succeeded, and give them their names. html: what the page

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/comm/comm.h"
 
 /* The offset of a member, which must be a uint64_t. */
@@ -122,6 +123,7 @@ static void add_fields(enum stat_scope scope, void *sum, const void *object)
 static void add_summary(struct rank_summary *sum, const struct rank_summary *entry)
 {
 	add_fields(STAT_OF_RUN, sum, entry);
+	sum->summary.text_nbytes += entry->summary.text_nbytes; /* in no table */
 	for (enum phase i = 0; i < N_PHASES; i++) {
 		struct phase_totals *phase = &sum->totals.phases[i];
 
@@ -146,8 +148,9 @@ static void sum_phases(struct rank_summary *entry)
 		entry->volumes.temporary_read_nbytes += volumes->temporary_read_nbytes;
 		entry->volumes.sent_nbytes += volumes->sent_nbytes;
 		entry->volumes.received_nbytes += volumes->received_nbytes;
-		entry->disk_read_nbytes += phase->stages[STAGE_READ].nbytes +
-					   phase->stages[STAGE_VERIFY].nbytes +
+		/* A check of records reads in the stage verify, one of lines in the stage read. */
+		entry->disk_read_nbytes += u64_max(phase->stages[STAGE_READ].nbytes,
+						   phase->stages[STAGE_VERIFY].nbytes) +
 					   volumes->temporary_read_nbytes;
 		entry->disk_written_nbytes +=
 			phase->stages[STAGE_WRITE].nbytes + volumes->temporary_written_nbytes;

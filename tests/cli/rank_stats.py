@@ -36,8 +36,8 @@ def check_phases(stats):
 
 
 def check_volumes(stats):
-    n = stats['records_in'] * stats['record_bytes']
-    claim(stats['disk_read_bytes'] + stats['disk_written_bytes'] <= 4.05 * n, 'disk')
+    volume = stats['disk_read_bytes'] + stats['disk_written_bytes']
+    claim(volume <= 4.05 * stats['input_bytes'], f'disk: {volume}')
     claim(stats['sent_bytes'] > 0, 'messages')
 
 

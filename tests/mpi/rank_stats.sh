@@ -24,6 +24,21 @@ fi
 ls out > names
 printf 'json\npage.html\ntrace\nx\n' | cmp -s - names || broken "there are: $(cat names)"
 
+claim "statistics of lines are those of all ranks, too"
+seq 300000 > numbers
+ranks 3 --lines -S 1M --stats --stats-json=out/json --report=out/page.html --trace=out/trace \
+	numbers -o out/x
+[ "$status" -eq 0 ] || broken "status $status"
+python3 "$cli/rank_stats.py" out/json out/trace > findings 2>&1 || broken "$(cat findings)"
+nbytes=$(wc -c < numbers)
+grep -q "\"input_bytes\": $nbytes," out/json || broken "input_bytes is not $nbytes"
+[ "$(grep -c '^300000 lines .* 300000 written' stderr)" -eq 1 ] || broken "not printed once"
+grep -q 'id="ranks"' out/page.html || broken "no ranks in the page"
+ranks 3 --lines -c --stats out/x
+grep -q "^300000 lines .* read" stderr || broken "-c: $(cat stderr)"
+grep -q 'disk: 2 MiB read' stderr || broken "-c: $(cat stderr)"
+rm out/json out/page.html out/trace
+
 claim "progress is that of all ranks, even if one is stopped"
 truncate -s 64M disordered
 printf '\1' | dd of=disordered conv=notrunc 2> /dev/null
@@ -44,10 +59,13 @@ grep -q 'records: record .*: disorder' stderr || broken "not reported: $(cat std
 ! grep 'of another rank in its directory' stderr > missed || broken "$(cat missed)"
 
 claim "a report that cannot be written is refused before the sort"
-ranks 2 --stats-json=nowhere/x random -o out/y
-[ "$status" -eq 2 ] || broken "status $status"
-[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "not one line"
-[ ! -e out/y ] || broken "there is an output"
+for mode in '' --lines; do
+	# shellcheck disable=SC2086
+	ranks 2 $mode --stats-json=nowhere/x random -o out/y
+	[ "$status" -eq 2 ] || broken "$mode: status $status"
+	[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "$mode: not one line"
+	[ ! -e out/y ] || broken "$mode: there is an output"
+done
 
 case $("$MPIRUN" --version) in
 *'Open MPI'*)

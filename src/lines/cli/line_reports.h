@@ -24,6 +24,7 @@ struct line_reports {
 	struct reports files;
 	struct stats *stats;
 	struct rank_progress *rank_progress; /* NULL: a single process */
+	struct rank_stats *rank_stats;       /* NULL: a single process, or not rank 0 */
 	struct progress_display *display;    /* NULL on all ranks but rank 0 */
 };
 
@@ -35,13 +36,15 @@ int line_reports_open(const struct syscalls *calls, const struct line_report_opt
 		      const struct line_sort_params *params, struct line_reports *ret_reports);
 
 /*
- * Collective of all ranks, after a run that has succeeded. Collect the progress that the display
- * shows at its end. Returns 0 or a negative errno after a message.
+ * Collective of all ranks, after a run that has succeeded; nothing for a single process. Collect
+ * statistics, traces and the final progress on rank 0. Returns 0 or a negative errno after a
+ * message.
  */
-int line_reports_finish_progress(struct line_reports *reports);
+int line_reports_gather_ranks(struct line_reports *reports, const struct sort_summary *summary);
 
 /*
- * Print statistics and write the files of a run that has succeeded.
+ * Print statistics and write the files of a run that has succeeded; of several ranks, only on rank
+ * 0.
  * is_check, has_disorder: it was a check, which found disorder. Returns 0 or the first error after
  * a message.
  */

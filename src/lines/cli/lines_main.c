@@ -458,7 +458,7 @@ static int sort_or_check(const struct lines_command *command)
 				     line_sort_run(calls, &with_stats, &summary);
 	}
 	if (r == 0)
-		r = line_reports_finish_progress(&reports);
+		r = line_reports_gather_ranks(&reports, &summary);
 	line_reports_stop_display(&reports);
 	if (r == 0 && disorder.number && disorder.line && options->check == 'c')
 		print_disorder(options, &disorder);
