@@ -101,13 +101,12 @@ int line_sort_check(const struct syscalls *calls, const struct line_sort_params 
 	if (r < 0 && params->comm)
 		line_ranks_abandon(&sort, r);
 	if (r == 0) {
-		*ret_summary = (struct sort_summary){
-			.is_lines = true,
-			.text_nbytes = sort.text_nbytes,
-			.n_records_in = sort.totals.read.n_records -
-					line_input_share_n_more(sort.input),
-			.type = "lines"
-		};
+		*ret_summary =
+			(struct sort_summary){ .is_lines = true,
+					       .text_nbytes = sort.text_nbytes,
+					       .n_records_in = sort.totals.read.n_records -
+							       line_input_share_n_more(sort.input),
+					       .type = "lines" };
 		stats_finish(params->stats);
 	}
 	line_sort_close(&sort);
