@@ -162,7 +162,7 @@ const struct sort_scenario sort_scenarios[] = {
 		       "-o output" },
 	{ .name = "lines-unique",
 	  .expected_output = EXPECTED_UNIQUE_LINES,
-	  .arguments = "--lines -u +0 -S 1M -T tmp/a input input -o output" },
+	  .arguments = "--lines -u +0.0 -0.24 -S 1M -T tmp/a input input -o output" },
 	{ .name = "lines-pipes",
 	  .expected_output = EXPECTED_LINES,
 	  .arguments = "--lines -S 1M -T tmp/a - input input input",
@@ -180,8 +180,8 @@ const struct sort_scenario sort_scenarios[] = {
 	  .is_interrupted = true },
 	{ .name = "lines-resume",
 	  .expected_output = EXPECTED_UNIQUE_LINES,
-	  .arguments = "--lines --checkpoint=state -u -k1 -S 1M --batch-size=2 input input "
-		       "-o output",
+	  .arguments = "--lines --checkpoint=state -u -k1.1,1.24 -S 1M --batch-size=2 input "
+		       "input -o output",
 	  .has_checkpoint = true,
 	  .resume_from = RESUME_LINE_RUNS },
 	{ .name = "device",

@@ -168,7 +168,7 @@ static void whatever_order_messages_come_in(void **state)
 /* Lines of every length from 0 to a share, which begin and end around the borders of shares. */
 static void shares_are_whole_lines_wherever_they_end(void **state)
 {
-	enum { N_RANKS = 3, N_TEXTS = 40 };
+	enum { N_RANKS = 3, N_TEXTS = 14 };
 	struct requested_sort request = { .inputs = { few_path } };
 
 	(void)state;
@@ -288,7 +288,7 @@ static void fault_anywhere_is_no_output_or_the_right_one(void **state)
 {
 	static const enum fake_rank_fault kinds[] = { FAKE_FAULT_EXIT, FAKE_FAULT_EXIT_MIDWAY,
 						      FAKE_FAULT_ERROR };
-	enum { N_KINDS = sizeof kinds / sizeof kinds[0], N_PLACES = 12 };
+	enum { N_KINDS = sizeof kinds / sizeof kinds[0], N_PLACES = 8 };
 	struct requested_sort request = { .options = { "S", "1M" },
 					  .inputs = { words_path, few_path } };
 
