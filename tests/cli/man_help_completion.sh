@@ -128,6 +128,13 @@ for program in "$called" "$called-gen" "$called-check"; do
 	"$path" --help > help
 	options_of help > options
 
+	claim "--help of $program describes options from column 30 on, in 80 columns"
+	# A long name is alone in its line.
+	grep '^ *-' help | grep -vE '^.{28}  [^ ]|^ +-[^ ]*( --[^ ]*)?$' > misplaced
+	[ ! -s misplaced ] || broken "$(head -n 3 misplaced)"
+	awk 'length > 79' help > wide
+	[ ! -s wide ] || broken "$(head -n 3 wide)"
+
 	claim "completion of $program knows the options of --help, and no others"
 	"$path" --completion=fish | sed -n 's/.* -l \([a-z0-9-]*\).*/--\1/p' | sort > completed
 	cmp -s options completed || broken "$(diff options completed | head -5)"

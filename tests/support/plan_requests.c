@@ -179,6 +179,8 @@ static const char *find_chunk_defect(const struct plan *plan)
 	if (plan->chunk_records == 0 ||
 	    plan->chunk_nbytes / plan->chunk_records < plan->resident_nbytes)
 		return "chunks have no room for their records";
+	if (plan->gathered_nbytes != (plan->mapped_nbytes ? plan->record_nbytes : 0))
+		return "only records that stay in the mapped input are gathered";
 	if (plan->n_chunks > UINT32_MAX)
 		return "more chunks than can be merged";
 	if (plan->copies_to_device && plan->slot_nbytes == 0)
