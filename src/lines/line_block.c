@@ -37,7 +37,7 @@ struct piece {
 	uint64_t n_lines, first_line;
 	uint64_t key_begin, key_end, key_nbytes; /* space for keys, and how much is used */
 	uint64_t longest_nbytes;                 /* of its lines, with the delimiter */
-	size_t max_key_nbytes;                   /* if keys are not stored */
+	size_t max_key_nbytes;                   /* if keys are not stored; SIZE_MAX: unknown */
 	struct digest digest;
 	bool is_done; /* false: keys did not fit */
 	/* How many of its lines belong to each bucket; later, where its next element goes. */
@@ -282,6 +282,9 @@ static int scan_piece(void *context, uint32_t task)
 	struct line_scan scan = line_scan_start(piece->range.begin, block->keys->delimiter);
 	struct line_key_buffer key = { 0 };
 	const bool descending = line_string_is_descending(&block->in, STRING_KEY);
+	/* A key that is not stored is made only as far as its prefix needs. */
+	const size_t prefix_nbytes = block->in.stores_keys ? SIZE_MAX :
+							     block->n_shared + sizeof(uint64_t);
 	uint64_t n = 0;
 
 	for (const unsigned char *line = piece->range.begin; line < piece->range.end;) {
@@ -294,14 +297,18 @@ static int scan_piece(void *context, uint32_t task)
 		if (nbytes >= piece->longest_nbytes)
 			piece->longest_nbytes = nbytes + 1;
 		if (!block->in.is_plain) {
-			line_keys_normalise(block->keys, line, nbytes, &key);
+			const bool is_complete = line_keys_normalise_prefix(
+				block->keys, line, nbytes, prefix_nbytes, &key);
+
 			string = (struct line_view){ key.bytes, key.n };
 			if (key.has_failed ||
 			    (block->in.stores_keys &&
 			     !add_key(block, piece, line_reference(&block->in, line, nbytes),
 				      string)))
 				break;
-			if (key.n > piece->max_key_nbytes)
+			if (!is_complete)
+				piece->max_key_nbytes = SIZE_MAX;
+			else if (key.n > piece->max_key_nbytes)
 				piece->max_key_nbytes = key.n;
 		}
 		n_stored = block->in.stores_keys ? string.nbytes : nbytes;

@@ -54,7 +54,7 @@ struct line_elements {
 	const struct line_keys *keys;
 	bool is_plain, is_reversed; /* of plain keys, and of lines as a last resort */
 	bool stores_keys;           /* false: a key is the line, or is made again when needed */
-	size_t max_key_nbytes;      /* of keys that are not stored */
+	size_t max_key_nbytes;      /* of keys that are not stored; SIZE_MAX: unknown */
 	struct line_key_buffer *buffers; /* of a thread: 2, for keys that are made again */
 	const unsigned char *text, *key_memory;
 	struct line_element *elements;

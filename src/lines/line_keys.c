@@ -369,8 +369,11 @@ static void put_length(struct line_key_buffer *out, size_t length)
 
 static void complement_from(struct line_key_buffer *out, size_t begin)
 {
-	for (size_t i = begin; i < out->n; i++)
-		out->bytes[i] = (unsigned char)~out->bytes[i];
+	unsigned char *bytes = out->bytes;
+	const size_t n = out->n;
+
+	for (size_t i = begin; i < n; i++)
+		bytes[i] = (unsigned char)~bytes[i];
 }
 
 static unsigned char fold(unsigned char c)
@@ -750,12 +753,22 @@ static void put_key(const struct line_keys *keys, const struct line_key *key,
 		complement_from(out, begin);
 }
 
+bool line_keys_normalise_prefix(const struct line_keys *keys, const unsigned char *line,
+				size_t nbytes, size_t prefix_nbytes, struct line_key_buffer *out)
+{
+	out->n = 0;
+	for (size_t i = 0; i < keys->n_keys; i++) {
+		if (out->n > prefix_nbytes)
+			return false;
+		put_key(keys, &keys->keys[i], line, line + nbytes, out);
+	}
+	return true;
+}
+
 void line_keys_normalise(const struct line_keys *keys, const unsigned char *line, size_t nbytes,
 			 struct line_key_buffer *out)
 {
-	out->n = 0;
-	for (size_t i = 0; i < keys->n_keys; i++)
-		put_key(keys, &keys->keys[i], line, line + nbytes, out);
+	line_keys_normalise_prefix(keys, line, nbytes, SIZE_MAX, out);
 }
 
 int line_keys_compare(const struct line_keys *keys, struct line_view a, struct line_view b,

@@ -140,6 +140,13 @@ void line_keys_normalise(const struct line_keys *keys, const unsigned char *line
 			 struct line_key_buffer *out);
 
 /*
+ * As line_keys_normalise(), but leave out keys that begin after more than prefix_nbytes bytes.
+ * Returns whether all are there.
+ */
+bool line_keys_normalise_prefix(const struct line_keys *keys, const unsigned char *line,
+				size_t nbytes, size_t prefix_nbytes, struct line_key_buffer *out);
+
+/*
  * Compare two lines by their keys, and by the last resort, as memcmp() does. scratch: for the keys;
  * without memory its has_failed is set, and the result is meaningless.
  */
