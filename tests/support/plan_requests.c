@@ -179,8 +179,6 @@ static const char *find_chunk_defect(const struct plan *plan)
 	if (plan->chunk_records == 0 ||
 	    plan->chunk_nbytes / plan->chunk_records < plan->resident_nbytes)
 		return "chunks have no room for their records";
-	if (plan->gathered_nbytes != (plan->mapped_nbytes ? plan->record_nbytes : 0))
-		return "only records that stay in the mapped input are gathered";
 	if (plan->n_chunks > UINT32_MAX)
 		return "more chunks than can be merged";
 	if (plan->copies_to_device && plan->slot_nbytes == 0)
@@ -232,6 +230,9 @@ static const char *find_plan_defect(const struct plan_request *request)
 		return "data takes more than the memory";
 	if (plan.device_nbytes == 0 && plan.mapped_nbytes == 0)
 		return "nothing is left for data";
+	if (plan.gathered_nbytes !=
+	    (request->layout->kind == LAYOUT_INDIRECT ? plan.record_nbytes : 0))
+		return "only records that stay in the mapped input are gathered";
 	if (plan.is_sufficient != (plan.total_nbytes <= plan.memory_nbytes + PLAN_OVERHEAD_NBYTES))
 		return "is_enough does not say what it says";
 	if (plan.total_nbytes < plan.index_nbytes ||
