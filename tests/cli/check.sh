@@ -66,6 +66,18 @@ claim '-r checks for descending order'
 cp sorted input
 finds 2 -r
 
+claim '--check takes the words of GNU sort'
+for word in --check --check=diagnose-first --check=quiet --check=silent; do
+	run $word -r input
+	[ "$status" -eq 1 ] || broken "$word: status $status"
+	[ "$(wc -l < stderr)" -eq "$(echo $word | grep -vc '=[qs]')" ] ||
+		broken "$word: $(cat stderr)"
+done
+run --check=loud input
+one_line "-c, --check: 'loud'" 'another word'
+run -c --check=quiet input
+one_line "-c, --check: .*'diagnose-first' and as 'quiet'" 'two words'
+
 claim 'all keys of records are compared'
 keys='-R 32 -k 8:i16be -k 20:f32:r -k 0:b3'
 generate -n 30000 -R 32 -k 8:i16be -k 20:f32 -k 0:b3 -d zipf -o unsorted

@@ -107,10 +107,11 @@ for size in '' 0 x -1 65537 18446744073709551617 99999999999999999999; do
 done
 refuses '-R, --record-size: .*suffix' -R 1x input
 for key in '' 0 x u32 :u32 0: 0:u33 0:u32: 0:u32:x 0:u32:rr 0:u32:r:r 0:r:n 0:u32r -1:u32 5:u32 \
-	8:u8 0:b9 0:b0 0:b0000000000000001 99999999999999999999:u8; do
+	8:u8 0:b9 0:b0 0:b0000000000000001 99999999999999999999:u8 18446744073709551615:u64; do
 	refuses '(-k|--key)' -R 8 -k "$key" input
 done
 refuses '-k, --key.*-R, --record-size' -k 0:u32 input
+refuses '-k, --key.*131072' -R 65536 -k 0:b65536 -k 0:b65536 input
 refuses '-t, --type.*-k, --key' -t u64 -k 0:u32 input
 refuses '-R, --record-size.*-t, --type' -R 12 -t u64 input
 refuses 'input: .*8000.* 24 bytes: 8' -R 24 -k 0:u32 input
@@ -151,20 +152,28 @@ done
 claim 'invalid words'
 refuses '^gsort: --backend: .*auto.cuda.cpu' --backend=quantum input
 refuses '^gsort: --progress: .*auto.always.never' --progress=perhaps input
-refuses '--gpus' --gpus=x input
+for gpus in '' , 0, ,0 0,,1 a -1 '0 1' 99999999999 all,0 0,all; do
+	refuses "--gpus: '$gpus'" --gpus="$gpus" input
+done
+refuses '--gpus.*--backend=cpu' --gpus=0 --backend=cpu input
 refuses '--gpus|GPU' --gpus=99 input
 refuses '--gpus|GPU' --gpus=99 --backend=auto input
 refuses '(-T|--temporary-directory)' -T '' input
 
 claim 'unknown options'
-refuses "unknown option '--bogus'; see --help" --bogus input
-refuses "unknown option '--bogus=zstd'" --bogus=zstd input
+for option in --bogus --bogus=zstd --xy --=x --temporary-directory-that-is-much-too-long; do
+	refuses "unknown option '$option'; see --help" $option input
+done
+for pair in '--outptu --output' '--buffersize=1M --buffer-size' '--tye --type' \
+	'--tmeporary-directory=x --temporary-directory' '--keyonly --keys-only'; do
+	refuses "'${pair% *}'; did you mean ${pair#* }[?] See --help" "${pair% *}" input
+done
 refuses "unknown option '-Z'.*--help" -rZ input
 refuses '-t, --type.*requires an argument' input -t
 run input --output
 one_line '-o, --output.*requires an argument' '--output without a name'
 refuses '--verify.*takes no argument' --verify=yes input
-refuses '--s' --s input
+refuses "'--st'.* is ambiguous; use one of --stable, --stats, --stats-json" --st input
 
 claim 'a multi-byte character as an option is shown whole'
 run -é input
@@ -184,9 +193,14 @@ run input -o nothing/
 one_line '^gsort: nothing/: is the name of a directory' '-o nothing/'
 
 claim 'two different arguments of one option'
-refuses '-t, --type.*given twice.*u32.*u64' -t u32 -t u64 input
-refuses '-R, --record-size.*given twice' -R 8 -R 16 input
-refuses '-S, --buffer-size.*given twice' -S 1M -S 2M input
+for pair in '-tu32 -tu64' '-R8 -R12' '--limit=1 --limit=2' '--parallel=1 --parallel=2' \
+	'--backend=cpu --backend=auto' '--zstd --zstd=4' '--temp-limit=0 --temp-limit=1' \
+	'--trace=a --trace=b' '--temp-compress=none --temp-compress=delta'; do
+	# Word splitting is intended.
+	# shellcheck disable=SC2086
+	refuses 'given twice' $pair input
+done
+refuses "-S, --buffer-size: given twice, as '1M' and as '2M'" -S 1M --buffer-size=2M input
 gives sorted -S 1M -S 1M sorted
 
 claim 'bounds in messages are exact'
