@@ -41,7 +41,7 @@ ordered - < input
 
 claim 'the first disorder is found'
 generate -n 1000000 -d sorted -o sorted
-for record in 2 3 65536 65537 131072 131073 500000 999999 1000000; do
+for record in 2 3 65535 65536 65537 131071 131072 131073 500000 999999 1000000; do
 	# Replace the record by a zero, and later also the last record.
 	cp sorted input
 	head -c 8 /dev/zero | dd of=input bs=8 seek=$((record - 1)) conv=notrunc 2> /dev/null

@@ -74,6 +74,13 @@ mv first.records first
 claim 'an output that others changed or created is not replaced'
 cp second expected
 lost 'changed' y 'cat second > y' first -o y
+{
+	echo 1234567
+	tail -c +9 second
+} > expected
+lost 'overwritten, with its times kept' y \
+	'cp -p y z; echo 1234567 | dd of=y conv=notrunc status=none; touch -r z y' first -o y
+cp second expected
 lost 'another took its name' y 'cp second z; mv z y' first -o y
 lost 'made meanwhile' z 'cp second z' first -o z
 rm z

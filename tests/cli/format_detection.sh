@@ -114,6 +114,12 @@ refuses 'short: is text' short
 cat short | refuses 'standard input: is text' -
 printf 'a line without end' > short
 refuses 'short: is text' short
+for text in '1\n22\n333\n4444\n55\n' 'name,place\r\nx,y\r\nsome,where\r\n' \
+	'\357\273\277z\303\244hl\342\202\254\360\237\230\200\n....\n'; do
+	# shellcheck disable=SC2059 # the text is a format
+	printf "$text" > short
+	refuses 'short: is text' short
+done
 printf 'EIGHT888' > short
 succeeds short -o output
 printf '\12\0\0\0\0\0\0\0\101\102\103\0\0\0\0\0' > short

@@ -28,7 +28,8 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 
 claim 'an output that cannot be written is named'
-for path in nowhere/output directory input/output; do
+ln -s circle circle
+for path in nowhere/output directory input/output circle; do
 	run input -o $path
 	[ "$status" -eq 2 ] || broken "$path: status $status"
 	one_line "$path" "-o $path"

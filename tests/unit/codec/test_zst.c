@@ -518,103 +518,6 @@ static void stream_is_the_content(void **state)
 	assert_int_equal(nbytes, N);
 }
 
-/* Append nbytes of the content at `offset` as a gzip member to a file of stored_nbytes. */
-static uint64_t add_member(uint64_t stored_nbytes, size_t offset, size_t nbytes)
-{
-	const size_t capacity = compressBound(nbytes) + 64;
-	unsigned char *member = malloc(capacity);
-	z_stream gzip = { .next_in = content + offset,
-			  .avail_in = (uInt)nbytes,
-			  .next_out = member,
-			  .avail_out = (uInt)capacity };
-
-	assert_int_equal(deflateInit2(&gzip, 1, Z_DEFLATED, MAX_WBITS + 16, 8, 0), Z_OK);
-	assert_int_equal(deflate(&gzip, Z_FINISH), Z_STREAM_END);
-	assert_int_equal(file_write_at(&file, stored_nbytes, member, gzip.total_out), 0);
-	stored_nbytes += gzip.total_out;
-	deflateEnd(&gzip);
-	free(member);
-	return stored_nbytes;
-}
-
-/* The content in three members, of which the second is empty. */
-static uint64_t write_gzip(size_t nbytes)
-{
-	uint64_t stored_nbytes = add_member(0, 0, nbytes / 3);
-
-	stored_nbytes = add_member(stored_nbytes, 0, 0);
-	return add_member(stored_nbytes, nbytes / 3, nbytes - nbytes / 3);
-}
-
-static void gzip_members_are_the_content(void **state)
-{
-	static const unsigned char zeros[1000], tail[] = { 0, 1 };
-	const uint64_t stored_nbytes = write_gzip(N);
-	size_t nbytes;
-
-	(void)state;
-	for (size_t n_read = 0; n_read <= 64; n_read += 4) {
-		assert_int_equal(read_as(DECODER_GZIP, n_read, 333333, &nbytes), 0);
-		assert_int_equal(nbytes, N);
-	}
-	assert_int_equal(file_write_at(&file, stored_nbytes, zeros, sizeof zeros), 0);
-	faults.max_transfer_nbytes = 1000;
-	faults.interrupt_every = 3;
-	assert_int_equal(read_as(DECODER_GZIP, 4, N + 1, &nbytes), 0);
-	assert_int_equal(nbytes, N);
-	assert_int_equal(file_write_at(&file, stored_nbytes, tail, sizeof tail), 0);
-	assert_int_equal(read_as(DECODER_GZIP, 4, N + 1, &nbytes), -EBADMSG);
-	assert_non_null(strstr(captured_messages_error(), "followed by other data"));
-}
-
-/* Of the second member the first bytes are other data, unless its header is complete. */
-static void truncated_gzip_is_refused(void **state)
-{
-	enum { CONTENT_NBYTES = 10000 };
-	const uint64_t first_nbytes = add_member(0, 0, CONTENT_NBYTES / 3);
-	const uint64_t stored_nbytes = write_gzip(CONTENT_NBYTES);
-
-	(void)state;
-	for (uint64_t end = stored_nbytes - 1; end > 2; end -= 1 + end / 50) {
-		size_t nbytes;
-
-		assert_int_equal(file_truncate(&file, end), 0);
-		if (end == first_nbytes || end == first_nbytes + 20)
-			continue; /* between members */
-		assert_int_equal(read_as(DECODER_GZIP, 2, CONTENT_NBYTES, &nbytes), -EBADMSG);
-	}
-	assert_int_equal(file_truncate(&file, 12), 0);
-	captured_messages_reset(true);
-	assert_int_equal(read_as(DECODER_GZIP, 2, CONTENT_NBYTES, &(size_t){ 0 }), -EBADMSG);
-	assert_non_null(strstr(captured_messages_error(), "truncated: it ends at byte 12, within a "
-							  "member"));
-}
-
-/* A flipped bit is detected, unless it is in an irrelevant part of a header. */
-static void damaged_gzip_is_refused(void **state)
-{
-	enum { CONTENT_NBYTES = 3000 };
-	const uint64_t stored_nbytes = write_gzip(CONTENT_NBYTES);
-	size_t n_refused = 0;
-
-	(void)state;
-	for (uint64_t at = 3; at < stored_nbytes; at++) {
-		unsigned char byte;
-		size_t nbytes;
-		int r;
-
-		assert_int_equal(file_read_at(&file, at, &byte, 1), 0);
-		byte ^= 16;
-		assert_int_equal(file_write_at(&file, at, &byte, 1), 0);
-		r = read_as(DECODER_GZIP, 2, CONTENT_NBYTES, &nbytes);
-		assert_true(r == -EBADMSG || (r == 0 && nbytes == CONTENT_NBYTES));
-		n_refused += r < 0;
-		byte ^= 16;
-		assert_int_equal(file_write_at(&file, at, &byte, 1), 0);
-	}
-	assert_true(n_refused * 20 > stored_nbytes * 19);
-}
-
 static void window_that_is_not_planned_for_is_refused(void **state)
 {
 	static const unsigned char large_window[] = { 0x28, 0xb5, 0x2f, 0xfd, 0, 0x98, 1, 0, 0 };
@@ -641,25 +544,6 @@ static void window_that_is_not_planned_for_is_refused(void **state)
 	}
 }
 
-static void unreadable_stream_reports_why(void **state)
-{
-	struct decoder *stream;
-	unsigned char back[10];
-	size_t nbytes;
-
-	(void)state;
-	write_content(false, 1, N);
-	assert_int_equal(lseek(file.fd, 0, SEEK_SET), 0);
-	assert_int_equal(decoder_open(DECODER_ZSTD, "file.zst", back, 0, ZSTD_MAX_WINDOW_NBYTES,
-				      &stream),
-			 0);
-	faults.transfer_errno = EIO;
-	assert_int_equal(decoder_read(stream, &file, -1, back, sizeof back, &nbytes), -EIO);
-	assert_non_null(strstr(captured_messages_error(), "file.zst: read"));
-	decoder_close(stream);
-	decoder_close(NULL);
-}
-
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start_zst, finish)
 
 static const struct CMUnitTest tests[] = {
@@ -680,11 +564,7 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(checksums_of_an_index_are_compared),
 	FIXTURE(part_of_a_file_has_no_index),
 	FIXTURE(stream_is_the_content),
-	FIXTURE(gzip_members_are_the_content),
-	FIXTURE(truncated_gzip_is_refused),
-	FIXTURE(damaged_gzip_is_refused),
 	FIXTURE(window_that_is_not_planned_for_is_refused),
-	FIXTURE(unreadable_stream_reports_why),
 };
 
 UNIT_TESTS(zst, tests, NULL, NULL)

@@ -70,82 +70,6 @@ static void assert_fields(const char *descr, uint64_t nbytes, const char *expect
 	npy_free(&npy);
 }
 
-static void types_are_understood(void **state)
-{
-	(void)state;
-	assert_fields("'<f8'", 8, ":0:f64le:n");
-	assert_fields("'>f4'", 4, ":0:f32be:n");
-	assert_fields("'<f2'", 2, ":0:f16le:n");
-	assert_fields("'|u1'", 1, ":0:u8le");
-	assert_fields("'|b1'", 1, ":0:bool");
-	assert_fields("'>i2'", 2, ":0:i16be");
-	assert_fields("'|S10'", 10, ":0:b10");
-	assert_fields("'<U3'", 12, ":0:u32lex3");
-	assert_fields("'>U1'", 4, ":0:u32be");
-	assert_fields("'<M8[25s]'", 8, ":0:t64le");
-	assert_fields("'>m8[ns]'", 8, ":0:t64be");
-	assert_fields("'<c16'", 16, ":0:c128le:n");
-	assert_fields("'|V3'", 3, ":0:b3");
-}
-
-static void structures_become_fields(void **state)
-{
-	(void)state;
-	assert_fields("[('id', '<u8'), ('', '|V4'), ('x', '>i4')]", 16,
-		      "id:0:u64le :8:b4 x:12:i32be");
-	assert_fields("[('at', [('x', '<f4'), ('to', [('y', '|i1')])]), ('n', '<U2')]", 13,
-		      "at.x:0:f32le:n at.to.y:4:i8le n:5:u32lex2");
-	assert_fields("[('a', '<f8', (2, 3)), ('b', '|u1', 4)]", 52, "a:0:b48 b:48:b4");
-	assert_fields("[(('title', 'name'), '<i8')]", 8, "name:0:i64le");
-	assert_fields("[(\"it's\", '<i8')]", 8, "it's:0:i64le");
-}
-
-/* Long doubles, arrays of structures and empty types are allowed beside keys. */
-static void fields_of_other_types_are_carried_along(void **state)
-{
-	struct key_request choice = { .text = (char *)"f" };
-	struct key *keys;
-	uint32_t n_keys;
-	struct npy npy;
-
-	(void)state;
-	assert_fields("[('a', '<f16'), ('b', [('c', '<f8'), ('d', '|u1')], (2,)), ('e', '|S0'), "
-		      "('f', '<i2')]",
-		      36, "a:0:b16 b:16:b18 f:34:i16le");
-	assert_int_equal(parse("[('a', '<f16'), ('b', [('c', '<f8')], (2,)), ('f', '<i2')]", "(5,)",
-			       &npy),
-			 0);
-	assert_int_equal(schema_resolve_keys(&npy.fields, &choice, 1, "a.npy", &keys, &n_keys), 0);
-	assert_int_equal(n_keys, 1);
-	assert_int_equal(keys[0].offset, 32);
-	free(keys);
-	assert_int_equal(schema_resolve_keys(&npy.fields, NULL, 0, "a.npy", &keys, &n_keys),
-			 -EINVAL);
-	assert_non_null(strstr(captured_messages_error(), "field a has type '<f16'"));
-	captured_messages_reset(true);
-	choice.text = (char *)"b";
-	assert_int_equal(schema_resolve_keys(&npy.fields, &choice, 1, "a.npy", &keys, &n_keys),
-			 -EINVAL);
-	assert_non_null(
-		strstr(captured_messages_error(), "field b has type an array of structures"));
-	npy_free(&npy);
-}
-
-static void types_that_numpy_only_reads_are_understood(void **state)
-{
-	(void)state;
-	assert_fields("'i8'", 8, ":0:i64le");
-	assert_fields("'=f4'", 4, ":0:f32le:n");
-	assert_fields("'float64'", 8, ":0:f64le:n");
-	assert_fields("'<q'", 8, ":0:i64le");
-	assert_fields("'?'", 1, ":0:bool");
-	assert_fields("'int'", 8, ":0:i64le");
-	assert_fields("'>datetime64[s]'", 8, ":0:t64be");
-	assert_fields("'m'", 8, ":0:t64le");
-	assert_fields("'cfloat'", 16, ":0:c128le:n");
-	assert_fields("u'|a3'", 3, ":0:b3");
-}
-
 /* numpy reads these, but does not write them. */
 static void forms_of_a_dtype_made_by_hand_are_understood(void **state)
 {
@@ -274,26 +198,6 @@ static void names_are_utf8_whatever_the_header_is(void **state)
 	npy_free(&npy[0]);
 }
 
-static void rows_have_columns(void **state)
-{
-	struct npy npy;
-
-	(void)state;
-	assert_int_equal(parse("'<i2'", "(5, 3)", &npy), 0);
-	assert_true(npy.fields.has_columns);
-	assert_int_equal(npy.fields.record_nbytes, 6);
-	assert_int_equal(npy.fields.fields[0].n, 3);
-	assert_int_equal(npy.n_records, 5);
-	npy_free(&npy);
-	assert_int_equal(parse("'<U2'", "(5, 3)", &npy), 0);
-	assert_int_equal(npy.fields.fields[0].n, 6);
-	assert_int_equal(npy.fields.n_per_column, 2);
-	npy_free(&npy);
-	assert_int_equal(parse("'<i2'", "()", &npy), 0);
-	assert_int_equal(npy.n_records, 1);
-	npy_free(&npy);
-}
-
 static void spellings_of_all_versions_are_understood(void **state)
 {
 	struct npy npy;
@@ -356,33 +260,6 @@ static void what_cannot_be_sorted_is_refused_by_name(void **state)
 	npy_free(&npy);
 	assert_int_equal(parse_text(1, "{'what': 3}", &npy), -EINVAL);
 	npy_free(&npy);
-}
-
-static void names_that_numpy_does_not_load_are_refused(void **state)
-{
-	(void)state;
-	assert_refused("[('a', '<i4'), ('a', '<i4')]", "(5,)", "fields or titles 'a'");
-	assert_refused("[(('t', 'a'), '<i4'), (('t', 'b'), '<i4')]", "(5,)",
-		       "fields or titles 't'");
-	assert_refused("[(('a', 'a'), '<i4')]", "(5,)", "fields or titles 'a'");
-	assert_refused("[('x', [('b', '<i4'), (('b', 'c'), '<i4')])]", "(5,)",
-		       "fields or titles 'b'");
-	assert_fields(
-		"[('a', [('a', '<i4'), ('b', '<i4')]), ('b', '<i2'), ('', '|V1'), ('', '|V1')]", 12,
-		"a.a:0:i32le a.b:4:i32le b:8:i16le :10:b1 :11:b1");
-}
-
-static void unknown_time_units_are_refused(void **state)
-{
-	static const char *const times[] = { "'<m8[]'",      "'<M8[25 s]'", "'<M8[-1s]'",
-					     "'<M8[\xb5s]'", "'<M8[x]'",    "'<M8[4294967296s]'",
-					     "'<M8[s'",      "'<M8[s]s]'",  "'M8[s],m8[]'" };
-
-	(void)state;
-	for (unsigned i = 0; i < sizeof times / sizeof times[0]; i++)
-		assert_refused(times[i], "(5,)", "with an invalid unit");
-	assert_fields("'<M8[10as]'", 8, ":0:t64le");
-	assert_fields("'<m8[generic]'", 8, ":0:t64le");
 }
 
 static void dimensions_are_as_many_as_numpy_has(void **state)
@@ -546,21 +423,14 @@ static void a_part_of_a_field_is_not_the_field(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(types_are_understood),
-	cmocka_unit_test(structures_become_fields),
-	cmocka_unit_test(fields_of_other_types_are_carried_along),
-	cmocka_unit_test(types_that_numpy_only_reads_are_understood),
 	cmocka_unit_test(forms_of_a_dtype_made_by_hand_are_understood),
 	cmocka_unit_test(sizes_after_types_belong_to_them),
 	cmocka_unit_test(headers_that_are_written_by_hand_are_understood),
 	cmocka_unit_test(malformed_dictionaries_are_refused),
 	cmocka_unit_test(names_may_be_long),
 	cmocka_unit_test(names_are_utf8_whatever_the_header_is),
-	cmocka_unit_test(rows_have_columns),
 	cmocka_unit_test(spellings_of_all_versions_are_understood),
 	cmocka_unit_test(what_cannot_be_sorted_is_refused_by_name),
-	cmocka_unit_test(names_that_numpy_does_not_load_are_refused),
-	cmocka_unit_test(unknown_time_units_are_refused),
 	cmocka_unit_test(dimensions_are_as_many_as_numpy_has),
 	cmocka_unit_test(damaged_headers_do_not_crash),
 	cmocka_unit_test(written_headers_describe_their_records),

@@ -263,25 +263,6 @@ static const char *detect_untyped(const char *text, size_t n)
 	return detect(text, n, false, (struct format_rules){ .is_untyped = true });
 }
 
-static void text_is_detected_without_record_size(void **state)
-{
-	static const char *const texts[] = {
-		"1234567\n",
-		"a line without end",
-		"one\ntwo\n33\n",
-		"1\n22\n333\n4444\n55\n",
-		"name,place\r\nx,y\r\nsome,where\r\n",
-		"\xef\xbb\xbfz\xc3\xa4hl\xe2\x82\xac\xf0\x9f\x98\x80\n....\n",
-		"a long line of text, longer than sixty-four bytes, without any end\nbut for one"
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-		assert_string_equal(detect_untyped(texts[i], strlen(texts[i])), "text");
-		assert_format(NULL, texts[i], strlen(texts[i]));
-	}
-}
-
 static void keys_of_letters_are_no_text(void **state)
 {
 	static const char *const keys[] = { "ABCDEFGHIJKLMNOP",
@@ -347,32 +328,6 @@ static void header_of_skipped_size_is_accepted(void **state)
 	assert_null(detect(file, 256, false, untyped));
 }
 
-/* Otherwise an output in place would destroy the file. */
-static void numpy_of_another_version_or_cut_off_is_no_record(void **state)
-{
-	static const char cut[] = "\x93NUMPY\1\0v\0{'", other[] = "\x93NUMPY\4\0v\0{'descr'";
-	const struct format_rules known = { .skip_nbytes = 256 };
-
-	(void)state;
-	for (size_t n = 6; n < sizeof cut - 1; n++)
-		assert_format("a .npy file", cut, n);
-	assert_format("a .npy file", other, sizeof other - 1);
-	assert_null(detect(other, sizeof other - 1, false, known));
-}
-
-/* Otherwise its header would be copied to an output that it does not describe. */
-static void unsuitable_npy_header_is_refused(void **state)
-{
-	static char file[3 * FORMAT_HEAD_NBYTES];
-	struct format_rules rules = { .skip_nbytes = 256 };
-
-	(void)state;
-	make_npy(file, "'<f8'", "(5,)");
-	assert_null(detect(file, 256, false, rules));
-	rules.output_differs = true;
-	assert_string_equal(detect(file, 256, false, rules), "a .npy file");
-}
-
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(other_formats_are_recognised_in_files_and_pipes),
 	cmocka_unit_test(signatures_alone_are_numbers),
@@ -383,12 +338,9 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(skippable_frames_alone_are_records),
 	cmocka_unit_test(content_behind_skippable_frames_is_found),
 	cmocka_unit_test(unreadable_file_has_no_format),
-	cmocka_unit_test(text_is_detected_without_record_size),
 	cmocka_unit_test(keys_of_letters_are_no_text),
 	cmocka_unit_test(long_text_may_be_cut_within_a_character),
 	cmocka_unit_test(header_of_skipped_size_is_accepted),
-	cmocka_unit_test(numpy_of_another_version_or_cut_off_is_no_record),
-	cmocka_unit_test(unsuitable_npy_header_is_refused),
 };
 
 UNIT_TESTS(format_detect, tests, NULL, NULL)

@@ -29,20 +29,6 @@ static void several_files_are_one_stream(void **state)
 	}
 }
 
-static void no_files_and_empty_files_are_an_empty_stream(void **state)
-{
-	const char *const paths[] = { write_input_part("empty", 0, 0) };
-	struct input *input;
-
-	(void)state;
-	for (size_t n = 0; n < 2; n++) {
-		input = open_input(paths, n);
-		assert_int_equal(input_total_nbytes(input), 0);
-		assert_stream(input, INPUT_RECORD_NBYTES, 0);
-		input_close(input);
-	}
-}
-
 /* Make a sparse file, which stays open. Its name goes to `path`. */
 static int make_sparse(uint64_t nbytes, char path[static 32])
 {
@@ -215,78 +201,6 @@ static void socket_of_messages_is_refused(void **state)
 	close(ends[1]);
 }
 
-static void shrinking_input_is_an_error(void **state)
-{
-	const char *const paths[] = { write_input_part("a", 0, 900),
-				      write_input_part("b", 900, 900) };
-	struct input *input = open_input(paths, 2);
-
-	(void)state;
-	assert_int_equal(truncate(paths[0], 600), 0);
-	assert_int_equal(assert_input_read_fails(input), -EBUSY);
-	assert_non_null(strstr(captured_messages_error(), paths[0]));
-	assert_non_null(strstr(captured_messages_error(), "900 bytes before, 600 now"));
-	input_close(input);
-}
-
-static void growing_input_is_an_error(void **state)
-{
-	const char *const paths[] = { write_input_part("a", 0, 900),
-				      write_input_part("b", 900, 900), "-" };
-	struct input *input;
-
-	(void)state;
-	for (size_t n = 2; n <= 3; n++) { /* 3: serial */
-		captured_messages_reset(true);
-		replace_stdin(open("/dev/null", O_RDONLY));
-		assert_int_equal(truncate(paths[1], 900), 0);
-		input = open_input(paths, n);
-		assert_int_equal(truncate(paths[1], 903), 0);
-		assert_int_equal(assert_input_read_fails(input), -EBUSY);
-		assert_non_null(strstr(captured_messages_error(), paths[1]));
-		assert_non_null(strstr(captured_messages_error(), "900 bytes before, 903 now"));
-		input_close(input);
-		restore_stdin();
-	}
-}
-
-/* The file was read; it may still be open or not. */
-static void input_changed_after_read_is_reported(void **state)
-{
-	const char *const paths[] = { write_input_part("a", 0, 900),
-				      write_input_part("b", 900, 900), "-" };
-	struct input *input;
-
-	(void)state;
-	for (size_t n = 2; n <= 3; n++) { /* 3: serial, which closes what it has read */
-		captured_messages_reset(true);
-		replace_stdin(open("/dev/null", O_RDONLY));
-		assert_int_equal(truncate(paths[1], 900), 0);
-		input = open_input(paths, n);
-		assert_stream(input, INPUT_RECORD_NBYTES, 1800);
-		assert_int_equal(input_check_state(input), 0);
-		assert_int_equal(truncate(paths[1], 903), 0);
-		assert_int_equal(input_check_state(input), -EBUSY);
-		assert_non_null(strstr(captured_messages_error(), paths[1]));
-		assert_int_equal(unlink(paths[1]), 0);
-		write_input_part("b", 900, 900);
-		input_close(input);
-		restore_stdin();
-	}
-}
-
-static void failing_read_is_an_error_for_good(void **state)
-{
-	const char *const paths[] = { write_input_part("a", 0, 900) };
-	struct input *input = open_input(paths, 1);
-
-	(void)state;
-	faults.transfer_errno = EIO;
-	assert_int_equal(assert_input_read_fails(input), -EIO);
-	assert_non_null(strstr(captured_messages_error(), paths[0]));
-	input_close(input);
-}
-
 static void read_at_goes_anywhere(void **state)
 {
 	const char *const paths[] = { write_input_part("a", 0, 9), write_input_part("empty", 9, 0),
@@ -421,33 +335,6 @@ static void files_made_up_by_the_kernel_are_streams(void **state)
 	input_close(input);
 }
 
-static void *cancel_later(void *arg)
-{
-	usleep(20000);
-	input_cancel(arg);
-	return NULL;
-}
-
-static void cancel_wakes_a_reader_of_a_silent_pipe(void **state)
-{
-	const char *const paths[] = { "-" };
-	struct input *input;
-	pthread_t thread;
-	int ends[2];
-
-	(void)state;
-	assert_int_equal(pipe(ends), 0);
-	replace_stdin(ends[0]);
-	input = open_input(paths, 1);
-	assert_int_equal(thread_start(cancel_later, input, 0, &thread), 0);
-	assert_int_equal(assert_input_read_fails(input), -ECANCELED);
-	assert_false(captured_messages_has_error());
-	pthread_join(thread, NULL);
-	input_close(input);
-	close(ends[1]);
-	restore_stdin();
-}
-
 /* Three untouched pages. */
 enum { FRESH_NBYTES = 3 * 4096 };
 
@@ -506,49 +393,22 @@ static void memory_is_there_before_a_long_pipe_is_read(void **state)
 	restore_stdin();
 }
 
-static void links_do_not_hide_an_input(void **state)
-{
-	const char *const paths[] = { write_input_part("a", 0, 3), fixture_path("symbolic"),
-				      fixture_path("hard") };
-	struct stat a, other;
-	struct input *input;
-
-	(void)state;
-	assert_int_equal(symlink(paths[0], paths[1]), 0);
-	assert_int_equal(link(paths[0], paths[2]), 0);
-	assert_int_equal(stat(paths[0], &a), 0);
-	assert_int_equal(stat(write_input_part("other", 0, 3), &other), 0);
-	for (size_t i = 0; i < 3; i++) {
-		input = open_input(paths + i, 1);
-		assert_true(input_has_file(input, file_id_from_stat(&a)));
-		assert_false(input_has_file(input, file_id_from_stat(&other)));
-		input_close(input);
-	}
-}
-
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
 
 static const struct CMUnitTest tests[] = {
 	FIXTURE(several_files_are_one_stream),
 	FIXTURE(sizes_that_sum_up_beyond_64_bits_are_refused),
-	FIXTURE(no_files_and_empty_files_are_an_empty_stream),
 	FIXTURE(every_byte_goes_to_one_of_several_readers),
 	FIXTURE(pipes_and_files_mix),
 	FIXTURE(packets_of_a_pipe_are_read_whole),
 	FIXTURE(stdin_with_o_direct_is_read_unaligned),
 	FIXTURE(socket_of_messages_is_refused),
-	FIXTURE(shrinking_input_is_an_error),
-	FIXTURE(growing_input_is_an_error),
-	FIXTURE(input_changed_after_read_is_reported),
-	FIXTURE(failing_read_is_an_error_for_good),
 	FIXTURE(read_at_goes_anywhere),
 	FIXTURE(positions_have_names),
 	FIXTURE(more_files_than_descriptors),
 	FIXTURE(more_files_behind_a_pipe_than_descriptors),
 	FIXTURE(files_made_up_by_the_kernel_are_streams),
-	FIXTURE(cancel_wakes_a_reader_of_a_silent_pipe),
 	FIXTURE(memory_is_there_before_a_long_pipe_is_read),
-	FIXTURE(links_do_not_hide_an_input),
 };
 
 UNIT_TESTS(input, tests, fill_input_bytes, NULL)

@@ -127,91 +127,6 @@ static void device_memory_may_be_separate(void **state)
 	check_type("u64", true, FIXTURE_SEPARATE_MEMORY, shared_numbers, 5, LONG_RUN);
 }
 
-/* As with -m: files of sorted records, which may be equal also with -u. */
-static void add_input_files(number_fn *number, size_t n_files, uint64_t n)
-{
-	const char *paths[8];
-	encoded_key_t *codes = malloc(n * sizeof *codes);
-
-	assert_non_null(codes);
-	for (size_t file = 0; file < n_files; file++) {
-		char name[16];
-		void *records;
-
-		for (uint64_t i = 0; i < n; i++)
-			codes[i] = number(i, n, file);
-		qsort(codes, n, sizeof *codes, compare_encoded_keys);
-		fixture_add_keys(codes, n);
-		snprintf(name, sizeof name, "%zu", file);
-		paths[file] = fixture_path(name);
-		records = fixture_make_items(codes, n, false);
-		write_file(paths[file], records, n * layout.record_nbytes);
-		free(records);
-	}
-	free(codes);
-	assert_int_equal(
-		input_open(&faulty_calls, paths, n_files, layout.record_nbytes, &job.input), 0);
-	for (size_t file = 0; file < n_files; file++) {
-		struct run *run;
-
-		assert_int_equal(run_open_input(&job, job.input, input_file_extent(job.input, file),
-						0, &run),
-				 0);
-		assert_int_equal(run_list_add(&fixture_run_list, run), 0);
-	}
-}
-
-static void check_input_files(const char *type, bool unique, enum fixture_memory memory,
-			      number_fn *number)
-{
-	struct input *input;
-
-	job_start(type, unique, memory);
-	add_input_files(number, 4, LONG_RUN);
-	input = job.input;
-	check_merged_output((struct digest){ 0 }, NULL);
-	job_stop();
-	input_close(input);
-}
-
-static void input_files_are_merged(void **state)
-{
-	(void)state;
-	for (int unique = 0; unique < 2; unique++) {
-		check_input_files("u64", unique, FIXTURE_UNIFIED_MEMORY, random_number);
-		check_input_files("u64", unique, FIXTURE_UNIFIED_MEMORY, few_numbers);
-		check_input_files("u64", unique, FIXTURE_UNIFIED_MEMORY, one_number);
-		check_input_files("b5", unique, FIXTURE_UNIFIED_MEMORY, few_numbers);
-		check_input_files("f64be", unique, FIXTURE_UNIFIED_MEMORY, shared_numbers);
-		check_input_files("b5", unique, FIXTURE_SEPARATE_MEMORY, few_numbers);
-		check_input_files("i32", unique, FIXTURE_PACKING_MEMORY, few_numbers);
-	}
-}
-
-static void input_that_is_not_sorted_is_named(void **state)
-{
-	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER,
-					  .failing_window = UINT64_MAX };
-	struct merge_result result;
-	struct input *input;
-	FILE *file;
-
-	(void)state;
-	job_start("u64", false, FIXTURE_UNIFIED_MEMORY);
-	add_input_files(random_number, 2, LONG_RUN);
-	file = fopen(fixture_path("1"), "r+");
-	fseek(file, 9000 * 8, SEEK_SET);
-	fwrite("\0\0\0\0\0\0\0\0", 8, 1, file);
-	fclose(file);
-	assert_int_equal(merge_fixture_runs(&output, &result), -EINVAL);
-	assert_non_null(strstr(captured_messages_error(), "record 9001: disorder"));
-	assert_non_null(strstr(captured_messages_error(), fixture_path("1")));
-	input = job.input;
-	job_stop();
-	input_close(input);
-	free(output.records);
-}
-
 static void nothing_is_merged_to_nothing(void **state)
 {
 	uint64_t n_windows;
@@ -274,8 +189,6 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(all_types_are_merged),
 	FIXTURE(unique_drops_what_other_runs_have_too),
 	FIXTURE(device_memory_may_be_separate),
-	FIXTURE(input_files_are_merged),
-	FIXTURE(input_that_is_not_sorted_is_named),
 	FIXTURE(nothing_is_merged_to_nothing),
 	FIXTURE(every_disorder_is_counted),
 	FIXTURE(equal_records_that_unique_missed_are_counted),

@@ -831,18 +831,6 @@ static const char *explain(const struct plan *plan)
 	return text;
 }
 
-static void explanation_says_what_will_happen(void **state)
-{
-	const struct plan plan = make_plan("u64", 10 * GIB, GIB);
-	const char *text = explain(&plan);
-
-	(void)state;
-	assert_non_null(strstr(text, "CPU, 2 threads"));
-	assert_non_null(strstr(text, "are spilled, the rest stays in memory"));
-	assert_null(strstr(text, "compressed on the device"));
-	assert_non_null(strstr(text, size_format(10 * GIB).text));
-}
-
 static void explain_says_where_runs_are_packed(void **state)
 {
 	struct plan_request request = request_for("u64", 10 * GIB, GIB);
@@ -892,7 +880,6 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(small_inputs_fit_into_any_memory),
 	cmocka_unit_test(codecs_take_nothing_if_nothing_is_spilled),
 	cmocka_unit_test(codecs_are_counted_for_inputs_of_unknown_size),
-	cmocka_unit_test(explanation_says_what_will_happen),
 	cmocka_unit_test(explain_says_where_runs_are_packed),
 };
 
