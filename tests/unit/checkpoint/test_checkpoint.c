@@ -188,50 +188,6 @@ static void input_replaced_by_the_output_is_accepted(void **state)
 	assert_true(fingerprint_differs(&old, &third, accepted, &difference));
 }
 
-static bool lacks_memory;
-
-FILE *__real_open_memstream(char **ret_text, size_t *ret_nbytes);
-FILE *__wrap_open_memstream(char **ret_text, size_t *ret_nbytes);
-FILE *__wrap_open_memstream(char **ret_text, size_t *ret_nbytes)
-{
-	if (!lacks_memory)
-		return __real_open_memstream(ret_text, ret_nbytes);
-	errno = ENOMEM;
-	return NULL;
-}
-
-static bool closing_fails;
-
-int __real_fclose(FILE *stream);
-int __wrap_fclose(FILE *stream);
-int __wrap_fclose(FILE *stream)
-{
-	const int r = __real_fclose(stream);
-
-	if (!closing_fails)
-		return r;
-	errno = ENOMEM;
-	return EOF;
-}
-
-/* A truncated description would look like another sort. */
-static void out_of_memory_for_fingerprint_is_an_error(void **state)
-{
-	const struct sort_spec spec = { .unique = true, .output_path = "output" };
-	struct fingerprint fingerprint = { 0 };
-
-	(void)state;
-	captured_messages_reset(true);
-	lacks_memory = true;
-	assert_int_equal(fingerprint_create(&spec, &fingerprint), -ENOMEM);
-	lacks_memory = false;
-	closing_fails = true;
-	assert_int_equal(fingerprint_create(&spec, &fingerprint), -ENOMEM);
-	closing_fails = false;
-	assert_int_equal(fingerprint_create(&spec, &fingerprint), 0);
-	free(fingerprint.text);
-}
-
 /* --- Files --- */
 
 static void moved_checkpoint_is_detected(void **state)
@@ -282,26 +238,6 @@ static void remove_only(enum checkpoint_file i, const char *text)
 	assert_true(file_contains(path, text, strlen(text)));
 	unlink(path);
 	assert_int_equal(rmdir(fixture_path("dir")), 0);
-}
-
-static void file_without_magic_is_not_touched(void **state)
-{
-	static const char *const texts[] = { "x", "gsort rums\n",
-					     "theirs, and longer than a mark" };
-	struct checkpoint_dir opened;
-
-	(void)state;
-	for (int i = 0; i < CHECKPOINT_N_FILES; i++)
-		for (int j = 0; j < 3; j++) {
-			captured_messages_reset(true);
-			assert_int_equal(open_with(i, texts[j], &opened), -EEXIST);
-			assert_non_null(
-				strstr(captured_messages_error(), checkpoint_file_names[i]));
-			assert_null(strstr(captured_messages_error(), "remove"));
-			checkpoint_dir_remove_created(&opened);
-			checkpoint_dir_close(&opened);
-			remove_only(i, texts[j]);
-		}
 }
 
 static void file_with_partial_magic_is_adopted(void **state)
@@ -364,10 +300,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(unpublished_output_is_not_done, start, finish),
 	cmocka_unit_test(stored_blocks_fit_in_the_plan),
 	cmocka_unit_test(input_replaced_by_the_output_is_accepted),
-	cmocka_unit_test(out_of_memory_for_fingerprint_is_an_error),
 	cmocka_unit_test_setup_teardown(moved_checkpoint_is_detected, fixture_start,
-					fixture_finish),
-	cmocka_unit_test_setup_teardown(file_without_magic_is_not_touched, fixture_start,
 					fixture_finish),
 	cmocka_unit_test_setup_teardown(file_with_partial_magic_is_adopted, fixture_start,
 					fixture_finish),

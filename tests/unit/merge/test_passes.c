@@ -166,17 +166,6 @@ static void chunks_in_memory_become_one_spilled_run(void **state)
 	check_merged_output(in_passes.dropped, NULL);
 }
 
-static void records_dropped_by_unique_are_counted(void **state)
-{
-	(void)state;
-	open_job(true, 2);
-	for (int i = 0; i < 7; i++)
-		add_random(TIER_SPILLED, 3000);
-	assert_int_equal(merge_all(), 2);
-	assert_true(in_passes.dropped.n_records > 0);
-	check_merged_output(in_passes.dropped, NULL);
-}
-
 static void records_narrower_than_elements_pass(void **state)
 {
 	(void)state;
@@ -275,21 +264,6 @@ static void block_that_cannot_be_unpacked_is_named(void **state)
 	assert_non_null(strstr(captured_messages_error(), "cannot be decoded"));
 }
 
-/* The runs stay as they are, and their space is not lost. */
-static void full_disk_ends_a_pass(void **state)
-{
-	uint32_t n_passes;
-
-	(void)state;
-	open_job(false, 2);
-	for (int i = 0; i < 3; i++)
-		add_random(TIER_SPILLED, 30000);
-	faults.transfer_errno = ENOSPC;
-	assert_true(merge_passes(&job, &fixture_run_list, 0, &in_passes, &n_passes) < 0);
-	faults.transfer_errno = 0;
-	assert_int_equal(fixture_run_list.n, 3);
-}
-
 static void space_of_merged_runs_is_given_back(void **state)
 {
 	/* Windows end in pages that they do not fill. */
@@ -317,12 +291,10 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(runs_that_do_not_grow_take_turns),
 	FIXTURE(runs_in_memory_do_not_count),
 	FIXTURE(chunks_in_memory_become_one_spilled_run),
-	FIXTURE(records_dropped_by_unique_are_counted),
 	FIXTURE(records_narrower_than_elements_pass),
 	FIXTURE(packed_runs_take_less_of_link_and_disk),
 	FIXTURE(packed_runs_lose_nothing),
 	FIXTURE(block_that_cannot_be_unpacked_is_named),
-	FIXTURE(full_disk_ends_a_pass),
 	FIXTURE(space_of_merged_runs_is_given_back),
 };
 

@@ -125,30 +125,6 @@ static void unregistered_temp_file_is_removed(void **state)
 	assert_true(file_contains(fixture_path("f"), output_bytes, N));
 }
 
-static void threads_write_at_offsets(void **state)
-{
-	struct output *output = open_output(fixture_path("new"), N);
-
-	(void)state;
-	assert_false(output_is_ordered(output));
-	assert_int_equal(write_with_threads(output), 0);
-	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_contains(fixture_path("new"), output_bytes, N));
-}
-
-static void what_was_written_can_be_read_back(void **state)
-{
-	struct output *output = open_output(fixture_path("new"), N);
-	unsigned char *back = guarded_alloc(N);
-
-	(void)state;
-	write_data(output);
-	assert_int_equal(output_read_at(output, 0, back, N), 0);
-	assert_memory_equal(back, output_bytes, N);
-	output_abort(output);
-	guarded_free(back, N);
-}
-
 static void output_by_direct_io_is_identical(void **state)
 {
 	struct output *output = open_output(fixture_path("new"), N);
@@ -526,31 +502,6 @@ static void gap_is_never_committed(void **state)
 	assert_int_equal(count_directory_entries(), 1);
 }
 
-static void failing_steps_leave_the_old_file(void **state)
-{
-	int *const steps[] = {
-		&faults.transfer_errno, &faults.ftruncate_errno, &faults.fsync_errno,
-		&faults.close_errno,    &faults.link_errno,      &faults.rename_errno,
-	};
-	const char *path = old_file("f");
-
-	(void)state;
-	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-		struct output *output = open_output(path, 2 * N);
-		int r;
-
-		captured_messages_reset(true);
-		*steps[i] = EDQUOT;
-		r = output_write_at(output, 0, output_bytes, N);
-		assert_int_equal(r, i == 0 ? -EDQUOT : 0);
-		assert_int_equal(output_commit(output, OUTPUT_SYNC_DATA), -EDQUOT);
-		assert_non_null(strstr(captured_messages_error(), path));
-		*steps[i] = 0;
-		assert_true(file_contains(path, old, sizeof old));
-		assert_int_equal(count_directory_entries(), 1);
-	}
-}
-
 static void unfinished_file_that_cannot_be_removed_is_named(void **state)
 {
 	const char *path = old_file("f");
@@ -567,67 +518,6 @@ static void unfinished_file_that_cannot_be_removed_is_named(void **state)
 	assert_non_null(strstr(captured_messages_warning(), strerror(EROFS)));
 	assert_true(file_contains(path, old, sizeof old));
 	assert_int_equal(count_directory_entries(), 2);
-}
-
-static void append(const char *path)
-{
-	FILE *file = fopen(path, "a");
-
-	assert_non_null(file);
-	assert_int_equal(fputc('!', file), '!');
-	assert_int_equal(fclose(file), 0);
-}
-
-/* Overwrite a byte; size and time of modification stay, only the time of change differs. */
-static void overwrite(const char *path)
-{
-	struct stat before, now;
-	const int fd = open(path, O_WRONLY);
-
-	assert_int_equal(fstat(fd, &before), 0);
-	do { /* until the system's clock ticks */
-		assert_int_equal(pwrite(fd, "!", 1, 0), 1);
-		assert_int_equal(
-			futimens(fd, (struct timespec[]){ before.st_atim, before.st_mtim }), 0);
-		assert_int_equal(fstat(fd, &now), 0);
-	} while (now.st_ctim.tv_sec == before.st_ctim.tv_sec &&
-		 now.st_ctim.tv_nsec == before.st_ctim.tv_nsec);
-	close(fd);
-}
-
-static void replace_with_another_file(const char *path)
-{
-	write_file(fixture_path("newer"), "newer", 5);
-	assert_int_equal(rename(fixture_path("newer"), path), 0);
-}
-
-/* For each kind of change, and with and without a temporary name. */
-static void old_file_that_has_changed_is_not_replaced(void **state)
-{
-	void (*const changes[])(const char *path) = { append, overwrite,
-						      replace_with_another_file };
-
-	(void)state;
-	for (int i = 0; i < 6; i++) {
-		const char *path = old_file("f");
-		struct output *output;
-		char found[sizeof old + 1];
-		size_t n;
-		FILE *file;
-
-		captured_messages_reset(true);
-		faults.rejects_tmpfile = i % 2;
-		output = open_output(path, N);
-		write_data(output);
-		changes[i / 2](path);
-		file = fopen(path, "r");
-		n = fread(found, 1, sizeof found, file);
-		fclose(file);
-		assert_int_equal(output_commit(output, OUTPUT_SYNC_DATA), -EBUSY);
-		assert_non_null(strstr(captured_messages_error(), path));
-		assert_true(file_contains(path, found, n));
-		assert_int_equal(count_directory_entries(), 1);
-	}
 }
 
 static void file_created_meanwhile_is_not_replaced(void **state)
@@ -737,24 +627,6 @@ static void link_to_nothing_makes_its_target(void **state)
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
 	assert_true(file_contains(fixture_path("new"), output_bytes, N));
 	assert_int_equal(count_directory_entries(), 2);
-}
-
-static void bad_targets_are_refused(void **state)
-{
-	(void)state;
-	assert_int_equal(symlink("circle", fixture_path("circle")), 0);
-	assert_int_equal(open_refused(fixture_path("circle")), -ELOOP);
-	captured_messages_reset(true);
-	assert_int_equal(open_refused(fixture_directory), -EISDIR);
-	captured_messages_reset(true);
-	assert_int_equal(open_refused(fixture_path("missing/new")), -ENOENT);
-	captured_messages_reset(true);
-	assert_int_equal(open_refused(fixture_path("missing/")), -EISDIR);
-	if (geteuid() != 0) { /* root may write everything */
-		captured_messages_reset(true);
-		assert_int_equal(chmod(old_file("f"), 0400), 0);
-		assert_int_equal(open_refused(fixture_path("f")), -EACCES);
-	}
 }
 
 static void file_of_another_in_a_sticky_directory_is_refused_at_once(void **state)
@@ -1073,8 +945,6 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(abort_leaves_nothing),
 	FIXTURE(signal_handler_removes_the_temp_file),
 	FIXTURE(unregistered_temp_file_is_removed),
-	FIXTURE(threads_write_at_offsets),
-	FIXTURE(what_was_written_can_be_read_back),
 	FIXTURE(output_by_direct_io_is_identical),
 	FIXTURE(aligned_large_writes_are_direct),
 	FIXTURE(large_writes_go_through_the_cache_where_direct_ones_are_refused),
@@ -1092,16 +962,13 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(space_is_preallocated_a_step_ahead),
 	FIXTURE(too_small_a_disk_is_refused_at_once),
 	FIXTURE(gap_is_never_committed),
-	FIXTURE(failing_steps_leave_the_old_file),
 	FIXTURE(unfinished_file_that_cannot_be_removed_is_named),
-	FIXTURE(old_file_that_has_changed_is_not_replaced),
 	FIXTURE(file_created_meanwhile_is_not_replaced),
 	FIXTURE(retargeted_link_is_not_followed),
 	FIXTURE(harmless_changes_allow_replacement),
 	FIXTURE(durability_syncs_data_then_name),
 	FIXTURE(links_stay_and_their_target_is_replaced),
 	FIXTURE(link_to_nothing_makes_its_target),
-	FIXTURE(bad_targets_are_refused),
 	FIXTURE(file_of_another_in_a_sticky_directory_is_refused_at_once),
 	FIXTURE(permissions_are_what_a_user_expects),
 	FIXTURE(owner_is_kept_if_permitted),

@@ -18,21 +18,6 @@ static unsigned n_names,
 	failing_name; /* calls that change names, and the one that fails; 0: none */
 static bool fails_for_good, cannot_exchange, is_durable;
 static void (*while_written)(void); /* or NULL */
-static bool has_no_memory;          /* for the names of part files */
-
-__attribute__((format(printf, 2, 3))) int __wrap_asprintf(char **ret_text, const char *format, ...);
-int __wrap_asprintf(char **ret_text, const char *format, ...)
-{
-	va_list arguments;
-	int n;
-
-	if (has_no_memory)
-		return -1;
-	va_start(arguments, format);
-	n = vasprintf(ret_text, format, arguments);
-	va_end(arguments);
-	return n;
-}
 
 static bool fails(void)
 {
@@ -83,7 +68,7 @@ static int start(void **state)
 	calls.renameat2 = fail_renameat2;
 	n_names = failing_name = 0;
 	while_written = NULL;
-	fails_for_good = cannot_exchange = is_durable = has_no_memory = false;
+	fails_for_good = cannot_exchange = is_durable = false;
 	return 0;
 }
 
@@ -214,15 +199,6 @@ static void directory_replaces_an_older_one(void **state)
 	}
 }
 
-static void empty_directory_is_replaced(void **state)
-{
-	(void)state;
-	assert_int_equal(mkdir(fixture_path("x"), 0750), 0);
-	assert_int_equal(write_parts(2, 'a'), 0);
-	assert_only_parts(2, 'a');
-	assert_int_equal(get_permissions(fixture_path("x")), 0750);
-}
-
 static void permissions_of_the_old_directory_are_kept(void **state)
 {
 	(void)state;
@@ -344,24 +320,6 @@ static void unsynced_name_is_an_error_of_a_complete_directory(void **state)
 		assert_int_equal(write_parts(2, 'a'), -EIO);
 		assert_int_equal(access(fixture_path("x"), F_OK), -1);
 	}
-}
-
-static void names_without_memory_are_an_error(void **state)
-{
-	(void)state;
-	has_no_memory = true;
-	assert_int_equal(refused(3), -ENOMEM);
-	assert_int_equal(count_directory_entries(), 0);
-}
-
-static void unreadable_manifest_is_reported(void **state)
-{
-	(void)state;
-	assert_int_equal(write_parts(3, 'a'), 0);
-	faults.transfer_errno = EIO;
-	assert_int_equal(refused(3), -EIO);
-	faults.transfer_errno = 0;
-	assert_only_parts(3, 'a');
 }
 
 /* --- directories that are not replaced --- */
@@ -614,15 +572,12 @@ static void rank_that_sees_another_directory_is_refused(void **state)
 
 static const struct CMUnitTest tests[] = {
 	FIXTURE(directory_replaces_an_older_one),
-	FIXTURE(empty_directory_is_replaced),
 	FIXTURE(permissions_of_the_old_directory_are_kept),
 	FIXTURE(path_may_be_a_link_or_end_with_slashes),
 	FIXTURE(failed_call_leaves_the_old_or_the_new_directory),
 	FIXTURE(old_directory_that_cannot_be_put_back_is_named),
 	FIXTURE(old_directory_that_cannot_be_removed_is_named),
 	FIXTURE(unsynced_name_is_an_error_of_a_complete_directory),
-	FIXTURE(names_without_memory_are_an_error),
-	FIXTURE(unreadable_manifest_is_reported),
 	FIXTURE(manifest_of_other_names_is_refused),
 	FIXTURE(change_while_it_is_written_is_refused),
 	FIXTURE(name_that_is_taken_while_it_is_written_is_refused),

@@ -106,14 +106,6 @@ static void check_file(const char *type, bool unique, enum fixture_memory memory
 	input_records = NULL;
 }
 
-static void input_that_fits_is_not_spilled(void **state)
-{
-	(void)state;
-	check_file("u64", false, FIXTURE_UNIFIED_MEMORY, random_number, 1, 0, 0);
-	check_file("u64", false, FIXTURE_UNIFIED_MEMORY, random_number, 30000, 0, 0);
-	check_file("b5", false, FIXTURE_UNIFIED_MEMORY, random_number, 30000, 0, 0);
-}
-
 /* Check that the input is read from record number `first` on. Earlier ones are in runs already. */
 static void check_remainder(enum fixture_memory memory, size_t n, size_t first)
 {
@@ -140,25 +132,6 @@ static void input_is_read_from_the_first_record_on(void **state)
 	}
 }
 
-static void empty_input_makes_no_runs(void **state)
-{
-	(void)state;
-	make_input("u64", false, FIXTURE_UNIFIED_MEMORY, random_number, 0);
-	open_file();
-	assert_int_equal(generate_test_runs(), 0);
-	assert_int_equal(fixture_run_list.n, 0);
-	close_input();
-}
-
-static void input_larger_than_memory_is_spilled(void **state)
-{
-	(void)state;
-	check_file("u64", false, FIXTURE_UNIFIED_MEMORY, random_number, 400003, 2, 40);
-	check_file("u32", false, FIXTURE_UNIFIED_MEMORY, few_numbers, 600011, 2, 40);
-	check_file("b5", false, FIXTURE_UNIFIED_MEMORY, random_number, 300007, 2, 40);
-	check_file("u128", false, FIXTURE_UNIFIED_MEMORY, random_number, 150001, 2, 40);
-}
-
 static void last_chunks_stay_in_memory(void **state)
 {
 	(void)state;
@@ -171,13 +144,6 @@ static void last_chunks_stay_in_memory(void **state)
 	chunk_pool_trim(job.chunk_pool);
 	check_merged_output(ledger.dropped, NULL);
 	close_input();
-}
-
-static void unique_drops_in_chunks_and_in_spilled_runs(void **state)
-{
-	(void)state;
-	check_file("u64", true, FIXTURE_UNIFIED_MEMORY, few_numbers, 400003, 1, 40);
-	check_file("b3", true, FIXTURE_UNIFIED_MEMORY, few_numbers, 30001, 0, 0);
 }
 
 static void device_memory_may_be_separate(void **state)
@@ -417,16 +383,6 @@ static void check_pipe(enum fixture_memory memory, size_t n, bool spills)
 	input_records = NULL;
 }
 
-static void pipe_of_unknown_length_is_read(void **state)
-{
-	(void)state;
-	check_pipe(FIXTURE_UNIFIED_MEMORY, 1, false);
-	check_pipe(FIXTURE_UNIFIED_MEMORY, 30000, false);
-	check_pipe(FIXTURE_UNIFIED_MEMORY, 300007, true);
-	check_pipe(FIXTURE_SEPARATE_MEMORY, 1, false);
-	check_pipe(FIXTURE_SEPARATE_MEMORY, 300007, true);
-}
-
 /* The end of the input shows only when a chunk after the last one is read. */
 static void pipe_may_end_with_a_chunk(void **state)
 {
@@ -442,69 +398,11 @@ static void pipe_may_end_with_a_chunk(void **state)
 	}
 }
 
-/* Check that run generation fails with this error, and that no thread waits for ever. */
-static void check_failure(enum fixture_memory memory, int expected)
-{
-	const int r = generate_test_runs();
-
-	if (r != expected)
-		fail_msg("%s, not %s (memory %d): %s", strerror(-r), strerror(-expected), memory,
-			 captured_messages_error());
-	close_input();
-	free(input_records);
-	input_records = NULL;
-	captured_messages_reset(true);
-}
-
-static void input_that_fails_ends_it(void **state)
-{
-	(void)state;
-	for (int memory = FIXTURE_UNIFIED_MEMORY; memory <= FIXTURE_PACKING_MEMORY; memory++) {
-		make_input("u64", false, (enum fixture_memory)memory, random_number, 300007);
-		open_file();
-		faults.transfer_errno = EIO;
-		check_failure((enum fixture_memory)memory, -EIO);
-		faults.transfer_errno = 0;
-	}
-}
-
-static void input_that_was_cut_ends_it(void **state)
-{
-	(void)state;
-	for (int memory = FIXTURE_UNIFIED_MEMORY; memory <= FIXTURE_PACKING_MEMORY; memory++) {
-		make_input("u64", false, (enum fixture_memory)memory, random_number, 300007);
-		open_file();
-		assert_int_equal(truncate(fixture_path("input"), (off_t)input_nbytes / 2), 0);
-		assert_true(generate_test_runs() < 0);
-		assert_non_null(strstr(captured_messages_error(), "input"));
-		close_input();
-		free(input_records);
-		input_records = NULL;
-		captured_messages_reset(true);
-	}
-}
-
-static void full_disk_ends_it(void **state)
-{
-	(void)state;
-	for (int memory = FIXTURE_UNIFIED_MEMORY; memory <= FIXTURE_PACKING_MEMORY; memory++) {
-		make_input("u64", false, (enum fixture_memory)memory, random_number, 300007);
-		open_file();
-		faults.faulty_directory = fixture_directory;
-		faults.faulty_write_errno = ENOSPC;
-		check_failure((enum fixture_memory)memory, -ENOSPC);
-	}
-}
-
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, finish)
 
 static const struct CMUnitTest tests[] = {
-	FIXTURE(input_that_fits_is_not_spilled),
 	FIXTURE(input_is_read_from_the_first_record_on),
-	FIXTURE(empty_input_makes_no_runs),
-	FIXTURE(input_larger_than_memory_is_spilled),
 	FIXTURE(last_chunks_stay_in_memory),
-	FIXTURE(unique_drops_in_chunks_and_in_spilled_runs),
 	FIXTURE(device_memory_may_be_separate),
 	FIXTURE(several_devices_generate_the_same_runs),
 	FIXTURE(several_devices_merge_spilled_runs),
@@ -512,11 +410,7 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(chunk_is_acquired_from_the_idlest_device),
 	FIXTURE(unused_tail_of_a_chunk_is_released),
 	FIXTURE(chunks_that_are_used_again_are_kept),
-	FIXTURE(pipe_of_unknown_length_is_read),
 	FIXTURE(pipe_may_end_with_a_chunk),
-	FIXTURE(input_that_fails_ends_it),
-	FIXTURE(input_that_was_cut_ends_it),
-	FIXTURE(full_disk_ends_it),
 };
 
 UNIT_TESTS(run_generation, tests, NULL, NULL)

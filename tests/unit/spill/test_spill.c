@@ -57,18 +57,6 @@ static void file_that_keeps_its_name_is_not_used(void **state)
 	spill_close(spill);
 }
 
-static void directories_are_not_touched_until_needed(void **state)
-{
-	const char *const directories[] = { "/nowhere" };
-	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
-	struct spill_extent extent;
-
-	(void)state;
-	assert_int_equal(spill_write(spill, spill_bytes, 1, &extent), -ENOENT);
-	assert_non_null(strstr(captured_messages_error(), "/nowhere"));
-	spill_close(spill);
-}
-
 static void every_directory_is_used(void **state)
 {
 	const char *const directories[] = { fixture_directory, "/tmp", "/var/tmp" };
@@ -241,21 +229,6 @@ static void late_allocation_reserves_no_space(void **state)
 	spill_disable_preallocation(spill);
 	assert_stored(spill, store_bytes(spill, N));
 	assert_int_equal(faults.max_preallocated_nbytes, 0);
-	spill_close(spill);
-}
-
-static void no_space_anywhere_names_the_directories(void **state)
-{
-	const char *const directories[] = { fixture_directory };
-	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
-	struct spill_extent extent;
-
-	(void)state;
-	faults.faulty_directory = fixture_directory;
-	faults.faulty_write_errno = ENOSPC;
-	assert_int_equal(spill_write(spill, spill_bytes, N, &extent), -ENOSPC);
-	assert_non_null(strstr(captured_messages_error(), fixture_directory));
-	assert_int_equal(spill_used_nbytes(spill), 0);
 	spill_close(spill);
 }
 
@@ -537,7 +510,6 @@ static void directories_of_one_disk_count_once(void **state)
 static const struct CMUnitTest tests[] = {
 	FIXTURE(extents_come_back_and_leave_no_name),
 	FIXTURE(file_that_keeps_its_name_is_not_used),
-	FIXTURE(directories_are_not_touched_until_needed),
 	FIXTURE(every_directory_is_used),
 	FIXTURE(each_writer_has_a_file),
 	FIXTURE(extents_come_back_by_direct_io),
@@ -546,7 +518,6 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(one_writer_avoids_a_slow_directory),
 	FIXTURE(slow_directory_gets_less),
 	FIXTURE(late_allocation_reserves_no_space),
-	FIXTURE(no_space_anywhere_names_the_directories),
 	FIXTURE(real_full_disk_is_survived),
 	FIXTURE(limit_counts_discarded_space),
 	FIXTURE(discarded_space_is_reclaimed_at_the_limit),
