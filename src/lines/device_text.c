@@ -575,7 +575,7 @@ int device_text_sort(struct device_text *text, struct line_input *input, uint64_
 	const struct line_keys *keys = text->params.keys;
 	struct sort_lines_op op = { .delimiter = keys->delimiter,
 				    .order_by = order_of(keys),
-				    .unique = keys->unique,
+				    .unique = keys->unique && !text->params.keeps_equal,
 				    .limit = limit,
 				    .ret = &text->sorted };
 	int r = read_text(text, input);

@@ -32,6 +32,7 @@ struct device_text_params {
 	uint32_t n_threads;
 	uint64_t device_memory_nbytes;     /* 0: 90 % of the free memory */
 	size_t host_memory_nbytes;         /* limit for buffers */
+	bool keeps_equal;                  /* with -u, too: they are counted later */
 	uint64_t input_nbytes;             /* UINT64_MAX: unknown */
 	struct stats *stats;               /* NULL: none */
 	struct cancellation *cancellation; /* NULL: never */

@@ -208,7 +208,9 @@ static int sort_device_chunk(struct line_sort *sort, bool *ret_at_end)
 	int r = cancellation_check(sort->params->cancellation);
 
 	if (r == 0)
-		r = device_text_sort(sort->text, sort->input, sort->n_lines_left, ret_at_end);
+		r = device_text_sort(sort->text, sort->input,
+				     sort->params->counts ? UINT64_MAX : sort->n_lines_left,
+				     ret_at_end);
 	if (r < 0)
 		return r;
 	nbytes = device_text_nbytes(sort->text);
@@ -224,7 +226,7 @@ static int sort_device_chunk(struct line_sort *sort, bool *ret_at_end)
 
 /*
  * Sort chunk after chunk on the device. A single one is left there; others become runs, which are
- * merged on the host.
+ * merged on the host. To be counted, a single one becomes a run, too.
  */
 static int sort_device_chunks(struct line_sort *sort)
 {
@@ -232,11 +234,13 @@ static int sort_device_chunks(struct line_sort *sort)
 
 	while (!is_at_end) {
 		int r = sort_device_chunk(sort, &is_at_end);
+		const bool is_empty = device_text_nbytes(sort->text) == 0;
 
-		if (r < 0 || (is_at_end && sort->runs.n == 0))
+		if (r < 0 ||
+		    (is_at_end && sort->runs.n == 0 && (!sort->params->counts || is_empty)))
 			return r;
 		output_stop_prefault(sort->output);
-		if (device_text_nbytes(sort->text) > 0)
+		if (!is_empty)
 			r = spill_block(sort);
 		if (r < 0)
 			return r;
@@ -296,11 +300,10 @@ int line_sort_choose_gpu(const struct line_sort *sort, const struct backend **re
 	int r;
 
 	*ret_backend = NULL;
+	/* Lines that a device has sorted are stored to be counted. */
 	if (params->backend == BACKEND_CPU ||
 	    (params->backend == BACKEND_AUTO && (params->counts || params->comm)))
 		return 0;
-	if (params->counts)
-		return fail(-EINVAL, "--backend=cuda: not with --count");
 	r = backend_choose(params->backend, line_input_total_nbytes(sort->input), sort->n_threads,
 			   ret_backend);
 	if (r == 0 && !(*ret_backend)->line_ops)
@@ -316,6 +319,7 @@ static int open_device(struct line_sort *sort)
 					   .n_threads = sort->n_threads,
 					   .device_memory_nbytes = params->device_memory_nbytes,
 					   .host_memory_nbytes = sort->memory_nbytes,
+					   .keeps_equal = params->counts,
 					   .input_nbytes = line_input_total_nbytes(sort->input),
 					   .stats = sort->stats,
 					   .cancellation = params->cancellation };

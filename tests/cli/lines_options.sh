@@ -118,7 +118,6 @@ refuses_parts 'has an input as a part file' --lines --split=2 -m parts -o parts
 refuses_parts 'has an input as a part file' --lines --split=2 parts/part-0000 -o parts
 refuses_parts "split: 'x' is not a number" --lines --split=x few -o new
 refuses_parts 'split: .0. is not from 1 to 1000' --lines --split=0 few -o new
-refuses_parts 'backend=cuda: not with --count' --lines --backend=cuda -u --count few
 refuses_parts 'split requires -o' --lines --split=2 few
 refuses_parts 'split-by requires --split' --lines --split-by=records few
 refuses_parts 'not with --shard, --count or --header' --lines --split=2 --header few -o new

@@ -149,6 +149,13 @@ def last_message(stderr):
     return stderr.partition(b': ')[2] if b'disorder' in stderr else b''
 
 
+def choose_reference(rng, options, cuda):
+    """Return the program to compare with, and more options. GNU sort does not count."""
+    if cuda and '-u' in options and rng.random() < 0.5:
+        return [GSORT, '--lines', '--backend=cpu'], ['--count']
+    return ['sort'], []
+
+
 def check_case(seed, number, directory, cuda, ranks):
     rng = random.Random(f'{seed} {number}')
     options = random_options(rng)
@@ -169,9 +176,12 @@ def check_case(seed, number, directory, cuda, ranks):
             subprocess.run(['sort'] + options + [files[0], '-o', files[0]], env=ENVIRONMENT, stderr=subprocess.DEVNULL)
         options.append('-C' if mode == 'quiet' else '-c')
         files = files[:1]
-    expected = run(['sort'], options, files, stdin)
     own = [GSORT, '--lines'] + (['--backend=cuda'] if cuda else [])
-    if ranks:
+    reference, with_count = choose_reference(rng, options if mode == 'sort' else [], cuda)
+    expected = run(reference, options + with_count, files, stdin)
+    if with_count:
+        found = run(own, options + with_count, files, stdin)
+    elif ranks:
         found = run_ranks(rng, options, files, directory)
     elif cuda and mode == 'sort' and rng.random() < 0.3:
         found = run_in_parts(own, options, files, directory, rng.randrange(1, 6))
@@ -216,11 +226,12 @@ def check_large_case(seed, number, directory, cuda, ranks, nbytes):
         own += ['--backend=cuda', '--device-memory=%d' % (rng.choice([20, 40, 1000]) * nbytes // 8192)]
     if rng.random() < 0.5:
         own.append('--batch-size=%d' % rng.randrange(2, 4))
-    expected = run(['sort'], options, [path], b'')
+    reference, with_count = choose_reference(rng, options, cuda)
+    expected = run(reference, options + with_count, [path], b'')
     if ranks:
         found = run_ranks(rng, own + options, [path], directory)
     else:
-        found = run([GSORT, '--lines'], own + options, [path], b'')
+        found = run([GSORT, '--lines'], own + options + with_count, [path], b'')
     if expected[:2] != found[:2]:
         print(f'large case {number} of seed {seed}: sort {" ".join(own + options)} {path}')
         print(f'status {found[0]}, expected {expected[0]}; {len(found[1])} bytes, expected {len(expected[1])}', found[2])
