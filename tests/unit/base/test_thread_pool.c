@@ -134,25 +134,6 @@ static void tasks_run_concurrently(void **state)
 	thread_pool_close(pool);
 }
 
-static bool lacks_memory;
-
-void *__real_calloc(size_t n, size_t nbytes);
-void *__wrap_calloc(size_t n, size_t nbytes);
-void *__wrap_calloc(size_t n, size_t nbytes)
-{
-	return lacks_memory ? NULL : __real_calloc(n, nbytes);
-}
-
-static void pool_without_memory_is_an_error(void **state)
-{
-	struct thread_pool *pool = NULL;
-
-	(void)state;
-	lacks_memory = true;
-	assert_int_equal(thread_pool_open(2, &pool), -ENOMEM);
-	lacks_memory = false;
-}
-
 /* Tasks that threads claim by themselves. */
 struct thread_claims {
 	atomic_uint n_threads;
@@ -254,7 +235,6 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(task_messages_go_to_the_caller),
 	cmocka_unit_test(failure_ends_the_job_not_the_pool),
 	cmocka_unit_test(tasks_run_concurrently),
-	cmocka_unit_test(pool_without_memory_is_an_error),
 	cmocka_unit_test(threads_process_each_block_once),
 	cmocka_unit_test(a_block_ends_the_job),
 	cmocka_unit_test(each_thread_has_its_own_number),

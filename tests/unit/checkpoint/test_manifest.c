@@ -189,14 +189,6 @@ static void append_overwrites_an_unfinished_record(void **state)
 	assert_int_equal(nbytes, manifest.end);
 }
 
-static void failed_sync_is_an_error(void **state)
-{
-	(void)state;
-	faults.fsync_errno = EIO;
-	assert_int_equal(manifest_sync(&manifest), -EIO);
-	assert_non_null(strstr(captured_messages_error(), "manifest: cannot sync: "));
-}
-
 static void failed_cut_names_the_manifest(void **state)
 {
 	(void)state;
@@ -214,7 +206,6 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(trailing_zeros_are_no_record, start, finish),
 	cmocka_unit_test_setup_teardown(foreign_file_is_no_manifest, start, finish),
 	cmocka_unit_test_setup_teardown(append_overwrites_an_unfinished_record, start, finish),
-	cmocka_unit_test_setup_teardown(failed_sync_is_an_error, start, finish),
 	cmocka_unit_test_setup_teardown(failed_cut_names_the_manifest, start, finish),
 };
 

@@ -4,15 +4,6 @@
 #include "tests/support/input_fixture.h"
 #include "tests/support/unit_test.h"
 
-static bool has_no_memory;
-
-void *__real_calloc(size_t n, size_t nbytes);
-void *__wrap_calloc(size_t n, size_t nbytes);
-void *__wrap_calloc(size_t n, size_t nbytes)
-{
-	return has_no_memory ? NULL : __real_calloc(n, nbytes);
-}
-
 static struct input *open_framed(const char *const *paths, size_t n, struct framing framing)
 {
 	struct input *input;
@@ -134,20 +125,6 @@ static void files_that_are_framed_otherwise_are_refused(void **state)
 	input_close(input);
 }
 
-static void header_without_memory_is_an_error(void **state)
-{
-	const char *const paths[] = { write_input_part("a", 0, 10) };
-	const struct output_header_params params = { 0 };
-	struct input *input = open_framed(paths, 1, (struct framing){ .skip_nbytes = 10 });
-	struct output_header header = { 0 };
-
-	(void)state;
-	has_no_memory = true;
-	assert_int_equal(input_make_header(input, &params, &header), -ENOMEM);
-	has_no_memory = false;
-	input_close(input);
-}
-
 static void short_pipes_are_refused(void **state)
 {
 	const char *const paths[] = { "-" };
@@ -200,7 +177,6 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(headers_and_trailers_are_skipped),
 	FIXTURE(headers_and_trailers_of_pipes_are_skipped),
 	FIXTURE(files_that_are_framed_otherwise_are_refused),
-	FIXTURE(header_without_memory_is_an_error),
 	FIXTURE(short_pipes_are_refused),
 	FIXTURE(header_of_a_pipe_that_cannot_be_read_is_an_error),
 	FIXTURE(growing_trailer_is_an_error),
