@@ -30,6 +30,7 @@ refuses 'expected' -S 2M -T expected input
 claim 'TMPDIR is the default directory'
 TMPDIR=$work/nowhere refuses 'nowhere' -S 2M input
 TMPDIR=$work/nowhere gives expected -S 256M input
+TMPDIR='' gives expected -S 2M input
 
 claim 'temporary files have no names while they are used'
 mkfifo fifo

@@ -110,52 +110,6 @@ static void append(enum checkpoint_record type, const struct payload_slice *slic
 	file_close(&manifest.file);
 }
 
-/* Record that the output is complete as it is now. */
-static void append_done(const char *path)
-{
-	struct stat status;
-	struct saved_done done;
-
-	assert_int_equal(stat(path, &status), 0);
-	done = (struct saved_done){ .device = status.st_dev,
-				    .inode = status.st_ino,
-				    .nbytes = (uint64_t)status.st_size,
-				    .modified_seconds = status.st_mtim.tv_sec,
-				    .modified_nanos = status.st_mtim.tv_nsec };
-	append(RECORD_DONE, &(struct payload_slice){ &done, sizeof done }, 1);
-}
-
-static bool is_complete(void)
-{
-	const struct sort_spec spec = options.spec;
-	struct checkpoint *checkpoint;
-	bool is;
-
-	assert_int_equal(checkpoint_open(&faulty_calls, &spec, &layout, input,
-					 sizeof(uint64_t) * N_RECORDS, &checkpoint),
-			 0);
-	is = checkpoint_is_complete(checkpoint);
-	checkpoint_close(checkpoint);
-	return is;
-}
-
-static void output_that_has_changed_is_not_complete(void **state)
-{
-	const struct timespec times[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
-
-	(void)state;
-	write_file(output_path, "complete", 8);
-	assert_int_equal(open_and_abandon(), 0);
-	append_done(output_path);
-	assert_true(is_complete());
-	assert_int_equal(utimensat(AT_FDCWD, output_path, times, 0), 0);
-	assert_false(is_complete()); /* and starts again */
-	append_done(output_path);
-	write_file(output_path, "complete, and more", 18);
-	assert_int_equal(utimensat(AT_FDCWD, output_path, times, 0), 0);
-	assert_false(is_complete());
-}
-
 /* Replace the description in the manifest by one that begins with a name, as older formats do. */
 static void forge_header(const char *name, size_t name_nbytes)
 {
@@ -219,11 +173,8 @@ static void orphans_belong_to_one_checkpoint(void **state)
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
 
 static const struct CMUnitTest tests[] = {
-	FIXTURE(manifest_is_synced_before_resuming),
-	FIXTURE(new_checkpoint_is_durable),
-	FIXTURE(manifest_must_be_truncatable),
-	FIXTURE(output_that_has_changed_is_not_complete),
-	FIXTURE(manifest_that_names_a_file_is_refused),
+	FIXTURE(manifest_is_synced_before_resuming), FIXTURE(new_checkpoint_is_durable),
+	FIXTURE(manifest_must_be_truncatable),       FIXTURE(manifest_that_names_a_file_is_refused),
 	FIXTURE(orphans_belong_to_one_checkpoint),
 };
 

@@ -1,5 +1,5 @@
 /*
- * test_command_line - words become what a sort is asked for, or an answer
+ * test_command_line - help is printed or an error, and gsort has no options of gsort-mpi
  */
 #include "src/cli/cli_main.h"
 
@@ -12,8 +12,6 @@
 
 #include "src/lib/api_distributed.h"
 #include "tests/support/unit_test.h"
-
-enum { MAX_WORDS = 8 };
 
 static char last_failure[1024]; /* the last failure */
 
@@ -30,23 +28,6 @@ static struct gsort *open_sort(void)
 
 	assert_int_equal(gsort_open(&sort), 0);
 	assert_int_equal(gsort_set_message_callback(sort, store_last_failure, NULL), 0);
-	return sort;
-}
-
-/* A sort that has taken "gsort" and the words; NULL ends them. */
-static struct gsort *taken(const char *word, ...)
-{
-	char *argv[MAX_WORDS + 2] = { "gsort" };
-	struct gsort *sort = open_sort();
-	va_list words;
-	int argc = 1;
-
-	va_start(words, word);
-	for (; word; word = va_arg(words, char *))
-		argv[argc++] = (char *)word;
-	va_end(words);
-	if (command_line_parse(NULL, argc, argv, sort) != 0)
-		fail_msg("refused: %s", last_failure);
 	return sort;
 }
 
@@ -107,35 +88,9 @@ static void mpi_only_options_are_unknown_to_gsort(void **state)
 	gsort_close(sort);
 }
 
-static void defaults_are_a_filter_with_tmpdir(void **state)
-{
-	struct gsort *sort;
-
-	(void)state;
-	setenv("TMPDIR", "/somewhere", 1);
-	sort = taken("-u", NULL);
-	assert_string_equal(gsort_get_set(sort, "output"), "/dev/fd/1");
-	assert_string_equal(gsort_get_set(sort, "temporary-directory"), "/somewhere");
-	assert_string_equal(gsort_get_set(sort, "unique"), "");
-	assert_null(gsort_get_set(sort, "merge"));
-	gsort_close(sort);
-	sort = taken("-T", "/there", "-o", "out", "in", NULL);
-	assert_string_equal(gsort_get_set(sort, "output"), "out");
-	assert_string_equal(gsort_get_set(sort, "temporary-directory"), "/there");
-	gsort_close(sort);
-	sort = taken("-c", NULL);
-	assert_null(gsort_get_set(sort, "output"));
-	gsort_close(sort);
-	setenv("TMPDIR", "", 1);
-	sort = taken("-o", "out", NULL);
-	assert_null(gsort_get_set(sort, "temporary-directory"));
-	gsort_close(sort);
-}
-
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(help_that_cannot_be_written_is_an_error),
 	cmocka_unit_test(mpi_only_options_are_unknown_to_gsort),
-	cmocka_unit_test(defaults_are_a_filter_with_tmpdir),
 };
 
 UNIT_TESTS(command_line, tests, NULL, NULL)

@@ -20,24 +20,6 @@ static struct file open_file(const char *name, int flags)
 	return file;
 }
 
-static void short_and_interrupted_transfers_are_continued(void **state)
-{
-	unsigned char *data = guarded_alloc(N), *back = guarded_alloc(N);
-	struct file file = open_file("f", O_RDWR | O_CREAT);
-
-	(void)state;
-	fill_pattern(data, N, 1);
-	faults.max_transfer_nbytes = 7;
-	faults.interrupt_every = 3;
-	assert_int_equal(file_write_at(&file, 5, data, N), 0);
-	assert_true(faults.n_transfers > N / 7);
-	assert_int_equal(file_read_at(&file, 5, back, N), 0);
-	assert_memory_equal(back, data, N);
-	assert_int_equal(file_close(&file), 0);
-	guarded_free(data, N);
-	guarded_free(back, N);
-}
-
 static void end_of_file_is_reported(void **state)
 {
 	unsigned char buffer[N] = { 0 };
@@ -151,28 +133,14 @@ static void space_is_preallocated_and_punched(void **state)
 	file_close(&file);
 }
 
-static void full_disk_is_noticed_when_space_is_preallocated(void **state)
-{
-	struct file file = open_file("f", O_RDWR | O_CREAT);
-
-	(void)state;
-	faults.preallocate_errno = ENOSPC;
-	assert_int_equal(file_preallocate(&file, 0, N), -ENOSPC);
-	faults.preallocate_errno = EOPNOTSUPP;
-	assert_int_equal(file_preallocate(&file, 0, N), 0);
-	file_close(&file);
-}
-
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
 
 static const struct CMUnitTest tests[] = {
-	FIXTURE(short_and_interrupted_transfers_are_continued),
 	FIXTURE(end_of_file_is_reported),
 	FIXTURE(closing_twice_closes_once),
 	FIXTURE(stream_is_read_until_full_or_ended),
 	FIXTURE(cancelled_read_returns),
 	FIXTURE(space_is_preallocated_and_punched),
-	FIXTURE(full_disk_is_noticed_when_space_is_preallocated),
 };
 
 UNIT_TESTS(file, tests, NULL, NULL)

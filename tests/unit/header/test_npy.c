@@ -152,68 +152,6 @@ static void malformed_dictionaries_are_refused(void **state)
 	}
 }
 
-static void names_may_be_long(void **state)
-{
-	char text[900], name[601];
-	struct npy npy;
-
-	(void)state;
-	memset(name, 'n', sizeof name);
-	name[sizeof name - 1] = '\0';
-	snprintf(text, sizeof text,
-		 "{'descr': [('a', [('%s', '<i8')])], 'fortran_order': False, 'shape': (3,)}",
-		 name);
-	assert_int_equal(parse_text(1, text, &npy), 0);
-	assert_int_equal(strlen(npy.fields.fields[0].name), 602);
-	npy_free(&npy);
-}
-
-/* Names as numpy writes them: in Latin-1, in UTF-8, and escaped. */
-static void names_are_utf8_whatever_the_header_is(void **state)
-{
-	static const char *const texts[] = {
-		"{'descr': [('gr\xf6\xdf"
-		"e', '<i8')], 'fortran_order': False, 'shape': (3,)}",
-		"{'descr': [('gr\xc3\xb6\xc3\x9f"
-		"e', '<i8')], 'fortran_order': False, 'shape': (3,)}",
-		"{'descr': [('gr\\xf6\\u00DFe', '<i8')], 'fortran_order': False, 'shape': (3,)}",
-	};
-	struct npy npy[3];
-
-	(void)state;
-	for (unsigned i = 0; i < 3; i++) {
-		assert_int_equal(parse_text(i == 1 ? 3 : 1, texts[i], &npy[i]), 0);
-		assert_string_equal(npy[i].fields.fields[0].name, "gr\xc3\xb6\xc3\x9f"
-								  "e");
-		assert_true(npy_has_same_records(&npy[0], &npy[i]));
-	}
-	for (unsigned i = 0; i < 3; i++)
-		npy_free(&npy[i]);
-	assert_fields("[('\\\\ \\' \" \\n\\t\\x7f\\u200b\\U0001f600', '<i8')]", 8,
-		      "\\ ' \" \n\t\x7f\xe2\x80\x8b\xf0\x9f\x98\x80:0:i64le");
-	assert_int_equal(
-		parse_text(3, "{'descr': [('\xf6', '<i8')], 'fortran_order': False, 'shape': (3,)}",
-			   &npy[0]),
-		-EINVAL);
-	npy_free(&npy[0]);
-}
-
-static void spellings_of_all_versions_are_understood(void **state)
-{
-	struct npy npy;
-
-	(void)state;
-	for (unsigned version = 1; version <= 3; version++) {
-		assert_int_equal(parse_text(version,
-					    "{\"shape\":(3L ,),\n'fortran_order' : True,"
-					    "'descr':'<i4'}   ",
-					    &npy),
-				 0);
-		assert_int_equal(npy.n_records, 3);
-		npy_free(&npy);
-	}
-}
-
 static void assert_refused(const char *descr, const char *shape, const char *message)
 {
 	struct npy npy;
@@ -427,9 +365,6 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(sizes_after_types_belong_to_them),
 	cmocka_unit_test(headers_that_are_written_by_hand_are_understood),
 	cmocka_unit_test(malformed_dictionaries_are_refused),
-	cmocka_unit_test(names_may_be_long),
-	cmocka_unit_test(names_are_utf8_whatever_the_header_is),
-	cmocka_unit_test(spellings_of_all_versions_are_understood),
 	cmocka_unit_test(what_cannot_be_sorted_is_refused_by_name),
 	cmocka_unit_test(dimensions_are_as_many_as_numpy_has),
 	cmocka_unit_test(damaged_headers_do_not_crash),

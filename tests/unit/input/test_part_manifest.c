@@ -19,53 +19,6 @@ static int parse(const char *text, struct part_manifest *ret_manifest)
 	return part_manifest_parse(text, strlen(text), "manifest.json", ret_manifest);
 }
 
-static void written_manifest_is_read(void **state)
-{
-	struct key keys[] = { { .offset = 8, .nbytes = 4, .kind = KEY_SIGNED, .descending = true },
-			      { .offset = 0, .nbytes = 8, .kind = KEY_FLOAT, .numeric = true } };
-	struct manifest_part parts[] = {
-		{ .name = "a \"b\" \xc3\xa4.0000",
-		  .n_records = 3,
-		  .nbytes = 51,
-		  .checksum = ~UINT64_C(0),
-		  .first_key = "00ff",
-		  .last_key = "0100" },
-		{ .name = "part-0001", .nbytes = 15, .checksum = 1 },
-	};
-	const struct part_manifest manifest = { .content = PART_CONTENT_NPY,
-						.is_zstd = true,
-						.record_nbytes = 12,
-						.header_nbytes = 15,
-						.keys = keys,
-						.n_keys = 2,
-						.unique = true,
-						.n_records = 3,
-						.parts = parts,
-						.n_parts = 2 };
-	struct part_manifest read;
-	char *text;
-
-	(void)state;
-	assert_int_equal(part_manifest_format(&manifest, &text), 0);
-	assert_true(part_manifest_detect(text, strlen(text)));
-	assert_int_equal(parse(text, &read), 0);
-	free(text);
-	assert_int_equal(read.content, PART_CONTENT_NPY);
-	assert_int_equal(read.record_nbytes, 12);
-	assert_int_equal(read.header_nbytes, 15);
-	assert_true(read.unique && !read.split_by_keys && read.is_zstd);
-	assert_int_equal(read.n_keys, 2);
-	assert_int_equal(read.keys[0].offset, 8);
-	assert_int_equal(read.keys[0].kind, KEY_SIGNED);
-	assert_true(read.keys[0].descending && !read.keys[1].descending && read.keys[1].numeric);
-	assert_int_equal(read.n_parts, 2);
-	assert_string_equal(read.parts[0].name, parts[0].name);
-	assert_true(read.parts[0].checksum == ~UINT64_C(0));
-	assert_string_equal(read.parts[0].last_key, "0100");
-	assert_null(read.parts[1].first_key);
-	part_manifest_free(&read);
-}
-
 /* Lines have no records of fixed size, and no keys at offsets. */
 static void manifest_of_lines_is_read(void **state)
 {
@@ -235,17 +188,6 @@ static void contradictory_manifest_is_refused(void **state)
 	part_manifest_free(&manifest);
 }
 
-static void invalid_part_names_are_refused(void **state)
-{
-	(void)state;
-	assert_true(part_manifest_is_valid_name("a.0000"));
-	assert_true(part_manifest_is_valid_name("\xc3\xa4"));
-	assert_false(part_manifest_is_valid_name("\xe4"));
-	assert_false(part_manifest_is_valid_name("a/b"));
-	assert_false(part_manifest_is_valid_name(".."));
-	assert_false(part_manifest_is_valid_name(""));
-}
-
 /* Unknown members are skipped wherever they are, with all of their content. */
 static void other_members_are_skipped(void **state)
 {
@@ -341,7 +283,6 @@ static void oversized_manifest_is_not_read(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(written_manifest_is_read),
 	cmocka_unit_test(manifest_of_lines_is_read),
 	cmocka_unit_test(split_key_is_refused),
 	cmocka_unit_test(manifest_is_detected_by_its_prefix),
@@ -350,7 +291,6 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(too_many_values_are_refused),
 	cmocka_unit_test(more_parts_than_are_written_are_refused),
 	cmocka_unit_test(oversized_manifest_is_not_read),
-	cmocka_unit_test(invalid_part_names_are_refused),
 };
 
 UNIT_TESTS(part_manifest, tests, NULL, NULL)

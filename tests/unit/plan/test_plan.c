@@ -142,18 +142,6 @@ static struct plan make_plan(const char *type, uint64_t input_nbytes, uint64_t m
 	return plan;
 }
 
-static void input_that_fits_is_not_spilled(void **state)
-{
-	const struct plan plan = make_plan("u64", GIB, 2 * GIB);
-
-	(void)state;
-	assert_true(plan.fits_in_memory);
-	assert_true(plan.n_chunks * plan.chunk_records * 8 >= GIB);
-	assert_int_equal(plan.n_spilled_runs, 0);
-	assert_int_equal(plan.temp_nbytes, 0);
-	assert_int_equal(plan.n_passes, 1);
-}
-
 static void many_chunks_are_longer_if_they_fit(void **state)
 {
 	const struct plan few = make_plan("u64", GIB, 4 * GIB);
@@ -173,31 +161,6 @@ static void many_chunks_are_longer_if_they_fit(void **state)
 			    plan.fits_in_memory);
 	}
 	assert_true(n_with_short > 0);
-}
-
-static void input_larger_than_memory_is_spilled(void **state)
-{
-	const struct plan plan = make_plan("u64", 10 * GIB, GIB);
-
-	(void)state;
-	assert_false(plan.fits_in_memory);
-	assert_in_range(plan.temp_nbytes, 9 * GIB, 10 * GIB);
-	/* A run is about three eighths of the memory. */
-	assert_in_range(plan.n_spilled_runs, 22, 30);
-	assert_in_range(plan.chunks_per_run, 1, plan.n_chunks - 1);
-	assert_true(plan.fan_in >= plan.n_spilled_runs);
-	assert_int_equal(plan.n_passes, 1);
-}
-
-static void input_of_unknown_size_may_be_large(void **state)
-{
-	const struct plan plan = make_plan("u64", PLAN_SIZE_UNKNOWN, GIB);
-
-	(void)state;
-	assert_false(plan.fits_in_memory);
-	assert_true(plan.chunks_per_run < plan.n_chunks);
-	assert_int_equal(plan.n_spilled_runs, 0);
-	assert_int_equal(plan.temp_nbytes, 0);
 }
 
 /* How many pay is known in the end; longer blocks are needed from the beginning. */
@@ -222,14 +185,6 @@ static void input_of_unknown_size_is_partitioned(void **state)
 	request.sequential_output = true;
 	plan_make(&request, &plan);
 	assert_int_equal(plan.n_partitions, 1);
-}
-
-static void elements_take_the_memory_not_records(void **state)
-{
-	(void)state;
-	assert_true(make_plan("u64", GIB, GIB + GIB / 4).fits_in_memory);
-	assert_false(make_plan("b5", GIB, GIB + GIB / 4).fits_in_memory);
-	assert_true(make_plan("b5", GIB, 2 * GIB).fits_in_memory);
 }
 
 /* For records of record_nbytes that are left where they are, keys of 10 bytes. */
@@ -330,16 +285,6 @@ static void more_memory_never_makes_more_runs_or_passes(void **state)
 		}
 		assert_true(before.fits_in_memory);
 	}
-}
-
-static void thousands_of_runs_take_several_passes(void **state)
-{
-	const struct plan plan = make_plan("u64", 100 * GIB, 4 * MIB);
-
-	(void)state;
-	assert_true(plan.n_spilled_runs > 10000);
-	assert_in_range(plan.n_passes, 2, 20);
-	assert_true(plan.fan_in >= 2);
 }
 
 static void memory_below_the_minimum_is_raised(void **state)
@@ -849,16 +794,11 @@ static void explain_says_where_runs_are_packed(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(input_that_fits_is_not_spilled),
 	cmocka_unit_test(many_chunks_are_longer_if_they_fit),
-	cmocka_unit_test(input_larger_than_memory_is_spilled),
-	cmocka_unit_test(input_of_unknown_size_may_be_large),
 	cmocka_unit_test(input_of_unknown_size_is_partitioned),
-	cmocka_unit_test(elements_take_the_memory_not_records),
 	cmocka_unit_test(mapped_records_are_part_of_the_memory),
 	cmocka_unit_test(all_together_keep_within_memory),
 	cmocka_unit_test(more_memory_never_makes_more_runs_or_passes),
-	cmocka_unit_test(thousands_of_runs_take_several_passes),
 	cmocka_unit_test(memory_below_the_minimum_is_raised),
 	cmocka_unit_test(batch_size_limits_the_fan_in),
 	cmocka_unit_test(existing_blocks_bound_the_fan_in),

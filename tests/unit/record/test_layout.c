@@ -159,77 +159,6 @@ static void keys_compare_as_normalised_keys_do(void **state)
 	}
 }
 
-/* Ascending; equal numbers are equal values. */
-static void numbers_are_in_the_order_of_numpy(void **state)
-{
-	static const struct {
-		uint32_t bits;
-		unsigned place;
-	} numbers[] = {
-		{ 0xff800000, 0 }, /* -inf */ { 0xc0000000, 1 }, { 0x80000001, 2 },
-		{ 0x80000000, 3 }, /* -0.0 */ { 0x00000000, 3 }, { 0x00000001, 4 },
-		{ 0x7f800000, 5 }, /* +inf */ { 0x7f800001, 6 }, { 0x7fc00000, 6 },
-		{ 0x7fffffff, 6 }, /* NaN */ { 0xff800001, 6 },  { 0xffffffff, 6 },
-	};
-	enum { N = sizeof numbers / sizeof numbers[0] };
-	struct layout up =
-		make_layout_of_keys((struct layout_params){ .record_nbytes = 9 }, KEYS("3:f32:n"));
-	struct layout plain =
-		make_layout_of_keys((struct layout_params){ .record_nbytes = 4 }, KEYS("0:f32:n"));
-	struct layout down = plain;
-	struct key key;
-
-	(void)state;
-	assert_int_equal(key_parse_type("f32:n", &key), 0);
-	key.descending = true;
-	assert_int_equal(layout_make_key_only(&key, &down), 0);
-	for (unsigned i = 0; i < N; i++)
-		for (unsigned j = 0; j < N; j++) {
-			unsigned char a[9] = { 0 }, b[9] = { 0 };
-			const int order = (numbers[i].place > numbers[j].place) -
-					  (numbers[i].place < numbers[j].place);
-
-			memcpy(a + 3, &numbers[i].bits, 4);
-			memcpy(b + 3, &numbers[j].bits, 4);
-			assert_int_equal(key_compare(&up.record_keys, a, b), order);
-			/* Encoded keys order equal values, too, and nothing else. */
-			if (order < 0) {
-				assert_true(layout_encode(&plain, a + 3) <
-					    layout_encode(&plain, b + 3));
-				assert_true(layout_encode(&down, a + 3) >
-					    layout_encode(&down, b + 3));
-			}
-		}
-	layout_free(&up);
-	layout_free(&plain);
-}
-
-static uint64_t compare_complex(const float *a, const float *b)
-{
-	struct layout layout =
-		make_layout_of_keys((struct layout_params){ .record_nbytes = 8 }, KEYS("0:c64:n"));
-	const int order = key_compare(&layout.record_keys, (const unsigned char *)a,
-				      (const unsigned char *)b);
-
-	layout_free(&layout);
-	return (uint64_t)(order + 1);
-}
-
-/* numpy: R + Rj, R + nanj, nan + Rj, nan + nanj; the other parts count. */
-static void complex_numbers_with_nan_come_by_where_it_is(void **state)
-{
-	const float nan = __builtin_nanf("");
-	const float ascending[][2] = { { -1, 7 },  { 1, 2 },   { 1, 3 },   { 9, -9 },   { -5, nan },
-				       { 6, nan }, { nan, 1 }, { nan, 8 }, { nan, nan } };
-
-	(void)state;
-	for (unsigned i = 0; i < sizeof ascending / sizeof ascending[0]; i++)
-		for (unsigned j = 0; j < sizeof ascending / sizeof ascending[0]; j++)
-			assert_int_equal(compare_complex(ascending[i], ascending[j]), i < j  ? 0 :
-										      i == j ? 1 :
-											       2);
-}
-
 /* -0.0 and +0.0 are equal: -u must not keep both, and -c must not find them out of order. */
 static void comparable_numbers_are_not_key_only(void **state)
 {
@@ -249,44 +178,6 @@ static void comparable_numbers_are_not_key_only(void **state)
 				     KEYS("0:t64"));
 	assert_true(layout_is_key_only(&layout));
 	layout_free(&layout);
-}
-
-/* --limit: the first records are the same as in a sort of all, which is key-only. */
-static void assert_limited_like_all(const char *type)
-{
-	const char *const keys[] = { type, NULL };
-	const uint32_t nbytes = (uint32_t)strtoul(type + 3, NULL, 10) / 8;
-	struct layout all =
-		make_layout_of_keys((struct layout_params){ .record_nbytes = nbytes }, keys);
-	struct layout few = make_layout_of_keys(
-		(struct layout_params){ .record_nbytes = nbytes, .force_records = true }, keys);
-
-	assert_true(layout_is_key_only(&all) && !layout_is_key_only(&few));
-	for (uint64_t i = 0; i < 3000; i++) {
-		unsigned char *a = make_random_bytes(nbytes, i),
-			      *b = make_random_bytes(nbytes, i + 1);
-		encoded_key_t x, y;
-
-		make_special(&all.key, i, a);
-		make_special(&all.key, i + 1, b);
-		x = layout_encode(&all, a);
-		y = layout_encode(&all, b);
-		assert_int_equal(key_compare(&few.record_keys, a, b), (x > y) - (x < y));
-		guarded_free(a, nbytes);
-		guarded_free(b, nbytes);
-	}
-	layout_free(&all);
-	layout_free(&few);
-}
-
-static void a_limit_has_zeros_and_nan_in_the_order_of_the_whole(void **state)
-{
-	(void)state;
-	assert_limited_like_all("0:f16:n");
-	assert_limited_like_all("0:f32be:n");
-	assert_limited_like_all("0:f32:n:r");
-	assert_limited_like_all("0:f64:n");
-	assert_limited_like_all("0:f64be:n:r");
 }
 
 static uint32_t n_fields(const char *const *texts)
@@ -319,44 +210,6 @@ static void other_neighbours_stay_apart(void **state)
 	assert_int_equal(n_fields(KEYS("0:i32be", "4:b4")), 2);
 	assert_int_equal(n_fields(KEYS("0:b4", "4:i8")), 2);
 	assert_int_equal(n_fields(KEYS("0:b4", "4:f32be")), 2);
-}
-
-static int try_layout(uint64_t record_nbytes, const char *type, uint64_t offset)
-{
-	struct layout layout = { .record_nbytes = 12345 };
-	struct key key;
-	int r;
-
-	key_parse_type(type, &key);
-	key.offset = offset;
-	r = layout_make(&(struct layout_params){ .record_nbytes = record_nbytes,
-						 .keys = &key,
-						 .n_keys = 1 },
-			&layout);
-	if (r < 0)
-		assert_int_equal(layout.record_nbytes, 12345);
-	else
-		layout_free(&layout);
-	return r;
-}
-
-static void keys_outside_of_the_record_are_refused(void **state)
-{
-	(void)state;
-	captured_messages_reset(true);
-	assert_int_equal(try_layout(10, "u64", 2), 0);
-	assert_int_equal(try_layout(10, "u64", 3), -EINVAL);
-	assert_int_equal(try_layout(10, "u64", 11), -EINVAL);
-	assert_int_equal(try_layout(10, "u64", UINT64_MAX), -EINVAL);
-	assert_int_equal(try_layout(10, "b11", 0), -EINVAL);
-	assert_false(captured_messages_has_error());
-}
-
-static void records_of_more_than_64_kib_are_refused(void **state)
-{
-	(void)state;
-	assert_int_equal(try_layout(65536, "b65536", 0), 0);
-	assert_int_equal(try_layout(65537, "u8", 0), -ENOTSUP);
 }
 
 static void keys_covering_a_record_are_key_only(void **state)
@@ -423,61 +276,6 @@ static void a_whole_key_has_zeros_behind_it(void **state)
 	assert_true(layout_get_key_prefix(&layout, key) ==
 		    layout_record_key(&layout, "01abc56789ab"));
 	layout_free(&layout);
-}
-
-/* Check the item of a record of consecutive bytes, the seventh of the input. */
-static void assert_item(struct layout layout, const void *item, uint64_t item_nbytes)
-{
-	unsigned char *record = guarded_alloc(layout.record_nbytes);
-	unsigned char *made = guarded_alloc(layout.item_nbytes);
-
-	for (uint64_t i = 0; i < layout.record_nbytes; i++)
-		record[i] = (unsigned char)i;
-	assert_int_equal(layout.item_nbytes, item_nbytes);
-	layout_project_record(&layout, record, 7, made);
-	assert_memory_equal(made, item, item_nbytes);
-	assert_int_equal(layout_item_count(&layout, made), 1);
-	assert_int_equal(key_compare(&layout.record_keys, record, record), 0);
-	for (uint32_t at = 0; at < layout.record_keys.key_nbytes; at += 8)
-		assert_int_equal(key_word(&layout.item_keys, made, at),
-				 key_word(&layout.record_keys, record, at));
-	guarded_free(record, layout.record_nbytes);
-	guarded_free(made, layout.item_nbytes);
-	layout_free(&layout);
-}
-
-static void items_hold_the_requested_fields(void **state)
-{
-	const char *const *keys = KEYS("4:u16", "1:b2:r");
-
-	(void)state;
-	assert_item(make_layout_of_keys((struct layout_params){ .record_nbytes = 6 }, keys),
-		    "\0\1\2\3\4\5", 6);
-	assert_item(make_layout_of_keys((struct layout_params){ .record_nbytes = 6, .count = true },
-					keys),
-		    "\1\0\0\0\0\0\0\0\0\1\2\3\4\5", 14);
-	assert_item(make_layout_of_keys(
-			    (struct layout_params){ .record_nbytes = 6, .keys_only = true }, keys),
-		    "\4\5\1\2", 4);
-	assert_item(make_layout_of_keys(
-			    (struct layout_params){ .record_nbytes = 6, .argsort = true }, keys),
-		    "\4\5\1\2\7\0\0\0\0\0\0\0", 12);
-	assert_item(make_layout_of_keys((struct layout_params){ .record_nbytes = 6,
-								.argsort = true,
-								.count = true },
-					keys),
-		    "\1\0\0\0\0\0\0\0\4\5\1\2\7\0\0\0\0\0\0\0", 20);
-}
-
-static void counts_have_the_byte_order_of_the_first_key(void **state)
-{
-	(void)state;
-	assert_item(make_layout_of_keys((struct layout_params){ .record_nbytes = 3, .count = true },
-					KEYS("0:u16be", "2:u8")),
-		    "\0\0\0\0\0\0\0\1\0\1\2", 11);
-	assert_item(make_layout_of_keys((struct layout_params){ .record_nbytes = 3, .count = true },
-					KEYS("0:b2")),
-		    "\1\0\0\0\0\0\0\0\0\1\2", 11);
 }
 
 static void elements_are_as_narrow_as_the_key_allows(void **state)
@@ -556,19 +354,12 @@ static void records_of_zeros_differ_by_their_length(void **state)
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(words_of_normalised_keys_are_their_bytes),
 	cmocka_unit_test(keys_compare_as_normalised_keys_do),
-	cmocka_unit_test(numbers_are_in_the_order_of_numpy),
-	cmocka_unit_test(complex_numbers_with_nan_come_by_where_it_is),
 	cmocka_unit_test(comparable_numbers_are_not_key_only),
-	cmocka_unit_test(a_limit_has_zeros_and_nan_in_the_order_of_the_whole),
 	cmocka_unit_test(neighbours_that_compare_as_bytes_are_one_field),
 	cmocka_unit_test(other_neighbours_stay_apart),
-	cmocka_unit_test(keys_outside_of_the_record_are_refused),
-	cmocka_unit_test(records_of_more_than_64_kib_are_refused),
 	cmocka_unit_test(keys_covering_a_record_are_key_only),
 	cmocka_unit_test(other_layouts_are_records),
 	cmocka_unit_test(a_whole_key_has_zeros_behind_it),
-	cmocka_unit_test(items_hold_the_requested_fields),
-	cmocka_unit_test(counts_have_the_byte_order_of_the_first_key),
 	cmocka_unit_test(elements_are_as_narrow_as_the_key_allows),
 	cmocka_unit_test(any_byte_of_a_record_changes_its_hash),
 	cmocka_unit_test(the_place_of_a_word_changes_its_hash),

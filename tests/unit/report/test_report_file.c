@@ -43,56 +43,11 @@ static struct report_file *open_report(void)
 	return file;
 }
 
-static void old_report_stays_until_commit(void **state)
-{
-	struct report_file *file = open_report();
-
-	(void)state;
-	fputs("new", report_file_stream(file));
-	fflush(report_file_stream(file));
-	assert_string_equal(read_text_file(path, text), "older");
-	assert_int_equal(report_file_commit(file, false), 0);
-	assert_string_equal(read_text_file(path, text), "new");
-}
-
-static void old_report_survives_abort(void **state)
-{
-	struct report_file *file = open_report();
-
-	(void)state;
-	fputs("new", report_file_stream(file));
-	report_file_abort(file);
-	assert_string_equal(read_text_file(path, text), "older");
-}
-
 static void null_report_is_accepted(void **state)
 {
 	(void)state;
 	assert_int_equal(report_file_commit(NULL, false), 0);
 	report_file_abort(NULL);
-}
-
-static void unwritable_path_is_named_at_once(void **state)
-{
-	struct report_file *file;
-
-	(void)state;
-	assert_int_equal(report_file_open(&syscalls_plain, "/no/such/directory/r", &file), -ENOENT);
-	assert_non_null(strstr(captured_messages_error(), "/no/such/directory/r"));
-	captured_messages_reset(true);
-	assert_int_equal(report_file_open(&syscalls_plain, "/tmp", &file), -EISDIR);
-	assert_non_null(strstr(captured_messages_error(), "/tmp"));
-}
-
-static void full_disk_is_reported(void **state)
-{
-	struct report_file *file;
-
-	(void)state;
-	assert_int_equal(report_file_open(&syscalls_plain, "/dev/full", &file), 0);
-	fputs("new", report_file_stream(file));
-	assert_int_equal(report_file_commit(file, false), -ENOSPC);
-	assert_non_null(strstr(captured_messages_error(), "/dev/full"));
 }
 
 /* The disk is full for a while: what was not written then is missing. */
@@ -113,21 +68,6 @@ static void gap_in_the_file_is_reported(void **state)
 	assert_int_equal(report_file_commit(file, false), -EFBIG);
 	assert_non_null(strstr(captured_messages_error(), path));
 	assert_string_equal(read_text_file(path, text), "older");
-}
-
-static void text_is_appended_at_the_descriptor_offset(void **state)
-{
-	struct report_file *file;
-	const int fd = open(path, O_WRONLY | O_APPEND);
-	char name[32];
-
-	(void)state;
-	snprintf(name, sizeof name, "/dev/fd/%d", fd);
-	assert_int_equal(report_file_open(&syscalls_plain, name, &file), 0);
-	fputs(" and new", report_file_stream(file));
-	assert_int_equal(report_file_commit(file, false), 0);
-	close(fd);
-	assert_string_equal(read_text_file(path, text), "older and new");
 }
 
 /* The descriptor would be that of a file that gsort opened itself. */
@@ -151,13 +91,8 @@ static void descriptor_that_was_not_given_is_refused(void **state)
 #define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, make_path, remove_path)
 
 static const struct CMUnitTest tests[] = {
-	FILE_TEST(old_report_stays_until_commit),
-	FILE_TEST(old_report_survives_abort),
 	cmocka_unit_test(null_report_is_accepted),
-	FILE_TEST(unwritable_path_is_named_at_once),
-	FILE_TEST(full_disk_is_reported),
 	FILE_TEST(gap_in_the_file_is_reported),
-	FILE_TEST(text_is_appended_at_the_descriptor_offset),
 	FILE_TEST(descriptor_that_was_not_given_is_refused),
 };
 

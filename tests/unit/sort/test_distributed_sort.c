@@ -531,30 +531,6 @@ static void equal_records_of_all_ranks_are_merged(void **state)
 	check(&request, 3);
 }
 
-static void limit_is_that_of_all_ranks(void **state)
-{
-	static const uint64_t limits[] = { 0, 1, 700, N / 2 };
-	struct requested_sort request;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
-		request_sort(&request, "u8", 8, random_path, few_path);
-		request.spec.limit = limits[i];
-		request.spec.verify = true;
-		check(&request, 3);
-	}
-}
-
-static void records_are_numbered_through(void **state)
-{
-	struct requested_sort request;
-
-	(void)state;
-	request_sort(&request, "u16", 16, few_path, few_path);
-	request.spec.argsort = true;
-	check(&request, 4);
-}
-
 /* Return the path of part file i of n, compressed or not, or of the manifest. */
 static const char *part_path(const char *name, uint32_t n, uint32_t i)
 {
@@ -665,63 +641,6 @@ static void compressed_part_files_match_one_process(void **state)
 	request.spec.n_part_files = 5;
 	request.spec.limit = 3;
 	check_parts(&request, 4, 5);
-}
-
-/* Concatenate the part files, and check that no key is in two of them. */
-static struct file_bytes join_parts(uint32_t n)
-{
-	struct file_bytes joined = { malloc(1), 0 };
-
-	for (uint32_t i = 0; i < n; i++) {
-		struct file_bytes part;
-
-		part.data = bytes_of(part_path(together_path, n, i), &part.nbytes);
-		assert_true(part.nbytes > 0);
-		if (i > 0)
-			assert_memory_not_equal(joined.data + joined.nbytes - sizeof(uint64_t),
-						part.data, sizeof(uint64_t));
-		joined.data = realloc(joined.data, joined.nbytes + part.nbytes);
-		memcpy(joined.data + joined.nbytes, part.data, part.nbytes);
-		joined.nbytes += part.nbytes;
-		free(part.data);
-		unlink(part_path(together_path, n, i));
-	}
-	unlink(part_path(together_path, n, n));
-	assert_int_equal(rmdir(together_path), 0);
-	return joined;
-}
-
-static void check_at_keys(struct requested_sort *request, unsigned size, uint32_t n_parts)
-{
-	struct file_bytes joined;
-
-	sort_single(request);
-	request->spec.n_part_files = n_parts;
-	request->spec.split_by_keys = true;
-	request->spec.verify = true;
-	sort_on_ranks(request, size);
-	joined = join_parts(n_parts);
-	assert_true(file_contains(single_path, joined.data, joined.nbytes));
-	free(joined.data);
-	unlink(single_path);
-}
-
-static void no_key_is_in_two_parts_that_end_at_keys(void **state)
-{
-	struct requested_sort request;
-
-	(void)state;
-	for (size_t i = 0; i < N; i++)
-		numbers[i] %= 100;
-	write_file(few_path, numbers, sizeof numbers);
-	request_sort(&request, "u64", 8, few_path, NULL);
-	check_at_keys(&request, 3, 5);
-	request.spec.n_part_files = 0;
-	request.spec.limit = N / 3;
-	check_at_keys(&request, 4, 2);
-	request_sort(&request, "u64", 8, few_path, random_path);
-	request.spec.unique = true;
-	check_at_keys(&request, 3, 4);
 }
 
 /* The results of a check by several ranks or one process; the disorder is in element 0. */
@@ -896,21 +815,6 @@ static void equal_records_of_merged_inputs_meet(void **state)
 	request.spec.count = true;
 	request.spec.limit = 100;
 	check(&request, 3);
-}
-
-static void inputs_are_merged_to_parts(void **state)
-{
-	struct requested_sort request;
-
-	(void)state;
-	request_merge(&request, "u64", 8);
-	request.spec.n_part_files = 5;
-	check_parts(&request, 3, 2);
-	for (size_t i = 0; i < N; i++)
-		numbers[i] = i / 100;
-	write_file(few_path, numbers, sizeof numbers);
-	request.spec.n_part_files = 0;
-	check_at_keys(&request, 4, 3);
 }
 
 /* Assert the message of a merge that must fail. */
@@ -1845,15 +1749,11 @@ static const struct CMUnitTest requests[] = {
 	FIXTURE(ranks_with_little_memory_spill),
 	FIXTURE(equal_prefixes_go_to_one_rank),
 	FIXTURE(equal_records_of_all_ranks_are_merged),
-	FIXTURE(limit_is_that_of_all_ranks),
-	FIXTURE(records_are_numbered_through),
 	FIXTURE(part_files_and_manifest_match_one_process),
 	FIXTURE(compressed_part_files_match_one_process),
 	FIXTURE(some_ranks_compress_nothing),
-	FIXTURE(no_key_is_in_two_parts_that_end_at_keys),
 	FIXTURE(inputs_that_are_sorted_are_merged),
 	FIXTURE(equal_records_of_merged_inputs_meet),
-	FIXTURE(inputs_are_merged_to_parts),
 	FIXTURE(input_that_is_not_in_order_is_found_wherever_it_is),
 	FIXTURE(part_of_a_list_that_was_changed_is_found_by_all_together),
 	FIXTURE(first_disorder_of_all_ranks_is_found),
