@@ -488,6 +488,9 @@ def check_names():
             except ValueError: # the name is not in Latin-1
                 continue
             claim(sorted_by('input.npy', 'version.npy') is not None, '%r in two versions' % name)
+    header = b"{'descr': [('\xf6', '<i8')], 'fortran_order': False, 'shape': (0,), }\n"
+    claim(gsort(stdin=b'\x93NUMPY\3\0' + len(header).to_bytes(4, 'little') + header).returncode == 2,
+          'a name that is not UTF-8')
     np.save('input.npy', make([('z', '<i4'), ('x', '<i4'), ('x:r', '<i4'), ('1:u8', '<i4')], 50))
     refused('such as 4:i32le for field x', '-k', 'x:r', 'input.npy')
     refused('1:u8 is ambiguous', '-k', '1:u8', 'input.npy')

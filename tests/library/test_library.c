@@ -1118,14 +1118,6 @@ static void process_decides_the_signal_action(void **state)
 	gsort_close_process(NULL);
 }
 
-static void text_from_outside_is_printed_on_one_line(void **state)
-{
-	char line[32];
-
-	(void)state;
-	assert_string_equal(gsort_quote("a\nb", line, sizeof line), "a$'\\n'b");
-}
-
 /* --- one process --- */
 
 static void *sort_all(void *argument)
@@ -1231,7 +1223,6 @@ int main(void)
 		FIXTURE(cli_options_are_set_and_returned),
 		FIXTURE(names_of_inputs_come_from_a_list),
 		FIXTURE(process_decides_the_signal_action),
-		FIXTURE(text_from_outside_is_printed_on_one_line),
 		FIXTURE(several_sort_at_once),
 		FIXTURE(process_is_left_as_it_was),
 	};

@@ -165,24 +165,6 @@ static void stage_that_took_no_time_has_no_rate(void **state)
 	assert_has("\n  sort              1 MiB     0.000 s     0.000 s      0 %              -\n");
 }
 
-static void sort_has_a_rate(void **state)
-{
-	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
-	const char *rate;
-	double number;
-	char unit;
-
-	(void)state;
-	add_span(stats, STAGE_READ, 1, 2, 8 << 20);
-	memset(text, 0, sizeof text);
-	print_report(stats, "u64", &summary);
-	stats_close(stats);
-	assert_has("(8 MiB) read, 1048576 written, ");
-	rate = strstr(text, "written, ");
-	assert_int_equal(sscanf(rate, "written, %lf %ciB/s; CPU, 2 threads", &number, &unit), 2);
-	assert_true(number > 0);
-}
-
 static void phases_are_counted_apart(void **state)
 {
 	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
@@ -237,23 +219,6 @@ static void summary_is_in_both_reports(void **state)
 	assert_has("\"codec\": \"delta\"");
 	assert_has("\"runs_spilled\": 5");
 	assert_has("\"backend\": \"CPU, 2 threads\"");
-}
-
-static void check_reports_records_only(void **state)
-{
-	const struct sort_summary checked = { .record_nbytes = 4, .n_records_in = 1000 };
-	struct stats *stats = open_stats(PHASE_VERIFY);
-
-	(void)state;
-	add_span(stats, STAGE_VERIFY, 1, 2, 4000);
-	print_report(stats, "u32be", &checked);
-	assert_has("1000 records of u32be (3.9 KiB) read, ");
-	assert_null(strstr(text, "written"));
-	assert_null(strstr(text, "runs:"));
-	print_json(stats, "u32be", &checked);
-	stats_close(stats);
-	assert_has("\"records_in\": 1000");
-	assert_null(strstr(text, "records_out"));
 }
 
 static void unknown_values_are_omitted(void **state)
@@ -501,11 +466,9 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(longest_stage_is_the_bottleneck),
 	cmocka_unit_test(short_stage_is_no_bottleneck),
 	cmocka_unit_test(stage_that_took_no_time_has_no_rate),
-	cmocka_unit_test(sort_has_a_rate),
 	cmocka_unit_test(phases_are_counted_apart),
 	cmocka_unit_test(waiting_is_not_work),
 	cmocka_unit_test(summary_is_in_both_reports),
-	cmocka_unit_test(check_reports_records_only),
 	cmocka_unit_test(unknown_values_are_omitted),
 	cmocka_unit_test(progress_follows_the_measuring_stage),
 	cmocka_unit_test(progress_counts_skipped_bytes),

@@ -102,14 +102,6 @@ static int raise_and_rename(int from, const char *name, int to, const char *as)
 	return renameat(from, name, to, as);
 }
 
-static int raise_and_fail(int from, const char *name, int to, const char *as)
-{
-	(void)from, (void)name, (void)to, (void)as;
-	raise(SIGTERM);
-	errno = EACCES;
-	return -1;
-}
-
 /* The exit status of a child that commits an output and then calls after(). */
 static int status_of_commit(int (*rename_it)(int, const char *, int, const char *),
 			    void (*after)(void))
@@ -177,16 +169,6 @@ static void signal_after_rename_is_not_a_kill(void **state)
 	status = status_of_commit(renameat, raise_a_fault);
 	assert_true(WIFSIGNALED(status));
 	assert_int_equal(WTERMSIG(status), SIGSEGV);
-}
-
-static void signal_during_a_rename_that_fails_kills(void **state)
-{
-	const int status = status_of_commit(raise_and_fail, raise_some);
-
-	(void)state;
-	assert_true(WIFSIGNALED(status));
-	assert_int_equal(WTERMSIG(status), SIGTERM);
-	assert_true(file_contains(fixture_path("f"), "older", 5));
 }
 
 /* In a new process namespace the first child is process 1. */
@@ -434,7 +416,6 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(nonfatal_signals_stay_nonfatal),
 	FIXTURE(ignored_signal_stays_ignored),
 	FIXTURE(signal_after_rename_is_not_a_kill),
-	FIXTURE(signal_during_a_rename_that_fails_kills),
 	FIXTURE(signal_truncates_appended_file),
 	FIXTURE(later_signals_wait_for_truncation),
 	FIXTURE(no_file_opens_after_names_are_removed),

@@ -142,17 +142,6 @@ static void sigusr1_before_the_first_thread_is_kept(void **state)
 	stop(session);
 }
 
-static void always_prints_lines_and_the_last_state(void **state)
-{
-	const struct session session = start_with_pipe(PROGRESS_ALWAYS);
-
-	(void)state;
-	assert_non_null(strstr(arrived(session, GIVE_UP_MS), "run generation: 42 %"));
-	atomic_store(&percent, 100);
-	assert_non_null(strstr(last_output(session), "run generation: 100 %"));
-	stop(session);
-}
-
 /* A line each second while the last pages went to the disk, and the same once more at the end. */
 static void completion_line_is_printed_once(void **state)
 {
@@ -165,16 +154,6 @@ static void completion_line_is_printed_once(void **state)
 	assert_int_equal(sem_wait(&queried), 0);
 	assert_non_null(strstr(last_output(session), "run generation: 100 %"));
 	assert_string_equal(strchr(text, '\n'), "\n");
-	stop(session);
-}
-
-static void auto_is_quiet_where_there_is_no_terminal(void **state)
-{
-	const struct session session = start_with_pipe(PROGRESS_AUTO);
-
-	(void)state;
-	assert_string_equal(arrived(session, 1200), "");
-	assert_string_equal(last_output(session), "");
 	stop(session);
 }
 
@@ -193,22 +172,6 @@ static void line_on_a_terminal_is_removed_at_the_end(void **state)
 	stop(session);
 }
 
-static void short_sorts_end_without_delay(void **state)
-{
-	struct progress_display *progress;
-	const uint64_t begin_ns = clock_now_ns();
-
-	(void)state;
-	for (int i = 0; i < 100; i++) {
-		assert_int_equal(progress_display_open(PROGRESS_NEVER, answer_progress_query, NULL,
-						       &progress),
-				 0);
-		progress_display_close(progress);
-	}
-	assert_true(clock_now_ns() - begin_ns < UINT64_C(5000000000));
-	progress_display_close(NULL);
-}
-
 static int prepare(void **state)
 {
 	(void)state;
@@ -220,11 +183,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(sigusr1_prints_the_line_once),
 	cmocka_unit_test(sigusr1_leaves_its_line_on_a_terminal),
 	cmocka_unit_test(sigusr1_before_the_first_thread_is_kept),
-	cmocka_unit_test(always_prints_lines_and_the_last_state),
 	cmocka_unit_test(completion_line_is_printed_once),
-	cmocka_unit_test(auto_is_quiet_where_there_is_no_terminal),
 	cmocka_unit_test(line_on_a_terminal_is_removed_at_the_end),
-	cmocka_unit_test(short_sorts_end_without_delay),
 };
 
 UNIT_TESTS(progress_display, tests, prepare, NULL)

@@ -117,53 +117,6 @@ static unsigned char *decode(const struct indirect_case *indirect, uint64_t begi
 	return out;
 }
 
-static void check_windows(const struct indirect_case *indirect, uint64_t window_n)
-{
-	const uint64_t record_nbytes = indirect->layout.record_nbytes;
-	struct digest written = { 0 };
-	encoded_key_t last = 0;
-
-	for (uint64_t begin = 0; begin < indirect->n; begin += window_n) {
-		const uint64_t left = indirect->n - begin, n = left < window_n ? left : window_n;
-		struct decode_result result;
-		unsigned char *out = decode(indirect, begin, n, &result);
-
-		for (uint64_t i = 0; i < n; i++)
-			assert_memory_equal(out + i * record_nbytes,
-					    indirect->in_order[begin + i].record, record_nbytes);
-		assert_int_equal(result.n_disorders, 0);
-		assert_true(begin == 0 || last < result.first);
-		assert_true(n == 1 ? result.first == result.last : result.first < result.last);
-		last = result.last;
-		digest_add(&written, result.digest);
-		guarded_free(out, n * record_nbytes);
-	}
-	assert_int_equal(written.n_records, indirect->n);
-	assert_true(digest_equal(written, indirect->digest));
-}
-
-static void records_come_in_the_order_of_their_keys(void **state)
-{
-	static const char *const keys[][4] = {
-		{ "0:b10" },
-		{ "28:u32" },
-		{ "3:u8:r" },
-		{ "16:f64", "5:i16be:r", "0:b2" },
-	};
-	static const uint64_t sizes[] = { 32, 33, 100, 1000 };
-	struct indirect_case *indirect = malloc(sizeof *indirect);
-
-	(void)state;
-	for (unsigned i = 0; i < sizeof keys / sizeof keys[0]; i++)
-		for (unsigned j = 0; j < sizeof sizes / sizeof sizes[0]; j++) {
-			set_up(indirect, sizes[j], keys[i]);
-			check_windows(indirect, indirect->n);
-			check_windows(indirect, 17);
-			tear_down(indirect);
-		}
-	free(indirect);
-}
-
 static void result_describes_written_items(void **state)
 {
 	struct indirect_case *indirect = malloc(sizeof *indirect);
@@ -383,7 +336,6 @@ static void unsuitable_records_stay_direct(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(records_come_in_the_order_of_their_keys),
 	cmocka_unit_test(result_describes_written_items),
 	cmocka_unit_test(a_key_overwritten_while_its_record_is_copied_is_disorder),
 	cmocka_unit_test(bytes_overwritten_between_two_loads_are_digested_as_written),

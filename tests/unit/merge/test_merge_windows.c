@@ -144,59 +144,6 @@ static void memory_of_runs_that_are_spilled_is_kept(void **state)
 	assert_int_equal(n_overwritten_nbytes, 0);
 }
 
-static void failing_write_ends_the_merge(void **state)
-{
-	(void)state;
-	for (uint64_t fails_at = 0; fails_at < 6; fails_at++) {
-		struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER,
-						  .failing_window = fails_at };
-		struct merge_result result;
-
-		job_start("u64", false, FIXTURE_UNIFIED_MEMORY);
-		for (uint64_t run = 0; run < 4; run++)
-			add_numbered_run(tier_of(TIERS_MIXED, run), random_number, LONG_RUN, run);
-		assert_int_equal(merge_fixture_runs(&output, &result), -EDOM);
-		assert_true(output.cancelled);
-		job_stop();
-		free(output.records);
-	}
-}
-
-static void failing_read_ends_the_merge(void **state)
-{
-	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER,
-					  .failing_window = UINT64_MAX };
-	struct merge_result result;
-
-	(void)state;
-	job_start("u64", false, FIXTURE_UNIFIED_MEMORY);
-	for (uint64_t run = 0; run < 4; run++)
-		add_numbered_run(tier_of(TIERS_MIXED, run), random_number, LONG_RUN, run);
-	faults.transfer_errno = EIO;
-	assert_int_equal(merge_fixture_runs(&output, &result), -EIO);
-	free(output.records);
-}
-
-/* The file changes on disk after the run is stored. */
-static void damaged_run_is_not_merged(void **state)
-{
-	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER,
-					  .failing_window = UINT64_MAX };
-	struct merge_result result;
-	unsigned char byte;
-
-	(void)state;
-	job_start("u64", false, FIXTURE_UNIFIED_MEMORY);
-	add_numbered_run(TIER_SPILLED, random_number, 3 * LONG_RUN, 0);
-	add_numbered_run(TIER_RESIDENT, random_number, LONG_RUN, 1);
-	assert_int_equal(pread(faults.tmpfile_fd, &byte, 1, 60000), 1);
-	byte ^= 1;
-	assert_int_equal(pwrite(faults.tmpfile_fd, &byte, 1, 60000), 1);
-	assert_int_equal(merge_fixture_runs(&output, &result), -EBADMSG);
-	assert_non_null(strstr(captured_messages_error(), "damaged"));
-	free(output.records);
-}
-
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
 
 static const struct CMUnitTest tests[] = {
@@ -204,9 +151,6 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(windows_lie_in_memory_as_in_a_file_that_asks_for_it),
 	FIXTURE(memory_of_runs_goes_back_when_windows_have_passed),
 	FIXTURE(memory_of_runs_that_are_spilled_is_kept),
-	FIXTURE(failing_write_ends_the_merge),
-	FIXTURE(failing_read_ends_the_merge),
-	FIXTURE(damaged_run_is_not_merged),
 };
 
 UNIT_TESTS(merge_windows, tests, NULL, NULL)

@@ -57,16 +57,6 @@ static void check_type(const char *type, enum fixture_memory memory, number_fn *
 		}
 }
 
-static void bytes_do_not_depend_on_partitions(void **state)
-{
-	(void)state;
-	check_type("u64", FIXTURE_UNIFIED_MEMORY, random_number, 1, LONG_RUN);
-	check_type("u64", FIXTURE_UNIFIED_MEMORY, random_number, 7, LONG_RUN);
-	check_type("u64", FIXTURE_UNIFIED_MEMORY, descending_runs, 5, LONG_RUN);
-	check_type("b5", FIXTURE_UNIFIED_MEMORY, random_number, 5, LONG_RUN);
-	check_type("f64be", FIXTURE_SEPARATE_MEMORY, random_number, 5, LONG_RUN);
-}
-
 /* A partition begins and ends within blocks; the device unpacks only whole ones. */
 static void unpacked_runs_are_merged_in_partitions(void **state)
 {
@@ -74,21 +64,6 @@ static void unpacked_runs_are_merged_in_partitions(void **state)
 	check_type("u64", FIXTURE_PACKING_MEMORY, random_number, 5, LONG_RUN);
 	check_type("u32", FIXTURE_PACKING_MEMORY, few_numbers, 3, LONG_RUN);
 	check_type("u128", FIXTURE_PACKING_MEMORY, one_number, 3, LONG_RUN);
-}
-
-static void equal_keys_may_be_in_several_partitions(void **state)
-{
-	(void)state;
-	check_type("u64", FIXTURE_UNIFIED_MEMORY, one_number, 5, LONG_RUN);
-	check_type("u128", FIXTURE_UNIFIED_MEMORY, few_numbers, 5, LONG_RUN);
-	check_type("u32", FIXTURE_SEPARATE_MEMORY, few_numbers, 3, LONG_RUN);
-}
-
-static void short_runs_are_merged_unpartitioned(void **state)
-{
-	(void)state;
-	check_type("u64", FIXTURE_UNIFIED_MEMORY, random_number, 1, 2);
-	check_type("u64", FIXTURE_UNIFIED_MEMORY, random_number, 3, 1);
 }
 
 /* Resident runs are spread over the devices; none may touch the memory of another. */
@@ -403,12 +378,9 @@ static void partitions_are_limited_by_memory(void **state)
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
 
 static const struct CMUnitTest tests[] = {
-	FIXTURE(bytes_do_not_depend_on_partitions),
 	FIXTURE(unpacked_runs_are_merged_in_partitions),
 	FIXTURE(bytes_do_not_depend_on_the_number_of_devices),
 	FIXTURE(peer_accessible_runs_are_merged_in_place),
-	FIXTURE(equal_keys_may_be_in_several_partitions),
-	FIXTURE(short_runs_are_merged_unpartitioned),
 	FIXTURE(partitions_have_the_same_length),
 	FIXTURE(a_single_key_is_divided_evenly),
 	FIXTURE(partitions_at_keys_split_no_key),

@@ -77,36 +77,6 @@ static void output_that_cannot_be_created_is_refused(void **state)
 	assert_int_equal(count_directory_entries(), 1);
 }
 
-static void abort_leaves_nothing(void **state)
-{
-	(void)state;
-	for (int nameless = 0; nameless < 2; nameless++) {
-		struct output *output;
-
-		faults.rejects_tmpfile = !nameless;
-		output = open_output(fixture_path("new"), N);
-		write_data(output);
-		output_abort(output);
-		assert_int_equal(count_directory_entries(), 0);
-	}
-	output_abort(NULL);
-}
-
-static void signal_handler_removes_the_temp_file(void **state)
-{
-	struct output *output;
-
-	(void)state;
-	faults.rejects_tmpfile = true;
-	output = open_output(old_file("f"), N);
-	assert_int_equal(count_directory_entries(), 2);
-	undo_run(&process_get()->undo);
-	assert_int_equal(count_directory_entries(), 1);
-	output_abort(output);
-	undo_run(&process_get()->undo);
-	assert_true(file_contains(fixture_path("f"), old, sizeof old));
-}
-
 /* Without an undo table. */
 static void unregistered_temp_file_is_removed(void **state)
 {
@@ -123,17 +93,6 @@ static void unregistered_temp_file_is_removed(void **state)
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
 	assert_int_equal(count_directory_entries(), 1);
 	assert_true(file_contains(fixture_path("f"), output_bytes, N));
-}
-
-static void output_by_direct_io_is_identical(void **state)
-{
-	struct output *output = open_output(fixture_path("new"), N);
-
-	(void)state;
-	output_bypass_cache(output);
-	write_data(output);
-	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_contains(fixture_path("new"), output_bytes, N));
 }
 
 /* Unaligned pieces that are large enough for direct writes. */
@@ -942,10 +901,7 @@ static void pipe_cannot_be_read_back(void **state)
 static const struct CMUnitTest tests[] = {
 	FIXTURE(old_file_is_untouched_until_commit),
 	FIXTURE(output_that_cannot_be_created_is_refused),
-	FIXTURE(abort_leaves_nothing),
-	FIXTURE(signal_handler_removes_the_temp_file),
 	FIXTURE(unregistered_temp_file_is_removed),
-	FIXTURE(output_by_direct_io_is_identical),
 	FIXTURE(aligned_large_writes_are_direct),
 	FIXTURE(large_writes_go_through_the_cache_where_direct_ones_are_refused),
 	FIXTURE(output_by_adaptive_io_is_identical),

@@ -225,22 +225,6 @@ static void damaged_block_is_refused(void **state)
 	run_file_close(run);
 }
 
-static void truncated_block_is_refused(void **state)
-{
-	struct run_file *run = make_finished_run(2);
-	/* Window 1 was written first, so window 0 is at the end of the file. */
-	const struct run_block *block = &run_file_blocks(run)[2];
-	uint64_t items[2 * WINDOW_N_ITEMS];
-
-	(void)state;
-	assert_int_equal(ftruncate(faults.tmpfile_fd, (off_t)(block->offset + 1)), 0);
-	assert_int_equal(run_file_read(run, 0, 2 * WINDOW_N_BLOCKS, items), -EBADMSG);
-	assert_non_null(strstr(captured_messages_error(), "block 2 of 8"));
-	assert_non_null(strstr(captured_messages_error(), "cut off"));
-	assert_blocks_read(run, 0, 2);
-	run_file_close(run);
-}
-
 static void exchanged_blocks_are_refused(void **state)
 {
 	struct run_file *run = make_finished_run(1);
@@ -255,18 +239,6 @@ static void exchanged_blocks_are_refused(void **state)
 	assert_int_equal(pread(faults.tmpfile_fd, a, nbytes, (off_t)blocks[0].offset), nbytes);
 	assert_int_equal(pwrite(faults.tmpfile_fd, a, nbytes, (off_t)blocks[1].offset), nbytes);
 	assert_int_equal(run_file_read(run, 0, WINDOW_N_BLOCKS, items), -EBADMSG);
-	assert_non_null(strstr(captured_messages_error(), "block 1 of 4"));
-	run_file_close(run);
-}
-
-static void failing_read_names_the_block(void **state)
-{
-	struct run_file *run = make_finished_run(1);
-	uint64_t items[WINDOW_N_ITEMS];
-
-	(void)state;
-	faults.transfer_errno = EIO;
-	assert_int_equal(run_file_read(run, 1, 2, items), -EIO);
 	assert_non_null(strstr(captured_messages_error(), "block 1 of 4"));
 	run_file_close(run);
 }
@@ -316,9 +288,7 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(groups_are_larger_than_a_transfer),
 	FIXTURE(failing_group_ends_the_window),
 	FIXTURE(damaged_block_is_refused),
-	FIXTURE(truncated_block_is_refused),
 	FIXTURE(exchanged_blocks_are_refused),
-	FIXTURE(failing_read_names_the_block),
 	FIXTURE(discarded_blocks_leave_the_rest),
 	FIXTURE(large_blocks_fill_whole_pages),
 	IN_MEMORY(windows_come_back_in_order),
@@ -328,9 +298,7 @@ static const struct CMUnitTest tests[] = {
 	ENCODED(run_without_items_is_fine),
 	ENCODED(several_threads_write_one_run),
 	ENCODED(damaged_block_is_refused),
-	ENCODED(truncated_block_is_refused),
 	ENCODED(exchanged_blocks_are_refused),
-	ENCODED(failing_read_names_the_block),
 	ENCODED(discarded_blocks_leave_the_rest),
 	ENCODED(mixed_blocks_come_back),
 	ENCODED(stored_bytes_are_counted),
