@@ -144,6 +144,12 @@ for codec in '' lzo zstd:0 delta:2; do
 	refuses "^gsort: --temp-compress: .*'$codec'" --temp-compress="$codec" input
 done
 
+units='b, K, M, G, T, P, E, kB, MB [.]{3}'
+refuses "^gsort: -S, --buffer-size: invalid suffix in '3Q'; use one of $units or %\$" -S 3Q input
+refuses "^gsort: -R, --record-size: invalid suffix in '50%'; use one of $units\$" -R 50% input
+refuses "'x' is not a size; examples: 100b, 64K, 4G, 4GB or 50%\$" -S x input
+refuses "'x' is not a size; examples: 100 \\(bytes\\), 4K or 4kB\$" -R x input
+
 claim 'invalid numbers'
 for number in '' x -1 0 1x 1.5 0x10 4294967296 99999999999999999999; do
 	refuses "^gsort: --parallel: .*$number" --parallel="$number" input

@@ -111,38 +111,6 @@ static void mistakes_are_told_apart(void **state)
 	assert_int_equal(refused("1.5G"), -ENOTSUP);
 }
 
-static void message_names_the_option_and_the_text(void **state)
-{
-	uint64_t nbytes;
-
-	(void)state;
-	captured_messages_reset(true);
-	assert_int_equal(size_parse_option("--buffer-size", "3Q", SIZE_OF_SPACE, &nbytes), -EINVAL);
-	assert_string_equal(captured_messages_error(),
-			    "--buffer-size: invalid suffix in '3Q'; "
-			    "use one of b, K, M, G, T, P, E, kB, MB ... or %");
-}
-
-static void what_takes_no_percentage_does_not_offer_one(void **state)
-{
-	uint64_t nbytes;
-
-	(void)state;
-	captured_messages_reset(true);
-	assert_int_equal(size_parse_option("-R", "50%", SIZE_OF_DATA, &nbytes), -EINVAL);
-	assert_string_equal(captured_messages_error(),
-			    "-R: invalid suffix in '50%'; "
-			    "use one of b, K, M, G, T, P, E, kB, MB ...");
-	captured_messages_reset(true);
-	assert_int_equal(size_parse_option("-R", "x", SIZE_OF_DATA, &nbytes), -EINVAL);
-	assert_string_equal(captured_messages_error(), "-R: 'x' is not a size; examples: "
-						       "100 (bytes), 4K or 4kB");
-	captured_messages_reset(true);
-	assert_int_equal(size_parse_option("-S", "x", SIZE_OF_SPACE, &nbytes), -EINVAL);
-	assert_string_equal(captured_messages_error(), "-S: 'x' is not a size; examples: "
-						       "100b, 64K, 4G, 4GB or 50%");
-}
-
 /* 64 GiB less a fifth, in whole bytes; was once printed as 51.1 GiB. */
 static const uint64_t four_fifths_nbytes = (UINT64_C(64) << 30) - (UINT64_C(64) << 30) / 5;
 
@@ -179,8 +147,6 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(largest_size_fits_and_one_more_does_not),
 	cmocka_unit_test(decimal_suffixes_end_with_B),
 	cmocka_unit_test(mistakes_are_told_apart),
-	cmocka_unit_test(message_names_the_option_and_the_text),
-	cmocka_unit_test(what_takes_no_percentage_does_not_offer_one),
 	cmocka_unit_test(sizes_are_printed_to_the_nearest_tenth_or_as_bounds),
 };
 

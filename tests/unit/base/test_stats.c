@@ -195,32 +195,6 @@ static void waiting_is_not_work(void **state)
 	assert_has("\"bottleneck\": null");
 }
 
-static void summary_is_in_both_reports(void **state)
-{
-	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
-
-	(void)state;
-	add_span(stats, STAGE_READ, 1, 2, 1 << 20);
-	print_report(stats, "u64", &summary);
-	assert_has("1048576 records of u64 (8 MiB) read, 1048576 written");
-	assert_has("; CPU, 2 threads\n");
-	assert_has("runs: 8, spilled runs: 5; chunks: 1 MiB; passes: 2; partitions: 4; windows: 3\n"
-		   "memory limit: 64 MiB; peak temporary space: 5 MiB\n");
-	assert_has("peak RSS\n");
-	assert_has("  read              1 MiB     1.000 s     0.000 s");
-	assert_has("1 MiB/s  <- bottleneck");
-
-	report_json(stats);
-	assert_has("\"records_in\": 1048576");
-	assert_has("\"peak_temporary_bytes\": 5242880");
-	assert_has("\"spilled_bytes\": 6291456");
-	assert_has("\"spilled_compressed_bytes\": 3145728");
-	assert_has("\"spill_ratio_percent\": 50.0");
-	assert_has("\"codec\": \"delta\"");
-	assert_has("\"runs_spilled\": 5");
-	assert_has("\"backend\": \"CPU, 2 threads\"");
-}
-
 static void unknown_values_are_omitted(void **state)
 {
 	const struct sort_summary unknown = { 0 };
@@ -468,7 +442,6 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(stage_that_took_no_time_has_no_rate),
 	cmocka_unit_test(phases_are_counted_apart),
 	cmocka_unit_test(waiting_is_not_work),
-	cmocka_unit_test(summary_is_in_both_reports),
 	cmocka_unit_test(unknown_values_are_omitted),
 	cmocka_unit_test(progress_follows_the_measuring_stage),
 	cmocka_unit_test(progress_counts_skipped_bytes),

@@ -73,48 +73,6 @@ static void end_of_the_file_is_read(void **state)
 	file_close(&file);
 }
 
-static void interrupted_and_failing_reads(void **state)
-{
-	struct file file = open_uncached(O_DIRECT);
-	unsigned char *back = guarded_alloc(SMALL_N);
-
-	(void)state;
-	faults.interrupt_every = 2;
-	faults.max_transfer_nbytes = 8192;
-	assert_int_equal(direct_read_at(queue, &file, 5, back, SMALL_N), 0);
-	assert_memory_equal(back, data + 5, SMALL_N);
-	faults.interrupt_every = 0;
-	faults.transfer_errno = EIO;
-	assert_int_equal(direct_read_at(queue, &file, 5, back, SMALL_N), -EIO);
-	assert_int_equal(direct_read_at(queue, &file, 5, back, 10), -EIO);
-	guarded_free(back, SMALL_N);
-	file_close(&file);
-}
-
-/* Later requests succeed, but do not hide the failed one. */
-static void failing_request_fails_the_read(void **state)
-{
-	enum { DIRECT_REQUEST_NBYTES = 1 << 20, N_DIRECT_REQUESTS = 4 };
-	struct file file = open_uncached(O_DIRECT);
-	unsigned char *back = guarded_alloc(N_DIRECT_REQUESTS * DIRECT_REQUEST_NBYTES);
-
-	(void)state;
-	faults.failing_offset_errno = EIO;
-	for (int i = 0; i < N_DIRECT_REQUESTS; i++) {
-		faults.failing_offset = (off_t)i * DIRECT_REQUEST_NBYTES;
-		assert_int_equal(direct_read_at(queue, &file, 0, back,
-						N_DIRECT_REQUESTS * DIRECT_REQUEST_NBYTES),
-				 -EIO);
-	}
-	faults.failing_offset_errno = 0;
-	assert_int_equal(direct_read_at(queue, &file, 0, back,
-					N_DIRECT_REQUESTS * DIRECT_REQUEST_NBYTES),
-			 0);
-	assert_memory_equal(back, data, N_DIRECT_REQUESTS * DIRECT_REQUEST_NBYTES);
-	guarded_free(back, N_DIRECT_REQUESTS * DIRECT_REQUEST_NBYTES);
-	file_close(&file);
-}
-
 static void read_ranges_are_cached(void **state)
 {
 	struct file file = open_uncached(0);
@@ -235,26 +193,6 @@ static void small_reads_leave_large_source_uncached(void **state)
 	file_close(&file);
 }
 
-static void failing_small_read_of_large_source_fails(void **state)
-{
-	struct file file = open_uncached(0);
-	struct source_table table;
-	struct source source;
-	unsigned char back[8];
-
-	(void)state;
-	source_table_init(&table, &faulty_calls, &(struct format_rules){ 0 });
-	table.large_nbytes = 1;
-	source_prepare(&source, fixture_path("f"), (struct endpoint){ .kind = ENDPOINT_PATH });
-	assert_int_equal(source_probe(&table, &source), 0);
-	faults.transfer_errno = EIO;
-	assert_int_equal(source_read_at(&table, &source, 0, back, sizeof back), -EIO);
-	faults.transfer_errno = 0;
-	source_close(&table, &source);
-	source_table_destroy(&table);
-	file_close(&file);
-}
-
 static void write_behind_drops_old_pages(void **state)
 {
 	enum { LONG = 64 << 20 };
@@ -301,15 +239,11 @@ static const struct CMUnitTest tests[] = {
 	QUEUED(unaligned_reads_are_exact),
 	FIXTURE(end_of_the_file_is_read),
 	QUEUED(end_of_the_file_is_read),
-	FIXTURE(interrupted_and_failing_reads),
-	QUEUED(interrupted_and_failing_reads),
-	QUEUED(failing_request_fails_the_read),
 	FIXTURE(unaligned_writes_are_exact),
 	QUEUED(unaligned_writes_are_exact),
 	FIXTURE(read_ranges_are_cached),
 	FIXTURE(large_uncached_source_stays_uncached),
 	FIXTURE(small_reads_leave_large_source_uncached),
-	FIXTURE(failing_small_read_of_large_source_fails),
 	FIXTURE(write_behind_drops_old_pages),
 };
 

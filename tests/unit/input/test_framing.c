@@ -25,17 +25,6 @@ static void assert_header(const struct input *input, const void *expected, size_
 	output_header_free(&header);
 }
 
-static void refuse_framed(const char *path, struct framing framing)
-{
-	struct input *input;
-
-	captured_messages_reset(true);
-	framing.record_nbytes = INPUT_RECORD_NBYTES;
-	assert_int_equal(input_open_endpoints(&faulty_calls, &path, NULL, 1, &framing, &input),
-			 -EINVAL);
-	assert_non_null(strstr(captured_messages_error(), path));
-}
-
 /* The stream is the records of two files: input_bytes[10, 100) and input_bytes[210, 300). */
 static void assert_framed(struct input *input)
 {
@@ -52,29 +41,6 @@ static void assert_framed(struct input *input)
 	assert_memory_equal(buffer, input_bytes + 10, 90);
 	assert_memory_equal(buffer + 90, input_bytes + 210, 90);
 	assert_header(input, input_bytes, 10);
-}
-
-static void headers_and_trailers_are_skipped(void **state)
-{
-	const char *const paths[] = { write_input_part("a", 0, 102),
-				      write_input_part("b", 200, 101) };
-	const struct framing framing = { .skip_nbytes = 10, .partial = PARTIAL_KEEP };
-	unsigned char buffer[90];
-	struct input *input;
-
-	(void)state;
-	faults.max_transfer_nbytes = 7;
-	input = open_framed(paths, 2, framing);
-	assert_int_equal(input_total_nbytes(input), 180);
-	assert_framed(input);
-	assert_int_equal(input_read_at(input, 45, buffer, 90), 0);
-	assert_memory_equal(buffer, input_bytes + 55, 45);
-	assert_memory_equal(buffer + 45, input_bytes + 210, 45);
-	assert_int_equal(input_trailer(input, 0).nbytes, 2);
-	assert_memory_equal(input_trailer(input, 0).data, input_bytes + 100, 2);
-	assert_int_equal(input_trailer(input, 1).nbytes, 1);
-	assert_memory_equal(input_trailer(input, 1).data, input_bytes + 300, 1);
-	input_close(input);
 }
 
 static void headers_and_trailers_of_pipes_are_skipped(void **state)
@@ -104,25 +70,6 @@ static void headers_and_trailers_of_pipes_are_skipped(void **state)
 			input_close(input);
 			end_stdin_feed(&f);
 		}
-}
-
-static void files_that_are_framed_otherwise_are_refused(void **state)
-{
-	const struct framing longer = { .skip_nbytes = 10, .partial = PARTIAL_DROP };
-	const struct framing whole = { .skip_nbytes = 10 };
-	const char *const paths[] = { write_input_part("empty_body", 0, 10) };
-	struct input *input;
-
-	(void)state;
-	refuse_framed(write_input_part("short", 0, 9), longer);
-	assert_non_null(strstr(captured_messages_error(), "9 bytes"));
-	refuse_framed(write_input_part("empty", 0, 0), longer);
-	refuse_framed(write_input_part("odd", 0, 102), whole);
-	assert_non_null(strstr(captured_messages_error(), "92 bytes after the header"));
-	input = open_framed(paths, 1, whole);
-	assert_int_equal(input_total_nbytes(input), 0);
-	assert_header(input, input_bytes, 10);
-	input_close(input);
 }
 
 static void short_pipes_are_refused(void **state)
@@ -174,9 +121,7 @@ static void growing_trailer_is_an_error(void **state)
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
 
 static const struct CMUnitTest tests[] = {
-	FIXTURE(headers_and_trailers_are_skipped),
 	FIXTURE(headers_and_trailers_of_pipes_are_skipped),
-	FIXTURE(files_that_are_framed_otherwise_are_refused),
 	FIXTURE(short_pipes_are_refused),
 	FIXTURE(header_of_a_pipe_that_cannot_be_read_is_an_error),
 	FIXTURE(growing_trailer_is_an_error),

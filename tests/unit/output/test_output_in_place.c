@@ -24,53 +24,6 @@ static void pipe_holds_more_than_usual(void **state)
 	close(fd);
 }
 
-static void *drain(void *arg)
-{
-	const int fd = open(arg, O_RDONLY);
-	unsigned char buffer[OUTPUT_WRITE_NBYTES];
-	size_t at = 0;
-	ssize_t n;
-
-	while ((n = read(fd, buffer, sizeof buffer)) > 0) {
-		if (memcmp(buffer, output_bytes + at, (size_t)n) != 0)
-			abort();
-		at += (size_t)n;
-	}
-	close(fd);
-	return at == N ? arg : NULL;
-}
-
-static void threads_write_a_pipe_in_order(void **state)
-{
-	const char *path = fixture_path("fifo");
-	struct output *output;
-	pthread_t reader;
-	void *complete;
-
-	(void)state;
-	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_int_equal(thread_start(drain, (void *)path, 0, &reader), 0);
-	faults.max_transfer_nbytes = 33;
-	output = open_output(path, N);
-	assert_true(output_is_ordered(output));
-	assert_false(output_is_atomic(output));
-	assert_int_equal(write_with_threads(output), 0);
-	assert_int_equal(output_read_at(output, 0, &complete, 1), -ESPIPE);
-	assert_int_equal(output_commit(output, OUTPUT_SYNC_ALL), 0);
-	pthread_join(reader, &complete);
-	assert_non_null(complete);
-}
-
-static void full_device_fails_every_writer(void **state)
-{
-	struct output *output = open_output("/dev/full", N);
-
-	(void)state;
-	assert_int_equal(write_with_threads(output), -ENOSPC);
-	assert_non_null(strstr(captured_messages_error(), "/dev/full"));
-	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -ENOSPC);
-}
-
 static void null_device_takes_writers_in_any_order(void **state)
 {
 	struct output *output = open_output("/dev/null", N);
@@ -310,8 +263,6 @@ static void terminal_is_refused(void **state)
 
 static const struct CMUnitTest tests[] = {
 	FIXTURE(pipe_holds_more_than_usual),
-	FIXTURE(threads_write_a_pipe_in_order),
-	FIXTURE(full_device_fails_every_writer),
 	FIXTURE(null_device_takes_writers_in_any_order),
 	FIXTURE(cancel_wakes_waiting_writers),
 	FIXTURE(standard_output_keeps_o_direct),

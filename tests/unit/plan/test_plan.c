@@ -331,19 +331,6 @@ static void existing_blocks_bound_the_fan_in(void **state)
 	assert_true(plan.block_nbytes > 1);
 }
 
-static void ordered_output_has_one_writer(void **state)
-{
-	struct plan_request request = request_for("u64", GIB, GIB);
-	struct plan plan;
-
-	(void)state;
-	plan_make(&request, &plan);
-	assert_int_equal(plan.n_writers, 2);
-	request.sequential_output = true;
-	plan_make(&request, &plan);
-	assert_int_equal(plan.n_writers, 1);
-}
-
 /* Two threads that write are enough for a file, and for little memory or few processors. */
 static void many_processors_spill_with_more_writers(void **state)
 {
@@ -736,18 +723,6 @@ static void small_inputs_fit_into_any_memory(void **state)
 	layout_free(&records);
 }
 
-static void codecs_take_nothing_if_nothing_is_spilled(void **state)
-{
-	struct plan_request request = request_for("u64", 64 * MIB, GIB);
-	struct plan plan;
-
-	(void)state;
-	request.compression.mode = COMPRESS_ZSTD;
-	plan_make(&request, &plan);
-	assert_true(plan.fits_in_memory);
-	assert_int_equal(plan.codec_nbytes, 0);
-}
-
 /* A pipe may be long enough to spill. */
 static void codecs_are_counted_for_inputs_of_unknown_size(void **state)
 {
@@ -802,7 +777,6 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(memory_below_the_minimum_is_raised),
 	cmocka_unit_test(batch_size_limits_the_fan_in),
 	cmocka_unit_test(existing_blocks_bound_the_fan_in),
-	cmocka_unit_test(ordered_output_has_one_writer),
 	cmocka_unit_test(many_processors_spill_with_more_writers),
 	cmocka_unit_test(merge_of_inputs_has_all_memory_for_windows),
 	cmocka_unit_test(windows_of_all_merges_keep_within_their_memory),
@@ -818,7 +792,6 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(index_that_has_no_room_is_too_large_for_the_memory),
 	cmocka_unit_test(records_have_room_in_any_memory),
 	cmocka_unit_test(small_inputs_fit_into_any_memory),
-	cmocka_unit_test(codecs_take_nothing_if_nothing_is_spilled),
 	cmocka_unit_test(codecs_are_counted_for_inputs_of_unknown_size),
 	cmocka_unit_test(explain_says_where_runs_are_packed),
 };

@@ -623,26 +623,6 @@ static void part_files_and_manifest_match_one_process(void **state)
 	check_parts(&request, 2, 4);
 }
 
-/* Of each file, a rank has all frames, some of them, or none. */
-static void compressed_part_files_match_one_process(void **state)
-{
-	static const uint32_t numbers_of_parts[] = { 1, 3, 20 };
-	struct requested_sort request;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof numbers_of_parts / sizeof numbers_of_parts[0]; i++) {
-		request_compressed(&request, "b20", 24, random_path, random_path);
-		request.spec.n_part_files = numbers_of_parts[i];
-		request.spec.skip_nbytes = 24;
-		request.spec.verify = true;
-		check_parts(&request, 5, 2);
-	}
-	request_compressed(&request, "u64", 8, few_path, NULL);
-	request.spec.n_part_files = 5;
-	request.spec.limit = 3;
-	check_parts(&request, 4, 5);
-}
-
 /* The results of a check by several ranks or one process; the disorder is in element 0. */
 struct disorder_results {
 	struct requested_sort asked;
@@ -800,20 +780,6 @@ static void inputs_that_are_sorted_are_merged(void **state)
 	request.spec.limit = UINT64_MAX;
 	request.spec.verify = false;
 	request.spec.argsort = true;
-	check(&request, 3);
-}
-
-static void equal_records_of_merged_inputs_meet(void **state)
-{
-	struct requested_sort request;
-
-	(void)state;
-	request_merge(&request, "u8", 8);
-	request.spec.unique = true;
-	for (unsigned size = 1; size < 5; size++)
-		check(&request, size);
-	request.spec.count = true;
-	request.spec.limit = 100;
 	check(&request, 3);
 }
 
@@ -1750,10 +1716,8 @@ static const struct CMUnitTest requests[] = {
 	FIXTURE(equal_prefixes_go_to_one_rank),
 	FIXTURE(equal_records_of_all_ranks_are_merged),
 	FIXTURE(part_files_and_manifest_match_one_process),
-	FIXTURE(compressed_part_files_match_one_process),
 	FIXTURE(some_ranks_compress_nothing),
 	FIXTURE(inputs_that_are_sorted_are_merged),
-	FIXTURE(equal_records_of_merged_inputs_meet),
 	FIXTURE(input_that_is_not_in_order_is_found_wherever_it_is),
 	FIXTURE(part_of_a_list_that_was_changed_is_found_by_all_together),
 	FIXTURE(first_disorder_of_all_ranks_is_found),

@@ -67,35 +67,10 @@ static void ascii_records_are_lines(void **state)
 	assert_memory_equal(records, expected, sizeof records);
 }
 
-static void parts_make_the_whole(void **state)
-{
-	enum { N_RECORDS = 2000, N_PART = 301 };
-	unsigned char whole[N_RECORDS * GENSORT_RECORD_NBYTES];
-	unsigned char part[N_PART * GENSORT_RECORD_NBYTES];
-
-	(void)state;
-	for (unsigned kind = 0; kind < N_KINDS; kind++) {
-		struct gensort all, later;
-
-		gensort_init((enum gensort_kind)kind, 0, N_RECORDS, &all);
-		data_set_fill(&all.set, 0, N_RECORDS, whole);
-		for (unsigned first = 0; first + N_PART <= N_RECORDS; first += 100) {
-			const unsigned char *expected = whole + first * GENSORT_RECORD_NBYTES;
-
-			data_set_fill(&all.set, first, N_PART, part);
-			assert_memory_equal(part, expected, sizeof part);
-			gensort_init((enum gensort_kind)kind, first, N_PART, &later);
-			data_set_fill(&later.set, 0, N_PART, part);
-			assert_memory_equal(part, expected, sizeof part);
-		}
-	}
-}
-
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(million_records_have_the_published_programs_checksum),
 	cmocka_unit_test(records_far_away_have_the_published_programs_checksum),
 	cmocka_unit_test(ascii_records_are_lines),
-	cmocka_unit_test(parts_make_the_whole),
 };
 
 UNIT_TESTS(gensort, tests, NULL, NULL)
