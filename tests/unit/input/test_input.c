@@ -9,26 +9,6 @@
 #include "tests/support/input_fixture.h"
 #include "tests/support/unit_test.h"
 
-static void several_files_are_one_stream(void **state)
-{
-	const char *const paths[] = { write_input_part("a", 0, 9), write_input_part("empty", 9, 0),
-				      write_input_part("b", 9, 1500),
-				      write_input_part("c", 1509, 3),
-				      write_input_part("d", 1512, N - 1512) };
-
-	(void)state;
-	faults.max_transfer_nbytes = 11;
-	faults.interrupt_every = 2;
-	for (size_t nbytes = INPUT_RECORD_NBYTES; nbytes < 2 * N;
-	     nbytes = nbytes * 2 + INPUT_RECORD_NBYTES) {
-		struct input *input = open_input(paths, 5);
-
-		assert_int_equal(input_total_nbytes(input), N);
-		assert_stream(input, nbytes, N);
-		input_close(input);
-	}
-}
-
 /* Make a sparse file, which stays open. Its name goes to `path`. */
 static int make_sparse(uint64_t nbytes, char path[static 32])
 {
@@ -121,26 +101,6 @@ static void every_byte_goes_to_one_of_several_readers(void **state)
 	pthread_join(f.thread, NULL);
 }
 
-static void pipes_and_files_mix(void **state)
-{
-	const char *const paths[] = { write_input_part("a", 0, 300), "-",
-				      write_input_part("b", 900, 300), fixture_path("fifo"), "-" };
-	struct pipe_feed fifo = { .fifo = paths[3], .offset = 1200, .nbytes = N - 1200 };
-	struct pipe_feed standard = { .offset = 300, .nbytes = 600 };
-	struct input *input;
-
-	(void)state;
-	assert_int_equal(mkfifo(paths[3], 0600), 0);
-	start_stdin_feed(&standard);
-	start_pipe_feed(&fifo);
-	input = open_input(paths, 5);
-	assert_int_equal(input_total_nbytes(input), INPUT_SIZE_UNKNOWN);
-	assert_stream(input, 210, N);
-	input_close(input);
-	pthread_join(standard.thread, NULL);
-	end_stdin_feed(&fifo);
-}
-
 /* A short read drops the rest of a packet, and packets end at any offset. */
 static void packets_of_a_pipe_are_read_whole(void **state)
 {
@@ -199,26 +159,6 @@ static void socket_of_messages_is_refused(void **state)
 	assert_non_null(strstr(captured_messages_error(), "standard input: message sockets"));
 	restore_stdin();
 	close(ends[1]);
-}
-
-static void read_at_goes_anywhere(void **state)
-{
-	const char *const paths[] = { write_input_part("a", 0, 9), write_input_part("empty", 9, 0),
-				      write_input_part("b", 9, N - 9) };
-	struct input *input = open_input(paths, 3);
-	unsigned char *buffer = guarded_alloc(30);
-
-	(void)state;
-	for (uint64_t position = 0; position + 30 <= N; position += 7) {
-		assert_int_equal(input_read_at(input, position, buffer, 30), 0);
-		assert_memory_equal(buffer, input_bytes + position, 30);
-	}
-	assert_stream(input, 300, N); /* unchanged */
-	assert_int_equal(input_file_extent(input, 2).position, 9);
-	assert_int_equal(input_file_extent(input, 2).nbytes, N - 9);
-	assert_string_equal(input_file_extent(input, 2).path, paths[2]);
-	guarded_free(buffer, 30);
-	input_close(input);
 }
 
 static void positions_have_names(void **state)
@@ -396,14 +336,11 @@ static void memory_is_there_before_a_long_pipe_is_read(void **state)
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
 
 static const struct CMUnitTest tests[] = {
-	FIXTURE(several_files_are_one_stream),
 	FIXTURE(sizes_that_sum_up_beyond_64_bits_are_refused),
 	FIXTURE(every_byte_goes_to_one_of_several_readers),
-	FIXTURE(pipes_and_files_mix),
 	FIXTURE(packets_of_a_pipe_are_read_whole),
 	FIXTURE(stdin_with_o_direct_is_read_unaligned),
 	FIXTURE(socket_of_messages_is_refused),
-	FIXTURE(read_at_goes_anywhere),
 	FIXTURE(positions_have_names),
 	FIXTURE(more_files_than_descriptors),
 	FIXTURE(more_files_behind_a_pipe_than_descriptors),

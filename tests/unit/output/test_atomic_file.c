@@ -146,26 +146,6 @@ static void overwritten_temp_file_is_not_published(void **state)
 	}
 }
 
-/* Setting attributes is not taken for a change by others. */
-static void unmodified_temp_file_is_published(void **state)
-{
-	(void)state;
-	for (int i = 0; i < 2; i++) {
-		const char *path = fixture_path("f");
-		struct output *output;
-		struct stat status;
-
-		write_file(path, "", 0);
-		assert_int_equal(chmod(path, 0640), 0);
-		output = replace_old(path);
-		if (i & 1)
-			assert_int_equal(output_finalize(output, &status), 0);
-		assert_int_equal(output_commit(output, OUTPUT_SYNC_ALL), 0);
-		assert_true(file_contains(path, output_bytes, N));
-		unlink(path);
-	}
-}
-
 static void removed_temp_file_is_reported(void **state)
 {
 	const char *path = fixture_path("f");
@@ -523,7 +503,6 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(foreign_temp_file_is_not_published),
 	FIXTURE(resized_temp_file_is_not_published),
 	FIXTURE(overwritten_temp_file_is_not_published),
-	FIXTURE(unmodified_temp_file_is_published),
 	FIXTURE(removed_temp_file_is_reported),
 	FIXTURE(retargeted_dangling_link_is_not_followed),
 	FIXTURE(moved_directory_is_refused),

@@ -201,20 +201,6 @@ static void space_may_come_a_moment_later(void **state)
 	disk.nbytes = 0;
 }
 
-static void excess_preallocation_is_truncated(void **state)
-{
-	struct output *output = open_output(fixture_path("new"), 3 * N);
-
-	(void)state;
-	write_data(output);
-	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_contains(fixture_path("new"), output_bytes, N));
-
-	output = open_output(fixture_path("empty"), 3 * N);
-	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_contains(fixture_path("empty"), output_bytes, 0));
-}
-
 enum { DIVIDED = 24 << 20, HALF = DIVIDED / 2, LONG_WRITE_NBYTES = 200 * 1000 };
 
 /* Write one of two halves, piece by piece. */
@@ -553,41 +539,6 @@ static void durability_syncs_data_then_name(void **state)
 	}
 }
 
-static void links_stay_and_their_target_is_replaced(void **state)
-{
-	const char *path = old_file("f"), *near = fixture_path("near"), *far = fixture_path("far");
-	struct file_id identity;
-	struct output *output;
-	struct stat status;
-
-	(void)state;
-	assert_int_equal(symlink("f", near), 0);
-	assert_int_equal(symlink(near, far), 0);
-	output = open_output(far, N);
-	assert_int_equal(stat(path, &status), 0);
-	assert_true(output_target_file_id(output, &identity));
-	assert_true(file_id_equal(identity, file_id_from_stat(&status)));
-	write_data(output);
-	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_int_equal(lstat(far, &status), 0);
-	assert_true(S_ISLNK(status.st_mode));
-	assert_true(file_contains(path, output_bytes, N));
-	assert_int_equal(count_directory_entries(), 3);
-}
-
-static void link_to_nothing_makes_its_target(void **state)
-{
-	struct output *output;
-
-	(void)state;
-	assert_int_equal(symlink("new", fixture_path("link")), 0);
-	output = open_output(fixture_path("link"), N);
-	write_data(output);
-	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_contains(fixture_path("new"), output_bytes, N));
-	assert_int_equal(count_directory_entries(), 2);
-}
-
 static void file_of_another_in_a_sticky_directory_is_refused_at_once(void **state)
 {
 	int r;
@@ -647,24 +598,6 @@ static void open_shared_twice(const char *path, uint64_t nbytes, struct output *
 	assert_int_equal(output_open_shared_existing(&faulty_calls, path,
 						     output_shared_name(*ret_output), ret_joined),
 			 0);
-}
-
-/* Two outputs that were opened separately, as by two processes, write a half each. */
-static void several_processes_write_one_output(void **state)
-{
-	const char *path = old_file("f");
-	struct output *output, *joined;
-
-	(void)state;
-	open_shared_twice(path, N, &output, &joined);
-	assert_int_equal(output_write_at(output, 0, output_bytes, N / 2), 0);
-	assert_int_equal(output_write_at(joined, N / 2, output_bytes + N / 2, N - N / 2), 0);
-	assert_int_equal(output_close_shared(joined), 0);
-	assert_true(file_contains(path, old, sizeof old));
-	output_record_remote_writes(output, N - N / 2, N);
-	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_contains(path, output_bytes, N));
-	assert_int_equal(count_directory_entries(), 1);
 }
 
 /* Write one output through two descriptors. Returns how much was written through mappings. */
@@ -906,7 +839,6 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(large_writes_go_through_the_cache_where_direct_ones_are_refused),
 	FIXTURE(output_by_adaptive_io_is_identical),
 	FIXTURE(space_may_come_a_moment_later),
-	FIXTURE(excess_preallocation_is_truncated),
 	FIXTURE(output_of_many_writers_is_mapped),
 	FIXTURE(output_of_few_writers_is_not_mapped),
 	FIXTURE(prefaulted_parts_are_mapped),
@@ -923,12 +855,9 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(retargeted_link_is_not_followed),
 	FIXTURE(harmless_changes_allow_replacement),
 	FIXTURE(durability_syncs_data_then_name),
-	FIXTURE(links_stay_and_their_target_is_replaced),
-	FIXTURE(link_to_nothing_makes_its_target),
 	FIXTURE(file_of_another_in_a_sticky_directory_is_refused_at_once),
 	FIXTURE(permissions_are_what_a_user_expects),
 	FIXTURE(owner_is_kept_if_permitted),
-	FIXTURE(several_processes_write_one_output),
 	FIXTURE(shared_output_is_mapped),
 	FIXTURE(excess_shared_preallocation_is_truncated),
 	FIXTURE(shared_output_works_without_preallocation),

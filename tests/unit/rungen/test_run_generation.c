@@ -285,19 +285,6 @@ static void several_devices_merge_spilled_runs(void **state)
 	check_spills("u128", true, FIXTURE_PACKING_MEMORY, false);
 }
 
-static void several_devices_generate_the_same_runs(void **state)
-{
-	(void)state;
-	for (fixture_n_devices = MIN_TEST_DEVICES; fixture_n_devices <= 3; fixture_n_devices++) {
-		check_file("u64", false, FIXTURE_SEPARATE_MEMORY, random_number, 1, 0, 0);
-		check_file("u64", false, FIXTURE_SEPARATE_MEMORY, random_number, 400001, 1, 40);
-		check_file("b5", true, FIXTURE_SEPARATE_MEMORY, few_numbers, 400001, 1, 40);
-		check_file("u64", false, FIXTURE_PACKING_MEMORY, random_number, 400001, 1, 40);
-		check_remainder(FIXTURE_SEPARATE_MEMORY, 120000, 60001);
-	}
-	fixture_n_devices = 1;
-}
-
 /* Check that each device holds a run, and no more runs than it has chunks. */
 static void check_balance(void)
 {
@@ -404,7 +391,6 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(input_is_read_from_the_first_record_on),
 	FIXTURE(last_chunks_stay_in_memory),
 	FIXTURE(device_memory_may_be_separate),
-	FIXTURE(several_devices_generate_the_same_runs),
 	FIXTURE(several_devices_merge_spilled_runs),
 	FIXTURE(several_devices_hold_more_than_one),
 	FIXTURE(chunk_is_acquired_from_the_idlest_device),
