@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "src/base/int_math.h"
+
 void rendezvous_init(struct rendezvous *rendezvous)
 {
 	*rendezvous = (struct rendezvous){ .pending = NULL };
@@ -46,11 +48,6 @@ static void consume_pending(struct rendezvous *rendezvous, size_t nbytes)
 	}
 }
 
-static size_t min_size(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 int rendezvous_put(struct rendezvous *rendezvous, const void *data, size_t nbytes)
 {
 	const unsigned char *from = data;
@@ -58,7 +55,7 @@ int rendezvous_put(struct rendezvous *rendezvous, const void *data, size_t nbyte
 
 	pthread_mutex_lock(&rendezvous->lock);
 	while (nbytes > 0 && !rendezvous->ended && wait_for_pending(rendezvous)) {
-		const size_t n = min_size(nbytes, rendezvous->pending_nbytes);
+		const size_t n = u64_min(nbytes, rendezvous->pending_nbytes);
 
 		memcpy(rendezvous->pending, from, n);
 		consume_pending(rendezvous, n);
@@ -78,7 +75,7 @@ int rendezvous_get(struct rendezvous *rendezvous, void *buffer, size_t nbytes, s
 
 	pthread_mutex_lock(&rendezvous->lock);
 	while (n_copied < nbytes && wait_for_pending(rendezvous)) {
-		const size_t n = min_size(nbytes - n_copied, rendezvous->pending_nbytes);
+		const size_t n = u64_min(nbytes - n_copied, rendezvous->pending_nbytes);
 
 		memcpy(to + n_copied, rendezvous->pending, n);
 		consume_pending(rendezvous, n);

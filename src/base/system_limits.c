@@ -21,6 +21,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/base/int_math.h"
+
 #define NO_LIMIT UINT64_MAX
 #define UNKNOWN_NBYTES (UINT64_C(64) << 20)
 
@@ -38,11 +40,6 @@ struct hierarchy {
 	const char *mount;
 	measure_fn *measure;
 };
-
-static uint64_t min_limit(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 /* Return a - b, or 0 if that is negative. */
 static uint64_t subtract_clamped(uint64_t a, uint64_t b)
@@ -125,8 +122,8 @@ static uint64_t group_used_nbytes(const char *root, const char *dir, const char 
 
 static uint64_t measure_memory_v2(const char *root, const char *dir)
 {
-	const uint64_t limit = min_limit(read_number(root, dir, "memory.max", NO_LIMIT),
-					 read_number(root, dir, "memory.high", NO_LIMIT));
+	const uint64_t limit = u64_min(read_number(root, dir, "memory.max", NO_LIMIT),
+				       read_number(root, dir, "memory.high", NO_LIMIT));
 
 	if (limit == NO_LIMIT)
 		return NO_LIMIT;
@@ -239,7 +236,7 @@ static uint64_t measure_groups(const char *root, const struct hierarchy *hierarc
 			continue;
 		do {
 			snprintf(dir, sizeof dir, "%s%s", hierarchy->mount, path);
-			limit = min_limit(limit, hierarchy->measure(root, dir));
+			limit = u64_min(limit, hierarchy->measure(root, dir));
 			end = strrchr(path, '/');
 			if (end)
 				*end = '\0';
@@ -277,14 +274,14 @@ uint64_t memory_allowed_nbytes(const char *root)
 {
 	uint64_t nbytes = measure_groups(root, memory_hierarchies);
 
-	nbytes = min_limit(nbytes, measure_rlimit(root, "Max address space", "VmSize:"));
-	return min_limit(nbytes, measure_rlimit(root, "Max data size", "VmData:"));
+	nbytes = u64_min(nbytes, measure_rlimit(root, "Max address space", "VmSize:"));
+	return u64_min(nbytes, measure_rlimit(root, "Max data size", "VmData:"));
 }
 
 uint64_t memory_available_nbytes(const char *root)
 {
 	const uint64_t nbytes =
-		min_limit(measure_system(root, "MemAvailable:"), memory_allowed_nbytes(root));
+		u64_min(measure_system(root, "MemAvailable:"), memory_allowed_nbytes(root));
 
 	return nbytes == NO_LIMIT ? UNKNOWN_NBYTES : nbytes;
 }
@@ -293,7 +290,7 @@ uint64_t memory_free_nbytes(const char *root)
 {
 	const uint64_t nbytes = measure_system(root, "MemFree:");
 
-	return nbytes == NO_LIMIT ? 0 : min_limit(nbytes, memory_available_nbytes(root));
+	return nbytes == NO_LIMIT ? 0 : u64_min(nbytes, memory_available_nbytes(root));
 }
 
 /* Count the bits of the mask "ff,ffffffff" of CPUs that the scheduler may choose. */
@@ -332,7 +329,7 @@ uint64_t memory_physical_nbytes(void)
 
 unsigned cpus_available(const char *root)
 {
-	const uint64_t n = min_limit(measure_affinity(root), measure_groups(root, cpu_hierarchies));
+	const uint64_t n = u64_min(measure_affinity(root), measure_groups(root, cpu_hierarchies));
 
 	if (n == NO_LIMIT)
 		return 1;

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/base/int_math.h"
+
 /* Ranges of Unicode characters that affect the display of a line. */
 static const struct {
 	uint32_t first, last;
@@ -111,11 +113,6 @@ const char *quote_text(const char *text, char *line, size_t nbytes)
 /* Longer words are never suggested for; of longer candidates only the start is compared. */
 enum { MAX_WORD_NBYTES = 31 };
 
-static size_t min_size(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 /*
  * Return the Damerau-Levenshtein distance (optimal string alignment): the number of insertions,
  * deletions, changes and exchanges of neighbours that turn one word into the other. Row i of the
@@ -132,10 +129,10 @@ static size_t edit_distance(const char *a, size_t n_a, const char *b, size_t n_b
 
 		row[0] = i;
 		for (size_t j = 1; j <= n_b; j++) {
-			row[j] = min_size(previous_row[j - 1] + (a[i - 1] != b[j - 1]),
-					  min_size(previous_row[j], row[j - 1]) + 1);
+			row[j] = u64_min(previous_row[j - 1] + (a[i - 1] != b[j - 1]),
+					 u64_min(previous_row[j], row[j - 1]) + 1);
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				row[j] = min_size(row[j], rows[(i + 1) % 3][j - 2] + 1);
+				row[j] = u64_min(row[j], rows[(i + 1) % 3][j - 2] + 1);
 		}
 	}
 	return rows[n_a % 3][n_b];
@@ -144,7 +141,7 @@ static size_t edit_distance(const char *a, size_t n_a, const char *b, size_t n_b
 /* At most two errors, and fewer in short words, which would resemble anything. */
 const char *suggest_word(const char *word, size_t nbytes, const char *const *words, unsigned n)
 {
-	size_t min_distance = min_size(nbytes / 3, 2) + 1;
+	size_t min_distance = u64_min(nbytes / 3, 2) + 1;
 	const char *suggestion = NULL;
 
 	for (unsigned i = 0; i < n && nbytes <= MAX_WORD_NBYTES; i++) {

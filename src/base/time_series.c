@@ -8,6 +8,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 
 enum { FIRST_BIN_NS = 100000 };
 
@@ -44,17 +45,12 @@ static void merge_busy_bins(struct stage_busy_times *work)
 		merge_bins(work->busy_ns[stage]);
 }
 
-static uint64_t max_u64(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 static struct time_series_gauges max_gauges(struct time_series_gauges a,
 					    struct time_series_gauges b)
 {
-	return (struct time_series_gauges){ max_u64(a.memory_nbytes, b.memory_nbytes),
-					    max_u64(a.temporary_nbytes, b.temporary_nbytes),
-					    max_u64(a.written_nbytes, b.written_nbytes) };
+	return (struct time_series_gauges){ u64_max(a.memory_nbytes, b.memory_nbytes),
+					    u64_max(a.temporary_nbytes, b.temporary_nbytes),
+					    u64_max(a.written_nbytes, b.written_nbytes) };
 }
 
 static void merge_gauge_bins(struct time_series_gauges gauges[static TIME_SERIES_BINS])
@@ -79,7 +75,7 @@ static void extend_to(struct time_series *series, uint64_t time_ns)
 		merge_gauge_bins(series->gauges);
 		series->bin_ns *= 2;
 	}
-	series->end_ns = max_u64(series->end_ns, time_ns);
+	series->end_ns = u64_max(series->end_ns, time_ns);
 }
 
 /* Return the times of a queue, or NULL if it is not distinguished or memory is short. */
@@ -121,8 +117,8 @@ static void distribute(uint64_t bins[static TIME_SERIES_BINS], uint64_t bin_ns, 
 
 void time_series_add(struct time_series *series, const struct time_series_event *event)
 {
-	const uint64_t end_ns = max_u64(event->end_ns, series->begin_ns);
-	const uint64_t begin_ns = max_u64(event->begin_ns, series->begin_ns);
+	const uint64_t end_ns = u64_max(event->end_ns, series->begin_ns);
+	const uint64_t begin_ns = u64_max(event->begin_ns, series->begin_ns);
 	const uint64_t begin = begin_ns - series->begin_ns, end = end_ns - series->begin_ns;
 	struct stage_busy_times *work = &series->host;
 
