@@ -38,8 +38,8 @@ struct stats {
 
 	pthread_mutex_t lock;
 	/* Protected by the lock. */
-	struct timeline *timeline; /* NULL: nothing is recorded */
-	enum phase phase;          /* the current one, if phases[phase].begin_ns != 0 */
+	struct timeline timeline;
+	enum phase phase; /* the current one, if phases[phase].begin_ns != 0 */
 	struct phase_counters phases[N_PHASES];
 	struct device_totals devices[STATS_MAX_DEVICES];
 	uint64_t devices_active_until_ns[STATS_MAX_DEVICES];
@@ -87,10 +87,7 @@ int stats_open(struct trace *trace, struct time_series *series, struct stats **r
 
 	if (!stats)
 		return fail(-ENOMEM, "no memory for statistics");
-	if ((trace || series) && timeline_open(trace, series, &stats->timeline) < 0) {
-		free(stats);
-		return -ENOMEM;
-	}
+	stats->timeline = (struct timeline){ .trace = trace, .time_series = series };
 	stats->begin_ns = clock_now_ns();
 	pthread_mutex_init(&stats->lock, NULL);
 	*ret_stats = stats;
@@ -102,8 +99,13 @@ void stats_close(struct stats *stats)
 	if (!stats)
 		return;
 	pthread_mutex_destroy(&stats->lock);
-	timeline_close(stats->timeline);
+	timeline_destroy(&stats->timeline);
 	free(stats);
+}
+
+static bool has_timeline(const struct stats *stats)
+{
+	return stats->timeline.trace || stats->timeline.time_series;
 }
 
 /*
@@ -127,20 +129,20 @@ static uint64_t written_nbytes(const struct stats *stats)
 }
 
 /* Record the end of the current phase, if one has begun. */
-static void emit_phase(const struct stats *stats, uint64_t now_ns)
+static void emit_phase(struct stats *stats, uint64_t now_ns)
 {
 	const struct phase_counters *phase = &stats->phases[stats->phase];
 
-	if (!stats->timeline)
+	if (!has_timeline(stats))
 		return;
-	timeline_sample_now(stats->timeline, now_ns, written_nbytes(stats));
+	timeline_sample_now(&stats->timeline, now_ns, written_nbytes(stats));
 	if (phase->begin_ns)
-		timeline_add_phase(stats->timeline, stats->phase, phase_name(stats->phase),
+		timeline_add_phase(&stats->timeline, stats->phase, phase_name(stats->phase),
 				   phase->begin_ns, now_ns, done_nbytes(stats, stats->phase));
 }
 
-static void emit_span(const struct stats *stats, const struct span *span, bool is_work,
-		      uint64_t end_ns, uint64_t nbytes)
+static void emit_span(struct stats *stats, const struct span *span, bool is_work, uint64_t end_ns,
+		      uint64_t nbytes)
 {
 	const enum track_role role = is_work ? stage_kinds[span->stage].work_role :
 					       stage_kinds[span->stage].wait_role;
@@ -157,8 +159,8 @@ static void emit_span(const struct stats *stats, const struct span *span, bool i
 		.nbytes = nbytes,
 	};
 
-	timeline_add(stats->timeline, &event);
-	timeline_sample(stats->timeline, end_ns, written_nbytes(stats));
+	timeline_add(&stats->timeline, &event);
+	timeline_sample(&stats->timeline, end_ns, written_nbytes(stats));
 }
 
 /* Assign the volumes since the end of the last phase to the current one. */
@@ -292,7 +294,7 @@ void stats_end_at(struct stats *stats, struct span span, uint64_t end_ns, uint64
 	if (stats->end_ns == 0) {
 		add_span(&stats->phases[stats->phase], &span, end_ns, nbytes);
 		add_device_span(stats, &span, end_ns);
-		if (stats->timeline)
+		if (has_timeline(stats))
 			emit_span(stats, &span, true, end_ns, nbytes);
 	}
 	pthread_mutex_unlock(&stats->lock);
@@ -321,7 +323,7 @@ void stats_end_wait(struct stats *stats, struct span span)
 		return;
 	pthread_mutex_lock(&stats->lock);
 	stats->phases[stats->phase].stages[span.stage].blocked_ns += end_ns - span.begin_ns;
-	if (stats->timeline && stats->end_ns == 0)
+	if (has_timeline(stats) && stats->end_ns == 0)
 		emit_span(stats, &span, false, end_ns, 0);
 	pthread_mutex_unlock(&stats->lock);
 }
@@ -332,8 +334,8 @@ void stats_set_temp_space_source(struct stats *stats, uint64_t (*nbytes)(void *c
 	if (!stats)
 		return;
 	pthread_mutex_lock(&stats->lock);
-	if (stats->timeline)
-		timeline_set_temp_space_source(stats->timeline, nbytes, context);
+	stats->timeline.temp_space = nbytes;
+	stats->timeline.temp_space_context = context;
 	pthread_mutex_unlock(&stats->lock);
 }
 
@@ -354,8 +356,8 @@ void stats_add_partition(struct stats *stats, uint64_t number, uint64_t begin_ns
 	if (!stats)
 		return;
 	pthread_mutex_lock(&stats->lock);
-	if (stats->timeline && stats->end_ns == 0)
-		timeline_add(stats->timeline, &event);
+	if (has_timeline(stats) && stats->end_ns == 0)
+		timeline_add(&stats->timeline, &event);
 	pthread_mutex_unlock(&stats->lock);
 }
 

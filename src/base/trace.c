@@ -23,25 +23,6 @@
 
 /* --- tracks --- */
 
-/* A thread or queue, which does one piece of work after the other. */
-struct track_owner {
-	uint32_t device;
-	uint64_t id;
-};
-
-struct track {
-	struct track_owner owner;
-	uint64_t end_ns; /* of the last event on it */
-};
-
-/* More tracks of a role share the last one, on which events may then overlap. */
-enum { TRACKS_MAX = 1024 };
-
-struct tracks {
-	struct track *by_role[N_TRACK_ROLES]; /* n[role]; grown on demand */
-	uint32_t n[N_TRACK_ROLES];
-};
-
 /* The maximum drift of a device's clock against ours after some hours. */
 enum { CLOCK_ERROR_NS = 1000000 };
 
@@ -57,12 +38,6 @@ static const struct {
 	[TRACK_WRITERS] = { "writer", "writers" },
 	[TRACK_CHECKERS] = { "verifier", "verifiers" },
 };
-
-static void tracks_free(struct tracks *tracks)
-{
-	for (enum track_role role = 0; role < N_TRACK_ROLES; role++)
-		free(tracks->by_role[role]);
-}
 
 /* Return by how much an event may begin before the previous one has ended. */
 static uint64_t tolerance_ns(enum track_role role)
@@ -418,37 +393,14 @@ void trace_close(struct trace *trace)
 /* --- timeline --- */
 
 /* After so many samples the interval doubles. */
-enum { SAMPLES_PER_INTERVAL = 1000, FIRST_INTERVAL_NS = 5000000 };
+enum { SAMPLES_PER_INTERVAL = 1000 };
 
-struct timeline {
-	struct trace *trace;             /* NULL: none */
-	struct time_series *time_series; /* NULL: none */
-	struct tracks tracks;
-	uint64_t (*temp_space)(void *context);
-	void *temp_space_context;
-	uint64_t last_ns; /* time of the last sample; 0: none */
-	uint64_t interval_ns, n_samples;
-};
+#define FIRST_INTERVAL_NS UINT64_C(5000000)
 
-int timeline_open(struct trace *trace, struct time_series *series, struct timeline **ret_timeline)
+void timeline_destroy(struct timeline *timeline)
 {
-	struct timeline *timeline = calloc(1, sizeof *timeline);
-
-	if (!timeline)
-		return fail(-ENOMEM, "timeline: out of memory");
-	timeline->trace = trace;
-	timeline->time_series = series;
-	timeline->interval_ns = FIRST_INTERVAL_NS;
-	*ret_timeline = timeline;
-	return 0;
-}
-
-void timeline_close(struct timeline *timeline)
-{
-	if (!timeline)
-		return;
-	tracks_free(&timeline->tracks);
-	free(timeline);
+	for (enum track_role role = 0; role < N_TRACK_ROLES; role++)
+		free(timeline->tracks.by_role[role]);
 }
 
 void timeline_add(struct timeline *timeline, const struct trace_event *event)
@@ -491,13 +443,6 @@ void timeline_add_phase(struct timeline *timeline, enum phase phase, const char 
 	series->phases[phase].end_ns = end_ns;
 }
 
-void timeline_set_temp_space_source(struct timeline *timeline, uint64_t (*nbytes)(void *context),
-				    void *context)
-{
-	timeline->temp_space = nbytes;
-	timeline->temp_space_context = context;
-}
-
 void timeline_sample_now(struct timeline *timeline, uint64_t now_ns, uint64_t written_nbytes)
 {
 	struct trace *trace = timeline->trace;
@@ -514,12 +459,14 @@ void timeline_sample_now(struct timeline *timeline, uint64_t now_ns, uint64_t wr
 	trace_add_counter(trace, "written", now_ns, sample.written_nbytes);
 	if (timeline->time_series)
 		time_series_sample(timeline->time_series, now_ns, &sample);
-	if (++timeline->n_samples % SAMPLES_PER_INTERVAL == 0)
-		timeline->interval_ns *= 2;
+	timeline->n_samples++;
 }
 
 void timeline_sample(struct timeline *timeline, uint64_t now_ns, uint64_t written_nbytes)
 {
-	if (now_ns >= timeline->last_ns + timeline->interval_ns)
+	const uint64_t interval_ns = FIRST_INTERVAL_NS
+				     << timeline->n_samples / SAMPLES_PER_INTERVAL;
+
+	if (now_ns >= timeline->last_ns + interval_ns)
 		timeline_sample_now(timeline, now_ns, written_nbytes);
 }

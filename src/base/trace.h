@@ -107,16 +107,38 @@ void trace_close(struct trace *trace);
 
 /* --- timeline --- */
 
-struct timeline;
+/* A thread or queue, which does one piece of work after the other. */
+struct track_owner {
+	uint32_t device;
+	uint64_t id;
+};
 
-/*
- * Open a timeline that forwards to a trace and to a time series. Either may be NULL; both must
- * outlive the timeline. Returns 0, or -ENOMEM after a message.
- */
-int timeline_open(struct trace *trace, struct time_series *series, struct timeline **ret_timeline);
+struct track {
+	struct track_owner owner;
+	uint64_t end_ns; /* of the last event on it */
+};
 
-/* NULL is fine. */
-void timeline_close(struct timeline *timeline);
+/* More tracks of a role share the last one, on which events may then overlap. */
+enum { TRACKS_MAX = 1024 };
+
+struct tracks {
+	struct track *by_role[N_TRACK_ROLES]; /* n[role]; grown on demand */
+	uint32_t n[N_TRACK_ROLES];
+};
+
+/* All 0 but the trace and the time series, which must outlive the timeline. */
+struct timeline {
+	struct trace *trace;                   /* NULL: none */
+	struct time_series *time_series;       /* NULL: none */
+	uint64_t (*temp_space)(void *context); /* returns the space in use; NULL: none */
+	void *temp_space_context;
+	struct tracks tracks;
+	uint64_t last_ns; /* time of the last sample; 0: none */
+	uint64_t n_samples;
+};
+
+/* Free the tracks. */
+void timeline_destroy(struct timeline *timeline);
 
 /* Add an event, and choose its track. Events come roughly in the order in which they end. */
 void timeline_add(struct timeline *timeline, const struct trace_event *event);
@@ -124,10 +146,6 @@ void timeline_add(struct timeline *timeline, const struct trace_event *event);
 /* Add a phase, which has the track TRACK_PHASES; `name` must outlive the trace. */
 void timeline_add_phase(struct timeline *timeline, enum phase phase, const char *name,
 			uint64_t begin_ns, uint64_t end_ns, uint64_t nbytes);
-
-/* Set the function that returns the temporary space in use; NULL: none. */
-void timeline_set_temp_space_source(struct timeline *timeline, uint64_t (*nbytes)(void *context),
-				    void *context);
 
 /*
  * Sample memory, temporary space and written_nbytes (of the output so far) if the last sample is
