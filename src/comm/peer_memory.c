@@ -201,11 +201,6 @@ static int wait_peer_failure(const struct peer_memory *peer_memory, unsigned ran
 	return comm_receive_wait(peer_memory->comm, rank, COMM_TAG_PEER_MEMORY, &empty, 0);
 }
 
-static bool is_access_revoked(const struct peer_memory *peer_memory, unsigned rank)
-{
-	return !can_read(peer_memory, rank);
-}
-
 int peer_memory_read(const struct peer_memory *peer_memory, unsigned rank, uint64_t address,
 		     void *to, size_t nbytes)
 {
@@ -225,7 +220,7 @@ int peer_memory_read(const struct peer_memory *peer_memory, unsigned rank, uint6
 			    "cannot read the memory of rank %u on %s any more: %m; use "
 			    "--shared-memory=off",
 			    rank, comm_host(peer_memory->comm, rank));
-	if (r == -ESRCH || is_access_revoked(peer_memory, rank))
+	if (r == -ESRCH || !can_read(peer_memory, rank))
 		return wait_peer_failure(peer_memory, rank);
 	return fail(r, "cannot read the memory of rank %u on %s: %m", rank,
 		    comm_host(peer_memory->comm, rank));

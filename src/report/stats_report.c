@@ -194,24 +194,12 @@ static void print_phase(const struct phase_totals *phase, const struct sort_summ
 	}
 }
 
-static void print_spilled(const struct compression_totals *spilled, FILE *stream)
-{
-	fprintf(stream, "\nspilled: %s, compressed to %s (%.1f %%) with %s",
-		size_format(spilled->items_nbytes).text, size_format(spilled->stored_nbytes).text,
-		spill_ratio_percent(spilled), spilled->codec);
-}
-
-static void print_io_modes(const struct file_writer_stats *written, FILE *stream)
-{
-	fprintf(stream, "\nwritten: %s cached, %s direct, %s mmap",
-		size_format(written->cached_nbytes).text, size_format(written->direct_nbytes).text,
-		size_format(written->mmap_nbytes).text);
-}
-
 /* Print what a check does not have. */
 static void print_sort_details(const struct stats_report_data *data, FILE *stream)
 {
 	const struct sort_summary *summary = &data->run.summary;
+	const struct compression_totals *spilled = &summary->spilled;
+	const struct file_writer_stats *written = &summary->written;
 
 	fprintf(stream,
 		"; %s\nruns: %" PRIu64 ", spilled runs: %" PRIu64 "; chunks: %s%s; passes: %" PRIu64
@@ -222,10 +210,16 @@ static void print_sort_details(const struct stats_report_data *data, FILE *strea
 		summary->input_is_mapped ? " of the mapped input" : "", summary->n_passes,
 		summary->n_partitions, summary->n_windows, size_format(summary->buffer_nbytes).text,
 		size_format(summary->peak_temp_nbytes).text);
-	if (summary->spilled.items_nbytes)
-		print_spilled(&summary->spilled, stream);
-	if (summary->written.direct_nbytes + summary->written.mmap_nbytes)
-		print_io_modes(&summary->written, stream);
+	if (spilled->items_nbytes)
+		fprintf(stream, "\nspilled: %s, compressed to %s (%.1f %%) with %s",
+			size_format(spilled->items_nbytes).text,
+			size_format(spilled->stored_nbytes).text, spill_ratio_percent(spilled),
+			spilled->codec);
+	if (written->direct_nbytes + written->mmap_nbytes)
+		fprintf(stream, "\nwritten: %s cached, %s direct, %s mmap",
+			size_format(written->cached_nbytes).text,
+			size_format(written->direct_nbytes).text,
+			size_format(written->mmap_nbytes).text);
 }
 
 static void print_sort_summary(const struct stats_report_data *data, FILE *stream)

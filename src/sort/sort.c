@@ -29,6 +29,24 @@ static int report_devices(const struct sort *sort)
 	return 0;
 }
 
+static void get_sort_volumes(void *context, struct stats_volumes *ret_volumes)
+{
+	const struct sort *sort = context;
+	struct comm_traffic network = { 0 };
+	struct spill_traffic disk = { 0 };
+
+	if (sort->spec->comm)
+		comm_get_traffic(sort->spec->comm, &network);
+	if (sort->job.spill)
+		disk = spill_traffic(sort->job.spill);
+	*ret_volumes = (struct stats_volumes){
+		.temporary_written_nbytes = disk.written_nbytes,
+		.temporary_read_nbytes = disk.read_nbytes,
+		.sent_nbytes = network.sent_nbytes,
+		.received_nbytes = network.received_nbytes,
+	};
+}
+
 /* Open the output first, because its reader may wait for it. */
 static int open_output_and_setup(struct sort *sort)
 {
@@ -47,7 +65,7 @@ static int open_output_and_setup(struct sort *sort)
 		sort_output_needs_count(sort->spec, &sort->resolved.header, setup.ordered_output);
 	r = setup_open(&setup, &sort->job);
 	if (r == 0)
-		sort_attach_volume_stats(sort);
+		stats_set_volume_source(sort->job.stats, get_sort_volumes, sort);
 	if (r == 0 && !sort->spec->comm)
 		sort_output_choose_io_mode(&sort->output, sort_output_cache_policy(&sort->output));
 	if (r == 0)
@@ -97,7 +115,7 @@ static void close_sort(struct sort *sort, int r)
 	sort_output_abort(&sort->output); /* first: removes temp files */
 	if (r < 0 && sort->spec->comm)
 		distributed_abandon(sort, r);
-	sort_detach_volume_stats(sort);
+	stats_set_volume_source(sort->job.stats, NULL, NULL); /* before they are freed */
 	spill_begin_close(sort->job.spill);
 	run_list_free(&sort->store);
 	distributed_close(sort);

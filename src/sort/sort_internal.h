@@ -74,10 +74,6 @@ int sort_check_output(struct sort *sort);
 
 int sort_commit_output(struct sort *sort);
 
-/* Connect the volumes of the sort to its statistics, and disconnect them before they are freed. */
-void sort_attach_volume_stats(struct sort *sort);
-void sort_detach_volume_stats(const struct sort *sort);
-
 /* Set sort.summary. May close runs and chunk pool to measure peak rates. */
 void sort_collect_summary(struct sort *sort);
 

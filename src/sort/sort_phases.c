@@ -413,34 +413,6 @@ int sort_commit_output(struct sort *sort)
 
 /* --- summary --- */
 
-static void get_sort_volumes(void *context, struct stats_volumes *ret_volumes)
-{
-	const struct sort *sort = context;
-	struct comm_traffic network = { 0 };
-	struct spill_traffic disk = { 0 };
-
-	if (sort->spec->comm)
-		comm_get_traffic(sort->spec->comm, &network);
-	if (sort->job.spill)
-		disk = spill_traffic(sort->job.spill);
-	*ret_volumes = (struct stats_volumes){
-		.temporary_written_nbytes = disk.written_nbytes,
-		.temporary_read_nbytes = disk.read_nbytes,
-		.sent_nbytes = network.sent_nbytes,
-		.received_nbytes = network.received_nbytes,
-	};
-}
-
-void sort_attach_volume_stats(struct sort *sort)
-{
-	stats_set_volume_source(sort->job.stats, get_sort_volumes, sort);
-}
-
-void sort_detach_volume_stats(const struct sort *sort)
-{
-	stats_set_volume_source(sort->job.stats, NULL, NULL);
-}
-
 void sort_summary_set_plan(const struct plan *plan, struct sort_summary *summary)
 {
 	memcpy(summary->backend, plan->device, sizeof summary->backend);

@@ -167,14 +167,9 @@ struct tie_break_state {
 	uint64_t n_pending;
 };
 
-static uint64_t max_pending_groups(uint64_t n)
-{
-	return n / (SMALL_N + 1) + 1;
-}
-
 size_t tie_break_scratch_nbytes(uint64_t n)
 {
-	return max_pending_groups(n) * sizeof(struct tie_group);
+	return (n / (SMALL_N + 1) + 1) * sizeof(struct tie_group);
 }
 
 static uint32_t number_at(const struct tie_break_state *state, uint64_t i)
