@@ -1,5 +1,7 @@
 /*
- * test_sort_records.c - records in runs and merges, also on a device with separate memory
+ * test_sort_records.c - records in runs and merges, on a device with separate memory
+ *
+ * tests/cli/random_records.sh sorts records in the memory of the host.
  *
  * The reference is a stable sort of the records by their whole keys. Memory is the minimum, so that
  * runs are spilled and there are many windows.
@@ -52,7 +54,7 @@ static void make_records(const struct sort_case *shape, size_t n)
 				     (unsigned char)(scramble(i, 5) % shape->n_values);
 }
 
-static void start_job(const struct sort_case *shape, enum fixture_memory memory)
+static void start_job(const struct sort_case *shape)
 {
 	const struct layout_params request = {
 		.record_nbytes = shape->record_nbytes,
@@ -66,7 +68,7 @@ static void start_job(const struct sort_case *shape, enum fixture_memory memory)
 	};
 	const char *path = fixture_path("input");
 
-	job_start("u64", shape->unique, memory);
+	job_start("u64", shape->unique, FIXTURE_SEPARATE_MEMORY);
 	assert_int_equal(layout_make(&request, &layout), 0);
 	job.limit = shape->limit ? shape->limit : UINT64_MAX;
 	write_file(path, records, n_records * shape->record_nbytes);
@@ -138,7 +140,7 @@ static void assert_output(const unsigned char *output, const unsigned char *item
 				 (unsigned long long)n);
 }
 
-static void check(const struct sort_case *shape, enum fixture_memory memory, size_t n)
+static void check(const struct sort_case *shape, size_t n)
 {
 	struct record_totals totals = { 0 };
 	struct merge_result result;
@@ -148,7 +150,7 @@ static void check(const struct sort_case *shape, enum fixture_memory memory, siz
 	struct sink sink = { .takes_records = true, .stage = STAGE_WRITE, .write = write_items };
 
 	make_records(shape, n);
-	start_job(shape, memory);
+	start_job(shape);
 	n_expected = make_expected(shape, &expected);
 	output = malloc(n * layout.output_nbytes + 1);
 	assert_non_null(output);
@@ -200,18 +202,12 @@ static void chunk_that_is_out_of_order_ends_the_sort(void **state)
 
 	(void)state;
 	make_records(&shape, 1000);
-	start_job(&shape, FIXTURE_SEPARATE_MEMORY);
+	start_job(&shape);
 	lying.sort = sort_with_wrong_result;
 	fixture_separate_backend.ops_by_layout = kinds;
 	assert_int_equal(generate_runs(&job, job.chunk_pool, &fixture_run_list, &totals), -EIO);
 	assert_non_null(strstr(captured_messages_error(), "1 records of a chunk are out of order"));
 	stop_job();
-}
-
-static void check_both(const struct sort_case *shape, size_t n)
-{
-	check(shape, FIXTURE_UNIFIED_MEMORY, n);
-	check(shape, FIXTURE_SEPARATE_MEMORY, n);
 }
 
 static void records_are_sorted_as_by_the_reference(void **state)
@@ -251,21 +247,19 @@ static void records_are_sorted_as_by_the_reference(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-		check_both(&cases[i].shape, cases[i].n);
+		check(&cases[i].shape, cases[i].n);
 }
 
 static void several_devices_decide_ties_as_one_does(void **state)
 {
 	(void)state;
 	fixture_n_devices = 2;
-	check(&(struct sort_case){ 24, { BYTES(4, 2) }, 1, .n_values = 16 },
-	      FIXTURE_SEPARATE_MEMORY, 100003);
-	check(&(struct sort_case){ 64, { BYTES(0, 64) }, 1, .n_values = 2, .n_equal = 40 },
-	      FIXTURE_SEPARATE_MEMORY, 20011);
+	check(&(struct sort_case){ 24, { BYTES(4, 2) }, 1, .n_values = 16 }, 100003);
+	check(&(struct sort_case){ 64, { BYTES(0, 64) }, 1, .n_values = 2, .n_equal = 40 }, 20011);
 	check(
 		&(struct sort_case){
 			12, { UNSIGNED(4, 2) }, 1, .unique = true, .count = true, .n_values = 30 },
-		FIXTURE_SEPARATE_MEMORY, 100003);
+		100003);
 	fixture_n_devices = 1;
 }
 
@@ -285,13 +279,13 @@ static void the_last_of_equal_records_is_kept(void **state)
 		struct sort_case shape = shapes[i];
 
 		shape.unique = shape.keep_last = true;
-		check_both(&shape, 100003);
+		check(&shape, 100003);
 	}
 	fixture_n_devices = 2;
 	check(
 		&(struct sort_case){
 			24, { BYTES(4, 2) }, 1, .unique = true, .keep_last = true, .n_values = 50 },
-		FIXTURE_SEPARATE_MEMORY, 100003);
+		100003);
 	fixture_n_devices = 1;
 }
 
@@ -305,9 +299,9 @@ static void limit_keeps_the_first(void **state)
 			16, { UNSIGNED(4, 4) }, 1, .limit = limits[i], .n_values = 20
 		};
 
-		check_both(&shape, 150001);
+		check(&shape, 150001);
 		shape.unique = true;
-		check_both(&shape, 150001);
+		check(&shape, 150001);
 	}
 }
 
