@@ -13,6 +13,7 @@
 #include "src/sort/sort.h"
 
 #include "src/base/diagnostics.h"
+#include "src/comm/comm.h"
 #include "src/sort/distributed_sort.h"
 #include "src/sort/sort_internal.h"
 

@@ -10,7 +10,6 @@
 
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
-#include "src/comm/comm.h"
 #include "src/cost/calibrate.h"
 #include "src/merge/merge.h"
 #include "src/merge/window.h"
