@@ -469,55 +469,6 @@ static void part_of_a_file_has_no_index(void **state)
 
 /* --- streams --- */
 
-/* Read the file n bytes at a time. The first n_read bytes have been read before. */
-static int read_as(enum decoder_format format, size_t n_read, size_t n, size_t *ret_nbytes)
-{
-	unsigned char first[64], *back = malloc(n);
-	struct decoder *stream;
-	size_t total = 0, nbytes = n;
-	bool is_equal = true;
-	int r;
-
-	assert_int_equal(lseek(file.fd, 0, SEEK_SET), 0);
-	assert_int_equal(read(file.fd, first, n_read), n_read);
-	assert_int_equal(decoder_open(format, "file.zst", first, n_read, ZSTD_MAX_WINDOW_NBYTES,
-				      &stream),
-			 0);
-	do {
-		r = decoder_read(stream, &file, -1, back, n, &nbytes);
-		if (r == 0)
-			is_equal &= total + nbytes <= N &&
-				    memcmp(back, content + total, nbytes) == 0;
-		total += r == 0 ? nbytes : 0;
-	} while (r == 0 && nbytes == n);
-	*ret_nbytes = total;
-	assert_true(r < 0 || is_equal); /* damage is found at the end */
-	decoder_close(stream);
-	free(back);
-	return r;
-}
-
-static int read_stream(size_t n_read, size_t n, size_t *ret_nbytes)
-{
-	return read_as(DECODER_ZSTD, n_read, n, ret_nbytes);
-}
-
-static void stream_is_the_content(void **state)
-{
-	size_t nbytes;
-
-	(void)state;
-	write_content(false, 2, N);
-	for (size_t n_read = 0; n_read <= 64; n_read += 4) {
-		assert_int_equal(read_stream(n_read, 333333, &nbytes), 0);
-		assert_int_equal(nbytes, N);
-	}
-	faults.max_transfer_nbytes = 1000;
-	faults.interrupt_every = 3;
-	assert_int_equal(read_stream(4, N + 1, &nbytes), 0);
-	assert_int_equal(nbytes, N);
-}
-
 static void window_that_is_not_planned_for_is_refused(void **state)
 {
 	static const unsigned char large_window[] = { 0x28, 0xb5, 0x2f, 0xfd, 0, 0x98, 1, 0, 0 };
@@ -563,7 +514,6 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(table_of_no_frames_is_no_index),
 	FIXTURE(checksums_of_an_index_are_compared),
 	FIXTURE(part_of_a_file_has_no_index),
-	FIXTURE(stream_is_the_content),
 	FIXTURE(window_that_is_not_planned_for_is_refused),
 };
 

@@ -138,15 +138,6 @@ static void full_disk_fails_the_request_and_no_other(void **state)
 	}
 }
 
-static atomic_bool lacks_memory_once;
-
-void *__real_calloc(size_t n, size_t nbytes);
-void *__wrap_calloc(size_t n, size_t nbytes);
-void *__wrap_calloc(size_t n, size_t nbytes)
-{
-	return atomic_exchange(&lacks_memory_once, false) ? NULL : __real_calloc(n, nbytes);
-}
-
 static atomic_bool lacks_threads;
 static atomic_uint n_refused_threads;
 
@@ -180,16 +171,6 @@ static void requests_complete_without_threads(void **state)
 	lacks_threads = false;
 	io_queue_close(queue);
 	file_close(&file);
-}
-
-static void queue_without_memory_is_an_error(void **state)
-{
-	struct io_queue *queue = NULL;
-
-	(void)state;
-	lacks_memory_once = true;
-	assert_int_equal(io_queue_open(4, &queue), -ENOMEM);
-	assert_null(queue);
 }
 
 /* A thread that writes and reads back its pieces; all threads share a queue. */
@@ -264,7 +245,6 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(all_bytes_are_moved),
 	FIXTURE(end_of_file_is_an_error_of_its_own),
 	FIXTURE(full_disk_fails_the_request_and_no_other),
-	FIXTURE(queue_without_memory_is_an_error),
 	FIXTURE(requests_complete_without_threads),
 	FIXTURE(threads_share_a_queue),
 };

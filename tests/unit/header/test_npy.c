@@ -70,24 +70,6 @@ static void assert_fields(const char *descr, uint64_t nbytes, const char *expect
 	npy_free(&npy);
 }
 
-/* numpy reads these, but does not write them. */
-static void forms_of_a_dtype_made_by_hand_are_understood(void **state)
-{
-	(void)state;
-	assert_fields("'<i8, (2, 3)<f4,>u2'", 34, "f0:0:i64le f1:8:b24 f2:32:u16be");
-	assert_fields("'2i4,<3u1 , 1f4'", 15, "f0:0:b8 f1:8:b3 f2:11:f32le:n");
-	assert_fields("[('a', '<i2,|u1'), ('b', '3i2'), ('c', '|u1', 1)]", 10,
-		      "a.f0:0:i16le a.f1:2:u8le b:3:b6 c:9:u8le");
-	assert_fields("[['a', '<i8'], ['b', '|u1', (2,)], ('c', [['d', '<i2']])]", 12,
-		      "a:0:i64le b:8:b2 c.d:10:i16le");
-	assert_fields("[('a', ('<i4', (2,))), ('b', ([('x', '<i2')], 3), (2,)), ('c', '<i2')]", 22,
-		      "a:0:b8 b:8:b12 c:20:i16le");
-	assert_fields("[('a', (('<i4', (2,)), (3,)))]", 24, "a:0:b24");
-	assert_fields("[((None, 'a'), '<i4'), ('b', '|u1', [2, 3])]", 10, "a:0:i32le b:4:b6");
-	assert_fields("(('<i4'))", 4, ":0:i32le");
-	assert_fields("'i4,3L'", 28, "f0:0:i32le f1:4:b24");
-}
-
 static void sizes_after_types_belong_to_them(void **state)
 {
 	struct npy npy;
@@ -361,7 +343,6 @@ static void a_part_of_a_field_is_not_the_field(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(forms_of_a_dtype_made_by_hand_are_understood),
 	cmocka_unit_test(sizes_after_types_belong_to_them),
 	cmocka_unit_test(headers_that_are_written_by_hand_are_understood),
 	cmocka_unit_test(malformed_dictionaries_are_refused),

@@ -91,21 +91,6 @@ static void probing_loses_nothing(void **state)
 	}
 }
 
-static void file_before_the_pipe_is_still_read_first(void **state)
-{
-	const char *const paths[] = { write_input_part("a", 0, 90), "-",
-				      write_input_part("b", 210, N - 210) };
-	struct input *input;
-
-	(void)state;
-	fill_stdin(input_bytes + 90, 120);
-	input = open_input(paths, 3);
-	assert_int_equal(input_probe_pipe(input, false), 0);
-	assert_stream(input, 30, N);
-	input_close(input);
-	restore_stdin();
-}
-
 /* The writer of the second pipe may wait until the first pipe has been read. */
 static void only_one_pipe_is_probed(void **state)
 {
@@ -124,22 +109,6 @@ static void only_one_pipe_is_probed(void **state)
 		    1 << 20); /* the second may be compressed */
 	pthread_join(f.thread, NULL);
 	input_close(input);
-}
-
-static void compressed_pipe_is_planned_for(void **state)
-{
-	char stored[200];
-	const size_t n = ZSTD_compress(stored, sizeof stored, input_bytes, 90, 1);
-	struct input *input;
-
-	(void)state;
-	fill_stdin(stored, n);
-	input = open_input((const char *const[]){ "-" }, 1);
-	assert_int_equal(input_probe_pipe(input, true), 0);
-	assert_true(input_memory_nbytes(input, 1, true) > 1 << 20);
-	assert_stream(input, 30, 90);
-	input_close(input);
-	restore_stdin();
 }
 
 /* An indexed file has a size, but a pipe behind it makes the input a stream. */
@@ -171,9 +140,7 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(unprobed_pipe_is_not_taken_for_records),
 	FIXTURE(skippable_frames_without_content_are_refused_in_the_end),
 	FIXTURE(probing_loses_nothing),
-	FIXTURE(file_before_the_pipe_is_still_read_first),
 	FIXTURE(only_one_pipe_is_probed),
-	FIXTURE(compressed_pipe_is_planned_for),
 	FIXTURE(compressed_file_with_an_index_is_read_before_a_pipe),
 };
 

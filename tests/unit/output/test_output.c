@@ -142,29 +142,6 @@ static void large_writes_go_through_the_cache_where_direct_ones_are_refused(void
 	check_direct_output(false);
 }
 
-/* Alternates between cached and direct writes; once, memory and offset are not congruent. */
-static void output_by_adaptive_io_is_identical(void **state)
-{
-	enum { LONG = 96 << 20, STEP = (1 << 20) + 12288 };
-	unsigned char *long_data = aligned_alloc(DIRECT_ALIGN_NBYTES, LONG);
-	struct output *output = open_output(fixture_path("long"), LONG);
-
-	(void)state;
-	assert_non_null(long_data);
-	for (size_t i = 0; i < LONG; i++)
-		long_data[i] = (unsigned char)(i * 2654435761u >> 19);
-	output_use_adaptive_io(output);
-	assert_int_equal(output_write_at(output, 0, long_data, 5), 0);
-	for (size_t at = 5; at < LONG; at += STEP) {
-		const size_t nbytes = LONG - at < STEP ? LONG - at : STEP;
-
-		assert_int_equal(output_write_at(output, at, long_data + at, nbytes), 0);
-	}
-	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
-	assert_true(file_contains(fixture_path("long"), long_data, LONG));
-	free(long_data);
-}
-
 /* Free space of the first queries, and of later ones. */
 static struct {
 	unsigned n_looks, n_before;
@@ -837,7 +814,6 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(unregistered_temp_file_is_removed),
 	FIXTURE(aligned_large_writes_are_direct),
 	FIXTURE(large_writes_go_through_the_cache_where_direct_ones_are_refused),
-	FIXTURE(output_by_adaptive_io_is_identical),
 	FIXTURE(space_may_come_a_moment_later),
 	FIXTURE(output_of_many_writers_is_mapped),
 	FIXTURE(output_of_few_writers_is_not_mapped),

@@ -199,32 +199,6 @@ static void failing_group_ends_the_window(void **state)
 	free(first_keys);
 }
 
-/* Damage every byte of block 5, one after the other. */
-static void damaged_block_is_refused(void **state)
-{
-	struct run_file *run = make_finished_run(2);
-	const struct run_block *block = &run_file_blocks(run)[5];
-	uint64_t items[2 * WINDOW_N_ITEMS];
-
-	(void)state;
-	for (uint64_t i = 0; i < block->stored_nbytes; i++) {
-		const off_t at = (off_t)(block->offset + i);
-		unsigned char byte;
-
-		assert_int_equal(pread(faults.tmpfile_fd, &byte, 1, at), 1);
-		byte ^= 0x10;
-		assert_int_equal(pwrite(faults.tmpfile_fd, &byte, 1, at), 1);
-		captured_messages_reset(true);
-		assert_int_equal(run_file_read(run, 0, 2 * WINDOW_N_BLOCKS, items), -EBADMSG);
-		assert_non_null(strstr(captured_messages_error(), fixture_directory));
-		assert_non_null(strstr(captured_messages_error(), "block 5 of 8"));
-		byte ^= 0x10;
-		assert_int_equal(pwrite(faults.tmpfile_fd, &byte, 1, at), 1);
-	}
-	assert_blocks_read(run, 0, 2 * WINDOW_N_BLOCKS);
-	run_file_close(run);
-}
-
 static void exchanged_blocks_are_refused(void **state)
 {
 	struct run_file *run = make_finished_run(1);
@@ -287,7 +261,6 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(several_threads_write_one_run),
 	FIXTURE(groups_are_larger_than_a_transfer),
 	FIXTURE(failing_group_ends_the_window),
-	FIXTURE(damaged_block_is_refused),
 	FIXTURE(exchanged_blocks_are_refused),
 	FIXTURE(discarded_blocks_leave_the_rest),
 	FIXTURE(large_blocks_fill_whole_pages),
@@ -297,7 +270,6 @@ static const struct CMUnitTest tests[] = {
 	ENCODED(windows_come_back_in_order),
 	ENCODED(run_without_items_is_fine),
 	ENCODED(several_threads_write_one_run),
-	ENCODED(damaged_block_is_refused),
 	ENCODED(exchanged_blocks_are_refused),
 	ENCODED(discarded_blocks_leave_the_rest),
 	ENCODED(mixed_blocks_come_back),

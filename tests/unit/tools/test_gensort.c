@@ -52,25 +52,9 @@ static void records_far_away_have_the_published_programs_checksum(void **state)
 	assert_int_equal(sum_of(GENSORT_SKEWED, UINT64_C(18446744073709551000), 100), 0x3366d20ad7);
 }
 
-static void ascii_records_are_lines(void **state)
-{
-	static const char expected[] = "!f'm[z2_8*  000000000000000000000000000000FF  "
-				       "CCCCDDDD1111EEEEDDDDCCCCEEEECCCCBBBB7777FFFF00000000\r\n"
-				       "_jo5Eq&:2x  00000000000000000000000000000100  "
-				       "FFFF00003333FFFFAAAA9999DDDD000033335555BBBB00001111\r\n";
-	char records[2 * GENSORT_RECORD_NBYTES];
-	struct gensort gensort;
-
-	(void)state;
-	gensort_init(GENSORT_ASCII, 255, 2, &gensort);
-	data_set_fill(&gensort.set, 0, 2, records);
-	assert_memory_equal(records, expected, sizeof records);
-}
-
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(million_records_have_the_published_programs_checksum),
 	cmocka_unit_test(records_far_away_have_the_published_programs_checksum),
-	cmocka_unit_test(ascii_records_are_lines),
 };
 
 UNIT_TESTS(gensort, tests, NULL, NULL)
