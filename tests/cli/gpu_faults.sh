@@ -105,8 +105,8 @@ give_memory_back
 claim 'another program has most of the memory'
 for left in 600 800 1000; do
 	take_memory $left
-	sorts_or_refuses 'GPU' --backend=cuda
-	sorts_or_refuses 'GPU' --backend=cuda -S 4M --temp-compress=none
+	sorts_or_refuses 'GPU|NVIDIA' --backend=cuda
+	sorts_or_refuses 'GPU|NVIDIA' --backend=cuda -S 4M --temp-compress=none
 	give_memory_back
 done
 
