@@ -82,6 +82,16 @@ static const char *arrived(struct session session, int wait_ms)
 	return text;
 }
 
+/* Wait for a whole line: a terminal may pass it on in parts. */
+static void line_arrived(struct session session)
+{
+	char line[sizeof text] = "";
+
+	while (!strchr(line, '\n') && *arrived(session, GIVE_UP_MS))
+		strncat(line, text, sizeof line - strlen(line) - 1);
+	strcpy(text, line);
+}
+
 /* Stop reporting; what that wrote is what arrives. */
 static const char *last_output(struct session session)
 {
@@ -117,7 +127,7 @@ static void sigusr1_leaves_its_line_on_a_terminal(void **state)
 
 	(void)state;
 	kill(getpid(), SIGUSR1);
-	arrived(session, GIVE_UP_MS);
+	line_arrived(session);
 	assert_non_null(strstr(text, "run generation: 42 %"));
 	assert_int_equal(text[strlen(text) - 1], '\n');
 	assert_string_equal(last_output(session), "");
