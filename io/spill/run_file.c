@@ -26,14 +26,12 @@ struct run_file {
 	/* Constant. */
 	struct spill *spill;
 	struct compression *compression; /* NULL: all blocks are raw */
-	uint32_t item_nbytes;
-	uint32_t block_n_items; /* the maximum in a block */
+	uint32_t block_n_items;          /* the maximum in a block */
 
 	pthread_mutex_t lock;
 	/* Protected by lock until the run is finished, then constant except `discarded`. */
-	struct run_block *blocks;
-	size_t n_blocks, capacity;
-	uint64_t n_items;
+	struct run_index index;
+	size_t capacity; /* of its blocks */
 };
 
 /* --- scratch --- */
@@ -50,7 +48,7 @@ static size_t scratch_nbytes_for(size_t block_nbytes)
 
 static size_t scratch_nbytes(const struct run_file *run)
 {
-	return scratch_nbytes_for((size_t)run->block_n_items * run->item_nbytes);
+	return scratch_nbytes_for((size_t)run->block_n_items * run->index.item_nbytes);
 }
 
 size_t run_file_thread_nbytes(const struct compression_params *params, bool are_encoded_keys,
@@ -191,7 +189,7 @@ static struct codec_items items_of(const struct window_writer *window, size_t i,
 {
 	return (struct codec_items){ .items = (void *)items,
 				     .n = window->blocks[i].n_items,
-				     .item_nbytes = window->run->item_nbytes };
+				     .item_nbytes = window->run->index.item_nbytes };
 }
 
 /*
@@ -268,7 +266,7 @@ static int write_packed_blocks(const struct run_file *run, struct run_block *blo
 	int r;
 
 	for (size_t i = 0; i < n; i++) {
-		const uint64_t items_nbytes = (uint64_t)blocks[i].n_items * run->item_nbytes;
+		const uint64_t items_nbytes = (uint64_t)blocks[i].n_items * run->index.item_nbytes;
 		const bool is_raw = packed_nbytes[i] == items_nbytes;
 
 		blocks[i].codec = is_raw ? CODEC_RAW : CODEC_DELTA;
@@ -319,7 +317,7 @@ int run_file_open(struct spill *spill, struct compression *compression, uint32_t
 		return fail_index(1);
 	run->spill = spill;
 	run->compression = compression;
-	run->item_nbytes = item_nbytes;
+	run->index.item_nbytes = item_nbytes;
 	run->block_n_items = block_n_items;
 	pthread_mutex_init(&run->lock, NULL);
 	*ret_run = run;
@@ -333,7 +331,7 @@ void run_file_close(struct run_file *run)
 	if (!spill_is_persistent(run->spill))
 		run_file_discard_remaining(run);
 	pthread_mutex_destroy(&run->lock);
-	free(run->blocks);
+	free(run->index.blocks);
 	free(run);
 }
 
@@ -343,21 +341,20 @@ static int append_blocks(struct run_file *run, const struct run_block *blocks, s
 	int r = 0;
 
 	pthread_mutex_lock(&run->lock);
-	if (array_reserve(&run->blocks, &run->capacity, run->n_blocks + n, sizeof *blocks)) {
-		memcpy(run->blocks + run->n_blocks, blocks, n * sizeof *blocks);
-		run->n_blocks += n;
-		run->n_items += n_items;
+	if (array_reserve(&run->index.blocks, &run->capacity, run->index.n_blocks + n,
+			  sizeof *blocks)) {
+		memcpy(run->index.blocks + run->index.n_blocks, blocks, n * sizeof *blocks);
+		run->index.n_blocks += n;
+		run->index.n_items += n_items;
 	} else {
-		r = fail_index(run->n_blocks + n);
+		r = fail_index(run->index.n_blocks + n);
 	}
 	pthread_mutex_unlock(&run->lock);
 	return r;
 }
 
-/* packed_nbytes: NULL: `bytes` are items. */
-static int write_window(struct run_file *run, uint64_t sequence, const void *bytes,
-			const uint32_t *packed_nbytes, uint64_t n_items,
-			const encoded_key_t *first_keys)
+int run_file_write(struct run_file *run, uint64_t sequence, const void *items,
+		   const uint32_t *packed_nbytes, uint64_t n_items, const encoded_key_t *first_keys)
 {
 	const size_t n = (size_t)((n_items + run->block_n_items - 1) / run->block_n_items);
 	struct run_block *blocks;
@@ -376,46 +373,61 @@ static int write_window(struct run_file *run, uint64_t sequence, const void *byt
 			.n_items = (uint32_t)u64_min(run->block_n_items,
 						     n_items - i * run->block_n_items),
 		};
-	r = packed_nbytes ? write_packed_blocks(run, blocks, n, bytes, packed_nbytes) :
-			    write_blocks(run, blocks, n, bytes);
+	r = packed_nbytes ? write_packed_blocks(run, blocks, n, items, packed_nbytes) :
+			    write_blocks(run, blocks, n, items);
 	if (r == 0)
 		r = append_blocks(run, blocks, n, n_items);
 	free(blocks);
 	return r;
 }
 
-int run_file_write(struct run_file *run, uint64_t sequence, const void *items, uint64_t n_items,
-		   const encoded_key_t *first_keys)
-{
-	return write_window(run, sequence, items, NULL, n_items, first_keys);
-}
-
-int run_file_write_packed(struct run_file *run, uint64_t sequence, const void *packed,
-			  const uint32_t *packed_nbytes, uint64_t n_items,
-			  const encoded_key_t *first_keys)
-{
-	return write_window(run, sequence, packed, packed_nbytes, n_items, first_keys);
-}
-
-bool run_block_is_valid(const struct run_block *block, uint64_t item_nbytes)
+static bool is_valid_block(const struct run_block *block, uint64_t item_nbytes)
 {
 	const uint64_t nbytes = block->n_items * item_nbytes;
 
-	return block->n_items > 0 && block->codec < N_CODECS &&
+	return block->n_items > 0 && nbytes <= UINT32_MAX && block->codec < N_CODECS &&
 	       block->offset <= INT64_MAX - UINT32_MAX &&
 	       (block->codec == CODEC_RAW ? block->stored_nbytes == nbytes :
 					    block->stored_nbytes && block->stored_nbytes < nbytes);
 }
 
-int run_file_restore(struct run_file *run, const struct run_block *blocks, size_t n)
+int run_index_check(struct run_index *index)
 {
-	uint64_t n_items = 0;
+	index->n_items = 0;
+	for (uint64_t i = 0; i < index->n_blocks; i++) {
+		struct run_block *block = &index->blocks[i];
 
-	if (n == 0)
-		return 0;
-	for (size_t i = 0; i < n; i++)
-		n_items += blocks[i].n_items;
-	return append_blocks(run, blocks, n, n_items);
+		if (!is_valid_block(block, index->item_nbytes) ||
+		    block->first_item != index->blocks[0].first_item + index->n_items ||
+		    (i && block->first_key < block[-1].first_key))
+			return -EBADMSG;
+		block->discarded = false;
+		index->n_items += block->n_items;
+	}
+	return 0;
+}
+
+uint32_t run_index_max_block_items(const struct run_index *index)
+{
+	uint32_t max_items = 1;
+
+	for (uint64_t i = 0; i < index->n_blocks; i++)
+		if (index->blocks[i].n_items > max_items)
+			max_items = index->blocks[i].n_items;
+	return max_items;
+}
+
+int run_file_open_finished(struct spill *spill, struct compression *compression,
+			   struct run_index *index, struct run_file **ret_run)
+{
+	int r = run_file_open(spill, compression, index->item_nbytes,
+			      run_index_max_block_items(index), ret_run);
+
+	if (r < 0)
+		return r;
+	(*ret_run)->index = *index;
+	index->blocks = NULL;
+	return 0;
 }
 
 static int compare_blocks(const void *a, const void *b)
@@ -433,63 +445,47 @@ int run_file_finish(struct run_file *run)
 	struct run_block *trimmed;
 	uint64_t first_item = 0;
 
-	if (run->n_blocks == 0)
+	if (run->index.n_blocks == 0)
 		return 0;
-	trimmed = realloc(run->blocks, run->n_blocks * sizeof *trimmed);
+	trimmed = realloc(run->index.blocks, run->index.n_blocks * sizeof *trimmed);
 	if (trimmed) {
-		run->blocks = trimmed;
-		run->capacity = run->n_blocks;
+		run->index.blocks = trimmed;
+		run->capacity = run->index.n_blocks;
 	}
-	qsort(run->blocks, run->n_blocks, sizeof *run->blocks, compare_blocks);
-	for (size_t i = 0; i < run->n_blocks; i++) {
-		assert(i == 0 || compare_blocks(&run->blocks[i - 1], &run->blocks[i]) < 0);
-		run->blocks[i].first_item = first_item;
-		first_item += run->blocks[i].n_items;
+	qsort(run->index.blocks, run->index.n_blocks, sizeof *run->index.blocks, compare_blocks);
+	for (size_t i = 0; i < run->index.n_blocks; i++) {
+		assert(i == 0 ||
+		       compare_blocks(&run->index.blocks[i - 1], &run->index.blocks[i]) < 0);
+		run->index.blocks[i].first_item = first_item;
+		first_item += run->index.blocks[i].n_items;
 	}
 	return 0;
 }
 
-const struct run_block *run_file_blocks(const struct run_file *run)
+const struct run_index *run_file_index(const struct run_file *run)
 {
-	return run->blocks;
+	return &run->index;
 }
 
-uint64_t run_file_n_blocks(const struct run_file *run)
+uint64_t run_index_find_block(const struct run_index *index, uint64_t item)
 {
-	return run->n_blocks;
-}
-
-uint64_t run_file_n_items(const struct run_file *run)
-{
-	return run->n_items;
-}
-
-uint32_t run_file_item_nbytes(const struct run_file *run)
-{
-	return run->item_nbytes;
-}
-
-size_t run_file_memory_nbytes(const struct run_file *run)
-{
-	return sizeof *run + run->capacity * sizeof *run->blocks;
+	return find_interval(index->blocks, sizeof *index->blocks,
+			     offsetof(struct run_block, first_item), index->n_blocks, item);
 }
 
 /* --- read --- */
 
-/* READ_PACKED: for a device, which unpacks delta encoding. */
-enum read_format { READ_ITEMS, READ_PACKED };
-
 static int fail_block(const struct run_file *run, uint64_t i, int r, const char *what)
 {
-	const struct run_block *block = &run->blocks[i];
+	const struct run_block *block = &run->index.blocks[i];
 	const char *advice = spill_advice(run->spill);
 
 	if (r == -EBADMSG)
 		spill_record_damage(run->spill, block->offset);
 	return fail(r,
-		    "temporary file in %s: block %" PRIu64 " of %zu (%" PRIu32 " bytes at %" PRIu64
-		    ") %s: %s; %s",
-		    spill_directory(run->spill, block->file), i, run->n_blocks,
+		    "temporary file in %s: block %" PRIu64 " of %" PRIu64 " (%" PRIu32
+		    " bytes at %" PRIu64 ") %s: %s; %s",
+		    spill_directory(run->spill, block->file), i, run->index.n_blocks,
 		    block->stored_nbytes, block->offset, what,
 		    r == -EBADMSG ? "it is not what was written" : strerror(-r),
 		    advice ? advice : "check the disk, or use another directory (-T)");
@@ -498,16 +494,16 @@ static int fail_block(const struct run_file *run, uint64_t i, int r, const char 
 /* Return whether block i is returned as it is stored. */
 static bool is_returned_as_stored(const struct run_file *run, uint64_t i, enum read_format format)
 {
-	const enum codec_id codec = run->blocks[i].codec;
+	const enum codec_id codec = run->index.blocks[i].codec;
 
 	return codec == CODEC_RAW || (format == READ_PACKED && codec == CODEC_DELTA);
 }
 
-static size_t returned_nbytes(const struct run_file *run, uint64_t i, enum read_format format)
+uint32_t run_file_block_nbytes(const struct run_file *run, uint64_t i, enum read_format format)
 {
 	return is_returned_as_stored(run, i, format) ?
-		       run->blocks[i].stored_nbytes :
-		       (size_t)run->blocks[i].n_items * run->item_nbytes;
+		       run->index.blocks[i].stored_nbytes :
+		       run->index.blocks[i].n_items * run->index.item_nbytes;
 }
 
 /*
@@ -520,7 +516,7 @@ static uint64_t find_group(const struct run_file *run, uint64_t first, uint64_t 
 {
 	const bool as_stored = is_returned_as_stored(run, first, format);
 	const uint64_t max_nbytes = as_stored ? BLOCK_GROUP_NBYTES : scratch_nbytes(run);
-	const struct run_block *block = &run->blocks[first];
+	const struct run_block *block = &run->index.blocks[first];
 	struct spill_extent extent = { .file = block->file,
 				       .offset = block->offset,
 				       .nbytes = block->stored_nbytes };
@@ -549,7 +545,7 @@ static int fetch_group(const struct run_file *run, uint64_t first, uint64_t end,
 				       fail_block(run, first, r, "cannot be read");
 	/* Find out which block fails. */
 	for (uint64_t i = first; i < end; i++) {
-		extent.nbytes = run->blocks[i].stored_nbytes;
+		extent.nbytes = run->index.blocks[i].stored_nbytes;
 		r = fetch_group(run, i, i + 1, extent, to);
 		if (r < 0)
 			return r;
@@ -563,7 +559,7 @@ static int fetch_group(const struct run_file *run, uint64_t first, uint64_t end,
 static int decode_block(const struct run_file *run, uint64_t i, struct codec_context *context,
 			const unsigned char *stored, unsigned char *items)
 {
-	const struct run_block *block = &run->blocks[i];
+	const struct run_block *block = &run->index.blocks[i];
 	int r;
 
 	assert(!block->discarded);
@@ -574,7 +570,8 @@ static int decode_block(const struct run_file *run, uint64_t i, struct codec_con
 	r = codecs[block->codec].decode(context, stored, block->stored_nbytes,
 					&(struct codec_items){ .items = items,
 							       .n = block->n_items,
-							       .item_nbytes = run->item_nbytes });
+							       .item_nbytes =
+								       run->index.item_nbytes });
 	return r < 0 ? fail_block(run, i, r, "cannot be decoded") : 0;
 }
 
@@ -587,20 +584,21 @@ static int read_group(const struct run_file *run, uint64_t first, uint64_t end,
 
 	for (uint64_t i = first; r == 0 && i < end; i++) {
 		r = decode_block(run, i, context, stored, to);
-		stored += run->blocks[i].stored_nbytes;
+		stored += run->index.blocks[i].stored_nbytes;
 		if (context)
-			to += (size_t)run->blocks[i].n_items * run->item_nbytes;
+			to += (size_t)run->index.blocks[i].n_items * run->index.item_nbytes;
 	}
 	return r;
 }
 
-static int read_blocks(struct run_file *run, uint64_t first, uint64_t n, enum read_format format,
-		       unsigned char *to)
+int run_file_read(struct run_file *run, uint64_t first, uint64_t n, enum read_format format,
+		  void *blocks)
 {
 	const uint64_t end = first + n;
+	unsigned char *to = blocks;
 	int r = 0;
 
-	assert(end <= run->n_blocks);
+	assert(end <= run->index.n_blocks);
 	while (r == 0 && first < end) {
 		struct codec_context *context = NULL;
 		struct spill_extent extent;
@@ -612,24 +610,9 @@ static int read_blocks(struct run_file *run, uint64_t first, uint64_t n, enum re
 			r = read_group(run, first, group_end, extent, context, to);
 		compression_release(run->compression, context);
 		for (; first < group_end; first++)
-			to += returned_nbytes(run, first, format);
+			to += run_file_block_nbytes(run, first, format);
 	}
 	return r;
-}
-
-int run_file_read(struct run_file *run, uint64_t first, uint64_t n, void *items)
-{
-	return read_blocks(run, first, n, READ_ITEMS, items);
-}
-
-int run_file_read_packed(struct run_file *run, uint64_t first, uint64_t n, void *packed)
-{
-	return read_blocks(run, first, n, READ_PACKED, packed);
-}
-
-uint32_t run_file_packed_nbytes(const struct run_file *run, uint64_t i)
-{
-	return (uint32_t)returned_nbytes(run, i, READ_PACKED);
 }
 
 int run_file_fail_packed(const struct run_file *run, uint64_t i)
@@ -642,10 +625,10 @@ int run_file_fail_packed(const struct run_file *run, uint64_t i)
 /* Return whether the page in which block i ends also holds the beginning of the next block. */
 static bool shares_page_with_next(const struct run_file *run, uint64_t i)
 {
-	const struct run_block *block = &run->blocks[i];
+	const struct run_block *block = &run->index.blocks[i];
 	const uint64_t end = block->offset + block->stored_nbytes;
 
-	return end % SPILL_ALIGN_NBYTES != 0 && i + 1 < run->n_blocks &&
+	return end % SPILL_ALIGN_NBYTES != 0 && i + 1 < run->index.n_blocks &&
 	       block[1].file == block->file && block[1].offset == end;
 }
 
@@ -658,11 +641,11 @@ static bool shares_page_with_next(const struct run_file *run, uint64_t i)
 static uint64_t discard_extent(const struct run_file *run, uint64_t first, uint64_t end,
 			       struct spill_extent *ret_extent)
 {
-	const struct run_block *block = &run->blocks[first];
+	const struct run_block *block = &run->index.blocks[first];
 	uint64_t begin_page = block->offset / SPILL_ALIGN_NBYTES, end_page = begin_page;
 
 	for (; first < end; first++) {
-		const struct run_block *next = &run->blocks[first];
+		const struct run_block *next = &run->index.blocks[first];
 		const uint64_t next_end = next->offset + next->stored_nbytes;
 
 		if (next->file != block->file || next->offset / SPILL_ALIGN_NBYTES != end_page)
@@ -682,24 +665,24 @@ void run_file_discard(struct run_file *run, uint64_t first, uint64_t n)
 {
 	const uint64_t end = first + n;
 
-	assert(end <= run->n_blocks);
+	assert(end <= run->index.n_blocks);
 	while (first < end) {
 		struct spill_extent extent;
 		const uint64_t extent_end = discard_extent(run, first, end, &extent);
 
 		spill_discard(run->spill, extent);
 		for (; first < extent_end; first++)
-			run->blocks[first].discarded = true;
+			run->index.blocks[first].discarded = true;
 	}
 }
 
 void run_file_discard_remaining(struct run_file *run)
 {
-	for (size_t first = 0, end; first < run->n_blocks; first = end) {
-		const bool discarded = run->blocks[first].discarded;
+	for (size_t first = 0, end; first < run->index.n_blocks; first = end) {
+		const bool discarded = run->index.blocks[first].discarded;
 
-		for (end = first + 1; end < run->n_blocks; end++)
-			if (run->blocks[end].discarded != discarded)
+		for (end = first + 1; end < run->index.n_blocks; end++)
+			if (run->index.blocks[end].discarded != discarded)
 				break;
 		if (!discarded)
 			run_file_discard(run, first, end - first);

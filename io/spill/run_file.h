@@ -46,8 +46,24 @@ struct run_block {
 
 _Static_assert(sizeof(struct run_block) == 64, "the plan counts the memory of an index with this");
 
-/* Return whether an entry that was read from a file or another process could be valid. */
-bool run_block_is_valid(const struct run_block *block, uint64_t item_nbytes);
+struct run_index {
+	struct run_block *blocks; /* n_blocks, in the order of the run; for free() */
+	uint64_t n_blocks, n_items;
+	uint32_t item_nbytes;
+};
+
+/*
+ * Check the blocks of an index, or a part of one, that was read from a file or received from
+ * another process, and set n_items. The reader of a run relies on this check. Returns 0, or
+ * -EBADMSG without a message.
+ */
+int run_index_check(struct run_index *index);
+
+/* Return the block that holds an item. */
+uint64_t run_index_find_block(const struct run_index *index, uint64_t item);
+
+/* Return the number of items in the largest block, at least 1. */
+uint32_t run_index_max_block_items(const struct run_index *index);
 
 /* The maximum of stored bytes that are transferred together. */
 #define BLOCK_GROUP_NBYTES ((uint64_t)4 << 20)
@@ -72,49 +88,43 @@ int run_file_open(struct spill *spill, struct compression *compression, uint32_t
 		  uint32_t block_n_items, struct run_file **ret_run);
 
 /*
- * Add the blocks of a run that an earlier process has finished, as run_file_blocks() returned them.
- * Returns 0 or -ENOMEM.
+ * Open a run, or a part of one, that another process has finished. Takes the blocks out of the
+ * index, which run_index_check() has accepted. Returns 0 or -ENOMEM.
  */
-int run_file_restore(struct run_file *run, const struct run_block *blocks, size_t n);
+int run_file_open_finished(struct spill *spill, struct compression *compression,
+			   struct run_index *index, struct run_file **ret_run);
 
 /* Discard what is left of the run, unless the spill is persistent. NULL is ignored. */
 void run_file_close(struct run_file *run);
 
 /*
  * Store the items of a window. first_keys: the first key of each of its ceil(n_items /
- * block_n_items) blocks. Thread-safe.
+ * block_n_items) blocks. packed_nbytes: NULL, or a device has packed the items, which are encoded
+ * keys: block i takes packed_nbytes[i] bytes, one block after the other. It is in delta encoding,
+ * or raw if that is the size of its items. Thread-safe.
  */
-int run_file_write(struct run_file *run, uint64_t sequence, const void *items, uint64_t n_items,
+int run_file_write(struct run_file *run, uint64_t sequence, const void *items,
+		   const uint32_t *packed_nbytes, uint64_t n_items,
 		   const encoded_key_t *first_keys);
-
-/*
- * Store a window of encoded keys that was packed on a device: block i takes packed_nbytes[i] bytes,
- * one block after the other. It is in delta encoding, or raw if that is the size of its items.
- */
-int run_file_write_packed(struct run_file *run, uint64_t sequence, const void *packed,
-			  const uint32_t *packed_nbytes, uint64_t n_items,
-			  const encoded_key_t *first_keys);
 
 /* After all writes: sort the blocks. */
 int run_file_finish(struct run_file *run);
 
 /* --- finished runs --- */
 
-/* The index, in the order of the run; owned by the run. */
-const struct run_block *run_file_blocks(const struct run_file *run);
-uint64_t run_file_n_blocks(const struct run_file *run);
-uint64_t run_file_n_items(const struct run_file *run);
-uint32_t run_file_item_nbytes(const struct run_file *run);
+/* The index, owned by the run. */
+const struct run_index *run_file_index(const struct run_file *run);
 
-/* Read blocks [first, first + n). Thread-safe. -EBADMSG: a block is damaged or cut off. */
-int run_file_read(struct run_file *run, uint64_t first, uint64_t n, void *items);
+/* READ_PACKED: for a device to unpack: blocks in delta encoding as they are stored. */
+enum read_format { READ_ITEMS, READ_PACKED };
 
 /*
- * Read and verify blocks for a device to unpack: blocks in delta encoding as they are stored,
- * others as items. Block i takes run_file_packed_nbytes(run, i) bytes.
+ * Read and verify blocks [first, first + n). Block i takes run_file_block_nbytes(). Thread-safe.
+ * -EBADMSG: a block is damaged or cut off.
  */
-int run_file_read_packed(struct run_file *run, uint64_t first, uint64_t n, void *packed);
-uint32_t run_file_packed_nbytes(const struct run_file *run, uint64_t i);
+int run_file_read(struct run_file *run, uint64_t first, uint64_t n, enum read_format format,
+		  void *blocks);
+uint32_t run_file_block_nbytes(const struct run_file *run, uint64_t i, enum read_format format);
 
 /* Report that block i, whose checksum was right, cannot be decoded. Returns -EBADMSG. */
 int run_file_fail_packed(const struct run_file *run, uint64_t i);
@@ -127,6 +137,3 @@ void run_file_discard(struct run_file *run, uint64_t first, uint64_t n);
 
 /* Release the space of all blocks that were not discarded. */
 void run_file_discard_remaining(struct run_file *run);
-
-/* The memory of the index. */
-size_t run_file_memory_nbytes(const struct run_file *run);

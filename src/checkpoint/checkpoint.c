@@ -224,9 +224,9 @@ static int check_runs(const struct checkpoint *checkpoint)
 	uint64_t nbytes = checkpoint->input_nbytes;
 
 	for (size_t i = 0; i < state->n_runs; i++) {
-		const struct saved_run *run = &state->runs[i].run;
+		const struct checkpoint_run *run = &state->runs[i];
 
-		if (run->item_nbytes != layout->item_nbytes)
+		if (run->index.item_nbytes != layout->item_nbytes)
 			return fail_damaged(checkpoint, "its runs have items of another size");
 		if (run->origin.nbytes > nbytes ||
 		    run->origin.totals.read.n_records > run->origin.nbytes / layout->record_nbytes)
@@ -519,18 +519,18 @@ static void free_request(struct sync_request *request)
 static struct sync_request *create_run_request(const struct run *run, size_t first,
 					       size_t n_replaced)
 {
-	const struct run_file *file = run_spilled_file(run);
+	const struct run_index *index = run_file_index(run_spilled_file(run));
 	const struct saved_run saved = {
 		.first = first,
 		.n_replaced = n_replaced,
 		.origin = run->origin,
-		.n_items = run->n_items,
-		.item_nbytes = run_file_item_nbytes(file),
-		.n_blocks = run->n_blocks,
+		.n_items = index->n_items,
+		.item_nbytes = index->item_nbytes,
+		.n_blocks = index->n_blocks,
 	};
-	const struct payload_slice slices[] = { { &saved, sizeof saved },
-						{ run_file_blocks(file),
-						  saved.n_blocks * sizeof(struct run_block) } };
+	const struct payload_slice slices[] = {
+		{ &saved, sizeof saved }, { index->blocks, index->n_blocks * sizeof *index->blocks }
+	};
 	struct sync_request *request = calloc(1, sizeof *request);
 
 	if (!request) {

@@ -48,11 +48,10 @@ static bool payload_read_struct(struct payload_reader *reader, void *to, size_t 
 	return from;
 }
 
-/* Copy to memory that is aligned for elements. Returns NULL after a message. */
-static void *copy_aligned(const void *bytes, size_t nbytes)
+/* Returns NULL after a message. */
+static void *copy_bytes(const void *bytes, size_t nbytes)
 {
-	void *to = aligned_alloc(_Alignof(encoded_key_t),
-				 (nbytes / sizeof(encoded_key_t) + 1) * sizeof(encoded_key_t));
+	void *to = malloc(nbytes + 1);
 
 	if (!to)
 		fail(-ENOMEM, "no memory for %zu bytes of a checkpoint", nbytes);
@@ -64,30 +63,27 @@ static void *copy_aligned(const void *bytes, size_t nbytes)
 static int visit_header(struct checkpoint_state *state, struct payload_reader *reader)
 {
 	state->fingerprint_nbytes = reader->remaining_nbytes;
-	state->fingerprint = copy_aligned(reader->next, reader->remaining_nbytes);
+	state->fingerprint = copy_bytes(reader->next, reader->remaining_nbytes);
 	return state->fingerprint ? 0 : -ENOMEM;
 }
 
-/* Check the blocks: all are in the one file of the runs, in order. */
-static bool is_valid_run(const struct checkpoint_run *run)
+/* Check the index of a whole run. All blocks are in the one file of the runs. */
+static int check_index(struct run_index *index, uint64_t n_items)
 {
-	uint64_t n_items = 0;
+	int r = run_index_check(index);
 
-	for (uint64_t i = 0; i < run->run.n_blocks; i++) {
-		const struct run_block *block = &run->blocks[i];
-
-		if (!run_block_is_valid(block, run->run.item_nbytes) || block->file != 0 ||
-		    block->first_item != n_items || (i && block->first_key < block[-1].first_key))
-			return false;
-		n_items += block->n_items;
-	}
-	return n_items == run->run.n_items;
+	if (index->n_items != n_items || (index->n_blocks && index->blocks[0].first_item))
+		r = -EBADMSG;
+	for (uint64_t i = 0; i < index->n_blocks && r == 0; i++)
+		if (index->blocks[i].file)
+			r = -EBADMSG;
+	return r;
 }
 
-/* Insert the run in place of those that it replaces. */
-static int splice_run(struct checkpoint_state *state, const struct checkpoint_run *run)
+/* Insert the run in place of n runs. */
+static int splice_run(struct checkpoint_state *state, size_t first, size_t n,
+		      const struct checkpoint_run *run)
 {
-	const size_t first = run->run.first, n = run->run.n_replaced;
 	struct checkpoint_run *runs =
 		realloc(state->runs, (state->n_runs + 1) * sizeof *state->runs);
 
@@ -95,7 +91,7 @@ static int splice_run(struct checkpoint_state *state, const struct checkpoint_ru
 		return fail(-ENOMEM, "no memory for the runs of a checkpoint");
 	state->runs = runs;
 	for (size_t i = first; i < first + n; i++)
-		free(runs[i].blocks);
+		free(runs[i].index.blocks);
 	memmove(runs + first + 1, runs + first + n, (state->n_runs - first - n) * sizeof *runs);
 	runs[first] = *run;
 	state->n_runs += 1 - n;
@@ -104,23 +100,31 @@ static int splice_run(struct checkpoint_state *state, const struct checkpoint_ru
 
 static int visit_run(struct checkpoint_state *state, struct payload_reader *reader)
 {
-	struct checkpoint_run run = { 0 };
+	struct checkpoint_run run;
+	struct saved_run saved;
 	const void *blocks;
 	int r;
 
-	if (!payload_read_struct(reader, &run.run, sizeof run.run) ||
-	    run.run.item_nbytes > 2 * LAYOUT_MAX_RECORD_NBYTES || run.run.first > state->n_runs ||
-	    run.run.n_replaced > state->n_runs - run.run.first)
+	if (!payload_read_struct(reader, &saved, sizeof saved) ||
+	    saved.item_nbytes > 2 * LAYOUT_MAX_RECORD_NBYTES || saved.first > state->n_runs ||
+	    saved.n_replaced > state->n_runs - saved.first)
 		return -EBADMSG;
-	blocks = payload_read_array(reader, run.run.n_blocks, sizeof *run.blocks);
+	blocks = payload_read_array(reader, saved.n_blocks, sizeof(struct run_block));
 	if (!blocks || reader->remaining_nbytes)
 		return -EBADMSG;
-	run.blocks = copy_aligned(blocks, run.run.n_blocks * sizeof *run.blocks);
-	if (!run.blocks)
+	run.origin = saved.origin;
+	run.index = (struct run_index){
+		.blocks = copy_bytes(blocks, saved.n_blocks * sizeof(struct run_block)),
+		.n_blocks = saved.n_blocks,
+		.item_nbytes = (uint32_t)saved.item_nbytes,
+	};
+	if (!run.index.blocks)
 		return -ENOMEM;
-	r = is_valid_run(&run) ? splice_run(state, &run) : -EBADMSG;
+	r = check_index(&run.index, saved.n_items);
+	if (r == 0)
+		r = splice_run(state, saved.first, saved.n_replaced, &run);
 	if (r < 0)
-		free(run.blocks);
+		free(run.index.blocks);
 	return r;
 }
 
@@ -153,7 +157,7 @@ int checkpoint_state_visit(void *context, const struct manifest_record *record)
 void checkpoint_state_free_runs(struct checkpoint_state *state)
 {
 	for (size_t i = 0; i < state->n_runs; i++)
-		free(state->runs[i].blocks);
+		free(state->runs[i].index.blocks);
 	free(state->runs);
 	state->runs = NULL;
 	state->n_runs = 0;
@@ -217,7 +221,7 @@ static uint64_t count_blocks(const struct checkpoint_state *state)
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < state->n_runs; i++)
-		n += state->runs[i].run.n_blocks;
+		n += state->runs[i].index.n_blocks;
 	return n;
 }
 
@@ -233,8 +237,8 @@ static const struct run_block **sort_blocks(const struct checkpoint_state *state
 		return NULL;
 	}
 	for (size_t i = 0; i < state->n_runs; i++)
-		for (uint64_t j = 0; j < state->runs[i].run.n_blocks; j++)
-			blocks[n_listed++] = &state->runs[i].blocks[j];
+		for (uint64_t j = 0; j < state->runs[i].index.n_blocks; j++)
+			blocks[n_listed++] = &state->runs[i].index.blocks[j];
 	qsort(blocks, n, sizeof *blocks, compare_offsets);
 	*ret_n = n;
 	return blocks;
@@ -244,9 +248,9 @@ static const struct run_block *find_block_at_offset(const struct checkpoint_stat
 						    uint64_t offset)
 {
 	for (size_t i = 0; i < state->n_runs; i++)
-		for (uint64_t j = 0; j < state->runs[i].run.n_blocks; j++)
-			if (state->runs[i].blocks[j].offset == offset)
-				return &state->runs[i].blocks[j];
+		for (uint64_t j = 0; j < state->runs[i].index.n_blocks; j++)
+			if (state->runs[i].index.blocks[j].offset == offset)
+				return &state->runs[i].index.blocks[j];
 	return NULL;
 }
 
@@ -319,45 +323,17 @@ int checkpoint_state_punch_unused(const struct checkpoint_state *state,
 	return r;
 }
 
-/* Return the number of items in the largest block of the run. */
-static uint32_t max_block_items(const struct checkpoint_run *run)
-{
-	uint32_t max_items = 1;
-
-	for (uint64_t i = 0; i < run->run.n_blocks; i++)
-		if (run->blocks[i].n_items > max_items)
-			max_items = run->blocks[i].n_items;
-	return max_items;
-}
-
 uint32_t checkpoint_state_max_block_items(const struct checkpoint_state *state)
 {
 	uint32_t max_items = 0;
 
-	for (size_t i = 0; i < state->n_runs; i++)
-		if (max_block_items(&state->runs[i]) > max_items)
-			max_items = max_block_items(&state->runs[i]);
-	return max_items;
-}
+	for (size_t i = 0; i < state->n_runs; i++) {
+		const uint32_t n = run_index_max_block_items(&state->runs[i].index);
 
-static int restore_run(const struct job *job, const struct checkpoint_run *saved,
-		       struct run **ret_run)
-{
-	struct run_file *file;
-	int r = run_file_open(job->spill, job->compression, (uint32_t)saved->run.item_nbytes,
-			      max_block_items(saved), &file);
-
-	if (r < 0)
-		return r;
-	r = run_file_restore(file, saved->blocks, saved->run.n_blocks);
-	if (r < 0) {
-		run_file_close(file);
-		return r;
+		if (n > max_items)
+			max_items = n;
 	}
-	r = run_open_spilled(file, SPILLED_ITEMS, ret_run);
-	if (r == 0)
-		(*ret_run)->origin = saved->run.origin;
-	return r;
+	return max_items;
 }
 
 int checkpoint_state_restore_runs(const struct checkpoint_state *state, const struct job *job,
@@ -366,11 +342,17 @@ int checkpoint_state_restore_runs(const struct checkpoint_state *state, const st
 	int r = 0;
 
 	for (size_t i = 0; i < state->n_runs && r == 0; i++) {
+		struct checkpoint_run *saved = &state->runs[i];
+		struct run_file *file;
 		struct run *run;
 
-		r = restore_run(job, &state->runs[i], &run);
+		r = run_file_open_finished(job->spill, job->compression, &saved->index, &file);
 		if (r == 0)
-			r = run_list_add(list, run);
+			r = run_open_spilled(file, SPILLED_ITEMS, &run);
+		if (r < 0)
+			return r;
+		run->origin = saved->origin;
+		r = run_list_add(list, run);
 	}
 	return r;
 }
@@ -482,7 +464,7 @@ struct run_origin checkpoint_state_origin(const struct checkpoint_state *state)
 	struct run_origin origin = { 0 };
 
 	for (size_t i = 0; i < state->n_runs; i++)
-		run_origin_add(&origin, &state->runs[i].run.origin);
+		run_origin_add(&origin, &state->runs[i].origin);
 	return origin;
 }
 
@@ -503,7 +485,7 @@ static void choose_checked_runs(const struct checkpoint_state *state, const stru
 	uint64_t remaining_nbytes = checkpoint_input_budget(checkpoint_state_origin(state).nbytes);
 
 	for (size_t i = state->n_runs; i-- > 0;) {
-		const uint64_t nbytes = state->runs[i].run.origin.nbytes;
+		const uint64_t nbytes = state->runs[i].origin.nbytes;
 
 		end -= nbytes;
 		ret_are_checked[i] = nbytes <= remaining_nbytes;
@@ -525,7 +507,7 @@ int checkpoint_state_check_input(const struct checkpoint_state *state, const str
 		choose_checked_runs(state, job, position + checkpoint_state_origin(state).nbytes,
 				    are_checked);
 	for (size_t i = 0; i < state->n_runs && r == 0; i++) {
-		const struct run_origin *origin = &state->runs[i].run.origin;
+		const struct run_origin *origin = &state->runs[i].origin;
 
 		if (are_checked[i])
 			r = check ? check->check_run(check->context, position, origin, ret_change) :

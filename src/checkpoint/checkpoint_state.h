@@ -68,8 +68,8 @@ struct saved_damage {
 };
 
 struct checkpoint_run {
-	struct saved_run run;
-	struct run_block *blocks;
+	struct run_origin origin;
+	struct run_index index;
 };
 
 struct checkpoint_state {
@@ -127,7 +127,7 @@ int checkpoint_state_punch_unused(const struct checkpoint_state *state,
 /* Return the number of items in the largest block, or 0. */
 uint32_t checkpoint_state_max_block_items(const struct checkpoint_state *state);
 
-/* Append the runs to the list. */
+/* Append the runs to the list, which takes over their indexes. */
 int checkpoint_state_restore_runs(const struct checkpoint_state *state, const struct job *job,
 				  struct run_list *list);
 

@@ -53,7 +53,6 @@ struct request {
 struct run_segment {
 	uint64_t begin, end; /* items */
 	uint64_t first_block, n_blocks;
-	uint64_t first_item; /* of the first block */
 };
 
 /* Places of a spill. */
@@ -81,9 +80,8 @@ struct remote_runs {
 	const struct job *job;
 	const struct run_list *own_runs;
 	const uint64_t *cuts;
-	struct remote_rank *peers;    /* by rank */
-	uint64_t *n_runs;             /* by rank */
-	struct run_list fetched_runs; /* of other ranks; segments are parts of them */
+	struct remote_rank *peers; /* by rank */
+	uint64_t *n_runs;          /* by rank */
 	struct thread_group servers;
 	pthread_mutex_t lock;
 	pthread_cond_t response_freed; /* responses_nbytes is less than before */
@@ -97,20 +95,14 @@ struct remote_runs {
 static struct run_segment get_segment(const struct remote_runs *remote, unsigned rank, uint64_t run)
 {
 	const uint64_t *cut = &remote->cuts[rank * remote->own_runs->n + run];
-	const struct run_file *file = run_spilled_file(remote->own_runs->runs[run]);
-	const struct run_block *blocks = run_file_blocks(file);
+	const struct run_index *index =
+		run_file_index(run_spilled_file(remote->own_runs->runs[run]));
 	struct run_segment segment = { .begin = cut[0], .end = cut[remote->own_runs->n] };
-	uint64_t last;
 
 	if (segment.begin >= segment.end)
 		return (struct run_segment){ 0 };
-	segment.first_block = find_interval(blocks, sizeof *blocks,
-					    offsetof(struct run_block, first_item),
-					    run_file_n_blocks(file), segment.begin);
-	last = find_interval(blocks, sizeof *blocks, offsetof(struct run_block, first_item),
-			     run_file_n_blocks(file), segment.end - 1);
-	segment.n_blocks = last + 1 - segment.first_block;
-	segment.first_item = blocks[segment.first_block].first_item;
+	segment.first_block = run_index_find_block(index, segment.begin);
+	segment.n_blocks = run_index_find_block(index, segment.end - 1) + 1 - segment.first_block;
 	return segment;
 }
 
@@ -156,10 +148,7 @@ static bool is_valid_request(const struct remote_runs *remote, unsigned from,
 	case REQUEST_SEGMENTS:
 		return request->n == own_runs->n;
 	case REQUEST_BLOCKS:
-		n_blocks =
-			request->run < own_runs->n ?
-				run_file_n_blocks(run_spilled_file(own_runs->runs[request->run])) :
-				0;
+		n_blocks = request->run < own_runs->n ? own_runs->runs[request->run]->n_blocks : 0;
 		return request->n <= MAX_REQUEST_BLOCKS && request->first <= n_blocks &&
 		       request->n <= n_blocks - request->first;
 	case REQUEST_BYTES:
@@ -211,7 +200,8 @@ static int fill_response(const struct remote_runs *remote, unsigned from,
 		return 0;
 	case REQUEST_BLOCKS:
 		memcpy(response,
-		       run_file_blocks(run_spilled_file(remote->own_runs->runs[request->run])) +
+		       run_file_index(run_spilled_file(remote->own_runs->runs[request->run]))
+				       ->blocks +
 			       request->first,
 		       response_nbytes(request));
 		return 0;
@@ -446,16 +436,6 @@ static int fetch_places(struct remote_rank *peer)
 	return 0;
 }
 
-/* Append a part of a run. */
-static int append_segment(struct remote_runs *remote, struct run *run, uint64_t begin, uint64_t end,
-			  struct run_list *store)
-{
-	struct run *segment;
-	int r = run_open_subrun(remote->job->layout, run, begin, end, &segment);
-
-	return r < 0 ? r : run_list_add(store, segment);
-}
-
 static int fail_remote_index(const struct remote_rank *peer)
 {
 	return fail(
@@ -464,86 +444,55 @@ static int fail_remote_index(const struct remote_rank *peer)
 		peer->rank, comm_host(peer->remote->comm, peer->rank));
 }
 
-/* The code that reads run files relies on valid blocks. */
-static bool are_blocks_valid(const struct run_block *blocks, uint64_t n, uint64_t item_nbytes)
+/* Fetch the blocks of a segment, which must have all its items. ret_index->blocks: for free(). */
+static int fetch_index(struct remote_rank *peer, uint64_t run_index,
+		       const struct run_segment *segment, struct run_index *ret_index)
 {
-	for (uint64_t i = 0; i < n; i++)
-		if (!run_block_is_valid(&blocks[i], item_nbytes))
-			return false;
-	return true;
-}
-
-/* Fetch the blocks of a segment into the index of a file. */
-static int fetch_blocks(struct remote_rank *peer, uint64_t run_index,
-			const struct run_segment *segment, struct run_file *file)
-{
-	struct run_block *blocks =
-		aligned_alloc(_Alignof(struct run_block), MAX_REQUEST_BLOCKS * sizeof *blocks);
+	struct run_block *blocks = calloc(u64_max(segment->n_blocks, 1), sizeof *blocks);
 	int r = blocks ? 0 :
 			 fail(-ENOMEM,
 			      "no memory for the index of a run of rank %u; try a smaller -S",
 			      peer->rank);
 
-	for (uint64_t i = 0; i < segment->n_blocks && r == 0; i += MAX_REQUEST_BLOCKS) {
-		const uint64_t remaining = segment->n_blocks - i;
-		const uint64_t n = remaining < MAX_REQUEST_BLOCKS ? remaining : MAX_REQUEST_BLOCKS;
-
-		r = request_data(peer->remote, peer->rank,
-				 (struct request){ .kind = REQUEST_BLOCKS,
-						   .run = run_index,
-						   .first = segment->first_block + i,
-						   .n = n },
-				 blocks);
-		if (r == 0 && !are_blocks_valid(blocks, n, run_file_item_nbytes(file)))
-			r = fail_remote_index(peer);
-		for (uint64_t j = 0; j < n && r == 0; j++)
-			blocks[j].discarded = false;
-		if (r == 0)
-			r = run_file_restore(file, blocks, n);
-	}
-	free(blocks);
-	return r < 0 ? r : run_file_finish(file);
-}
-
-/* Open the blocks of another rank's run that contain the segment. */
-static int open_remote_run(struct remote_rank *peer, uint64_t run_index,
-			   const struct run_segment *segment, struct run **ret_run)
-{
-	const struct job *job = peer->remote->job;
-	const struct layout *layout = job->layout;
-	struct run_file *file;
-	int r = run_file_open(peer->spill, job->compression, (uint32_t)layout->item_nbytes,
-			      run_file_block_n_items(job->plan.block_nbytes,
-						     (uint32_t)layout->resident_nbytes),
-			      &file);
-
+	*ret_index = (struct run_index){
+		.blocks = blocks,
+		.n_blocks = segment->n_blocks,
+		.item_nbytes = (uint32_t)peer->remote->job->layout->item_nbytes,
+	};
+	for (uint64_t i = 0; i < segment->n_blocks && r == 0; i += MAX_REQUEST_BLOCKS)
+		r = request_data(
+			peer->remote, peer->rank,
+			(struct request){ .kind = REQUEST_BLOCKS,
+					  .run = run_index,
+					  .first = segment->first_block + i,
+					  .n = u64_min(segment->n_blocks - i, MAX_REQUEST_BLOCKS) },
+			blocks + i);
 	if (r < 0)
 		return r;
-	r = fetch_blocks(peer, run_index, segment, file);
-	if (r == 0 && (segment->first_item > segment->begin ||
-		       run_file_n_items(file) < segment->end - segment->first_item))
-		r = fail_remote_index(peer);
-	if (r < 0) {
-		run_file_close(file);
-		return r;
-	}
-	return run_open_spilled(file, SPILLED_ITEMS, ret_run);
+	if (run_index_check(ret_index) < 0 || blocks[0].first_item > segment->begin ||
+	    ret_index->n_items < segment->end - blocks[0].first_item)
+		return fail_remote_index(peer);
+	return 0;
 }
 
 static int append_remote_run(struct remote_rank *peer, uint64_t run_index,
 			     const struct run_segment *segment, struct run_list *store)
 {
+	const struct job *job = peer->remote->job;
+	struct run_index index;
+	struct run_file *file;
 	struct run *run;
 	int r;
 
 	if (segment->begin >= segment->end)
 		return 0;
-	r = open_remote_run(peer, run_index, segment, &run);
+	r = fetch_index(peer, run_index, segment, &index);
 	if (r == 0)
-		r = run_list_add(&peer->remote->fetched_runs, run);
-	return r < 0 ? r :
-		       append_segment(peer->remote, run, segment->begin - segment->first_item,
-				      segment->end - segment->first_item, store);
+		r = run_file_open_finished(peer->spill, job->compression, &index, &file);
+	free(index.blocks);
+	if (r == 0)
+		r = run_open_spilled_part(job->layout, file, segment->begin, segment->end, &run);
+	return r < 0 ? r : run_list_add(store, run);
 }
 
 static int append_remote_runs(struct remote_rank *peer, struct run_list *store)
@@ -601,10 +550,14 @@ static int append_own_segments(struct remote_runs *remote, struct run_list *stor
 
 	for (size_t i = 0; i < remote->own_runs->n && r == 0; i++) {
 		const struct run_segment segment = get_segment(remote, comm_rank(remote->comm), i);
+		struct run *run;
 
-		if (segment.begin < segment.end)
-			r = append_segment(remote, remote->own_runs->runs[i], segment.begin,
-					   segment.end, store);
+		if (segment.begin >= segment.end)
+			continue;
+		r = run_open_subrun(remote->job->layout, remote->own_runs->runs[i], segment.begin,
+				    segment.end, &run);
+		if (r == 0)
+			r = run_list_add(store, run);
 	}
 	return r;
 }
@@ -669,7 +622,6 @@ void remote_runs_close(struct remote_runs *remote)
 		return;
 	/* The servers were stopped, or the job has failed. */
 	thread_group_join(&remote->servers);
-	run_list_free(&remote->fetched_runs);
 	for (unsigned i = 0; remote->peers && i < comm_size(remote->comm); i++)
 		close_peer(&remote->peers[i]);
 	free(remote->peers);

@@ -16,7 +16,8 @@ static int write_to_run(void *context, uint64_t offset, const void *bytes, size_
 	static const encoded_key_t no_keys[LINE_MAX_BUFFER_NBYTES / LINE_MIN_BLOCK_NBYTES + 1];
 	const struct line_run_writer *writer = context;
 	const struct span span = stats_begin(STAGE_SPILL, 0);
-	const int r = run_file_write(writer->file, writer->nbytes + offset, bytes, nbytes, no_keys);
+	const int r =
+		run_file_write(writer->file, writer->nbytes + offset, bytes, NULL, nbytes, no_keys);
 
 	stats_end(writer->stats, span, r == 0 ? nbytes : 0);
 	return r;

@@ -25,12 +25,8 @@ static uint64_t window_sequence(const struct merged_window *merged)
 
 static int write_run(void *context, const struct merged_window *merged)
 {
-	if (merged->packed_nbytes)
-		return run_file_write_packed(context, window_sequence(merged), merged->items,
-					     merged->packed_nbytes, merged->n_items,
-					     merged->first_keys);
-	return run_file_write(context, window_sequence(merged), merged->items, merged->n_items,
-			      merged->first_keys);
+	return run_file_write(context, window_sequence(merged), merged->items,
+			      merged->packed_nbytes, merged->n_items, merged->first_keys);
 }
 
 static int merge_into_file(const struct job *job, struct run *const *runs, size_t n,

@@ -352,7 +352,7 @@ static int store_buffer(struct spooler *spooler, uint64_t n, struct digest *ret_
 				       spooler->items, ret_read);
 	spooler->n_records += n;
 	spooler->position += n;
-	return run_file_write(spooler->file, spooler->n_records, spooler->items, n,
+	return run_file_write(spooler->file, spooler->n_records, spooler->items, NULL, n,
 			      spooler->first_keys);
 }
 

@@ -38,11 +38,6 @@ void run_remove(struct run *run)
 	run_close(run);
 }
 
-struct run_file *run_spilled_file(const struct run *run)
-{
-	return run->ops->file ? run->ops->file(run) : NULL;
-}
-
 uint64_t runs_n_items(struct run *const *runs, size_t n)
 {
 	uint64_t n_items = 0;
@@ -189,25 +184,6 @@ void run_item_key(const struct run *run, const struct layout *layout, const void
 		layout_key_from_prefix(layout, element_get(item, layout->element_nbytes, 0), key);
 	else
 		layout_item_key(layout, item, key);
-}
-
-size_t run_packed_nbytes(const struct run *run, uint64_t first, uint64_t n)
-{
-	size_t nbytes = 0;
-
-	for (uint64_t i = first; i < first + n; i++)
-		nbytes += run->ops->packed_nbytes(run, i);
-	return nbytes;
-}
-
-int run_read_packed(struct run *run, uint64_t first, uint64_t n, void *packed)
-{
-	return run->ops->read_packed(run, first, n, packed);
-}
-
-int run_fail_packed(const struct run *run, uint64_t i)
-{
-	return run->ops->fail_packed(run, i);
 }
 
 bool run_has_records(const struct run *run, const struct layout *layout)

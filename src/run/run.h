@@ -57,14 +57,8 @@ struct run_ops {
 	 */
 	int (*count_in_block)(struct run *run, uint64_t i, const struct run_bound *bound,
 			      uint64_t *ret_n_before);
-	/* All three are NULL if its blocks are never packed. */
-	uint32_t (*packed_nbytes)(const struct run *run, uint64_t i);
-	int (*read_packed)(struct run *run, uint64_t first, uint64_t n, void *packed);
-	int (*fail_packed)(const struct run *run, uint64_t i);
 	/* NULL: nothing is freed early. */
 	void (*discard_before)(struct run *run, uint64_t end);
-	/* NULL: it has no file. */
-	struct run_file *(*file)(const struct run *run);
 	/* read() gives records of an input, among which keys may repeat even with -u. */
 	bool is_raw_input;
 };
@@ -131,6 +125,13 @@ enum spilled_items {
 
 /* Open a spilled run. Takes over the file, which must be finished, also on failure. */
 int run_open_spilled(struct run_file *file, enum spilled_items items, struct run **ret_run);
+
+/*
+ * Open the items [begin, end), at least one, of a file whose index holds them: positions are those
+ * of the index, whose first block need not begin at 0. Takes over the file, also on failure.
+ */
+int run_open_spilled_part(const struct layout *layout, struct run_file *file, uint64_t begin,
+			  uint64_t end, struct run **ret_run);
 
 /*
  * Open a regular file of `input` as a run, in blocks like those of spilled runs. Reads the first
@@ -233,11 +234,8 @@ int run_read_item(struct run *run, uint64_t i, void *item);
 /* Make the whole key of an item that was read from the run: layout_key_nbytes(). */
 void run_item_key(const struct run *run, const struct layout *layout, const void *item, void *key);
 
-/* Return whether blocks can be read as they are stored, for a device to unpack. */
-static inline bool run_is_packed(const struct run *run)
-{
-	return run->ops->read_packed;
-}
+/* Return whether blocks can be read as they are stored, for a device to unpack: of spilled runs. */
+bool run_is_packed(const struct run *run);
 
 /*
  * Then: the size of blocks as run_read_packed() reads them. A block that is only partly in a subrun

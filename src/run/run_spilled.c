@@ -17,10 +17,11 @@
 struct spilled_run {
 	struct run run;
 	struct run_file *file;
-	bool is_subrun; /* the file is owned by its run */
-	/* In the file: the run's items, and the block that holds the first of them. */
+	const struct run_index *index; /* of the file */
+	bool owns_file;                /* not that of a subrun */
+	/* The run's items, as they are counted in the index, and the block of the first one. */
 	uint64_t begin, end, first_block;
-	encoded_key_t first_key; /* of a subrun */
+	encoded_key_t first_key;
 	/*
 	 * Blocks of the file: those before discard_begin are freed; those from discard_end on are
 	 * kept.
@@ -38,15 +39,9 @@ static const struct spilled_run *spilled_const(const struct run *run)
 	return (const struct spilled_run *)run;
 }
 
-/* NULL for a subrun, which has only a part of the file. */
-static struct run_file *spilled_file(const struct run *run)
-{
-	return spilled_const(run)->is_subrun ? NULL : spilled_const(run)->file;
-}
-
 static void spilled_close(struct run *run)
 {
-	if (!spilled(run)->is_subrun)
+	if (spilled(run)->owns_file)
 		run_file_close(spilled(run)->file);
 	free(spilled(run));
 }
@@ -59,14 +54,14 @@ static void spilled_remove(struct run *run)
 /* The items of block i of the file that belong to the run: [begin, end) in the file. */
 static uint64_t spilled_block_begin(const struct spilled_run *self, uint64_t i)
 {
-	const uint64_t first = run_file_blocks(self->file)[i].first_item;
+	const uint64_t first = self->index->blocks[i].first_item;
 
 	return first < self->begin ? self->begin : first;
 }
 
 static uint64_t spilled_block_end(const struct spilled_run *self, uint64_t i)
 {
-	const struct run_block *block = &run_file_blocks(self->file)[i];
+	const struct run_block *block = &self->index->blocks[i];
 	const uint64_t end = block->first_item + block->n_items;
 
 	return end > self->end ? self->end : end;
@@ -75,7 +70,7 @@ static uint64_t spilled_block_end(const struct spilled_run *self, uint64_t i)
 static bool has_full_block(const struct spilled_run *self, uint64_t i)
 {
 	return spilled_block_end(self, i) - spilled_block_begin(self, i) ==
-	       run_file_blocks(self->file)[i].n_items;
+	       self->index->blocks[i].n_items;
 }
 
 static uint64_t spilled_block_start(const struct run *run, uint64_t i)
@@ -89,9 +84,7 @@ static encoded_key_t spilled_first_key(const struct run *run, uint64_t i)
 {
 	const struct spilled_run *self = spilled_const(run);
 
-	return self->is_subrun && i == 0 ?
-		       self->first_key :
-		       run_file_blocks(self->file)[self->first_block + i].first_key;
+	return i == 0 ? self->first_key : self->index->blocks[self->first_block + i].first_key;
 }
 
 /*
@@ -100,9 +93,9 @@ static encoded_key_t spilled_first_key(const struct run *run, uint64_t i)
  */
 static int read_full_block(const struct spilled_run *self, uint64_t i, char **ret_items)
 {
-	const uint64_t n = run_file_blocks(self->file)[i].n_items;
-	char *items = malloc(n * run_file_item_nbytes(self->file));
-	int r = items ? run_file_read(self->file, i, 1, items) :
+	const uint64_t n = self->index->blocks[i].n_items;
+	char *items = malloc(n * self->index->item_nbytes);
+	int r = items ? run_file_read(self->file, i, 1, READ_ITEMS, items) :
 			fail(-ENOMEM, "no memory for a block of %" PRIu64 " records", n);
 
 	if (r < 0)
@@ -115,35 +108,26 @@ static int read_full_block(const struct spilled_run *self, uint64_t i, char **re
 /* Read the items of block i of the file that belong to the run. */
 static int read_partial_block(const struct spilled_run *self, uint64_t i, void *items)
 {
-	const size_t item_nbytes = run_file_item_nbytes(self->file);
+	const size_t item_nbytes = self->index->item_nbytes;
 	const uint64_t begin = spilled_block_begin(self, i);
 	char *block = NULL;
 	int r = read_full_block(self, i, &block);
 
 	if (r < 0)
 		return r;
-	memcpy(items, block + (begin - run_file_blocks(self->file)[i].first_item) * item_nbytes,
+	memcpy(items, block + (begin - self->index->blocks[i].first_item) * item_nbytes,
 	       (spilled_block_end(self, i) - begin) * item_nbytes);
 	free(block);
 	return 0;
 }
 
-/* The size of block i of the file as it is read: as items, or packed. */
-typedef uint32_t block_nbytes_fn(const struct spilled_run *self, uint64_t i);
-/* run_file_read() or run_file_read_packed() */
-typedef int read_blocks_fn(struct run_file *file, uint64_t first, uint64_t n, void *destination);
-
-static uint32_t block_items_nbytes(const struct spilled_run *self, uint64_t i)
+/* The size of block i of the file as it is read. Only whole blocks are read packed. */
+static uint32_t block_nbytes(const struct spilled_run *self, uint64_t i, enum read_format format)
 {
-	return (uint32_t)((spilled_block_end(self, i) - spilled_block_begin(self, i)) *
-			  run_file_item_nbytes(self->file));
-}
-
-/* A block that is only partly in the run is read as items. */
-static uint32_t block_packed_nbytes(const struct spilled_run *self, uint64_t i)
-{
-	return has_full_block(self, i) ? run_file_packed_nbytes(self->file, i) :
-					 block_items_nbytes(self, i);
+	return has_full_block(self, i) ?
+		       run_file_block_nbytes(self->file, i, format) :
+		       (uint32_t)((spilled_block_end(self, i) - spilled_block_begin(self, i)) *
+				  self->index->item_nbytes);
 }
 
 /*
@@ -151,8 +135,7 @@ static uint32_t block_packed_nbytes(const struct spilled_run *self, uint64_t i)
  * only partly in the run, and go through a buffer.
  */
 static int read_blocks(const struct spilled_run *self, uint64_t first, uint64_t n,
-		       read_blocks_fn *read_full_blocks, block_nbytes_fn *block_nbytes,
-		       char *destination)
+		       enum read_format format, char *destination)
 {
 	const uint64_t end = self->first_block + first + n;
 	uint64_t i = end - n, full_end = end;
@@ -160,16 +143,16 @@ static int read_blocks(const struct spilled_run *self, uint64_t first, uint64_t 
 
 	if (i < end && !has_full_block(self, i)) {
 		r = read_partial_block(self, i, destination);
-		destination += block_items_nbytes(self, i++);
+		destination += block_nbytes(self, i++, format);
 	}
 	if (i < end && !has_full_block(self, end - 1))
 		full_end--;
 	if (r == 0 && i < full_end)
-		r = read_full_blocks(self->file, i, full_end - i, destination);
+		r = run_file_read(self->file, i, full_end - i, format, destination);
 	if (r < 0 || full_end == end)
 		return r;
 	for (; i < full_end; i++)
-		destination += block_nbytes(self, i);
+		destination += block_nbytes(self, i, format);
 	return read_partial_block(self, full_end, destination);
 }
 
@@ -177,48 +160,21 @@ static int spilled_read(struct run *run, uint64_t first, uint64_t n, void *items
 			struct digest *ret_digest)
 {
 	(void)ret_digest; /* spilled records were counted when they were read */
-	return read_blocks(spilled(run), first, n, run_file_read, block_items_nbytes, items);
-}
-
-/* Find the block of the file that holds an item of the file. */
-static uint64_t find_block(const struct run_file *file, uint64_t item)
-{
-	return find_interval(run_file_blocks(file), sizeof(struct run_block),
-			     offsetof(struct run_block, first_item), run_file_n_blocks(file), item);
-}
-
-static uint32_t spilled_packed_nbytes(const struct run *run, uint64_t i)
-{
-	const struct spilled_run *self = spilled_const(run);
-
-	return block_packed_nbytes(self, self->first_block + i);
-}
-
-static int spilled_read_packed(struct run *run, uint64_t first, uint64_t n, void *packed)
-{
-	return read_blocks(spilled(run), first, n, run_file_read_packed, block_packed_nbytes,
-			   packed);
-}
-
-static int spilled_fail_packed(const struct run *run, uint64_t i)
-{
-	const struct spilled_run *self = spilled_const(run);
-
-	return run_file_fail_packed(self->file, self->first_block + i);
+	return read_blocks(spilled(run), first, n, READ_ITEMS, items);
 }
 
 static int spilled_read_item(struct run *run, uint64_t i, void *item)
 {
 	const struct spilled_run *self = spilled(run);
-	const size_t item_nbytes = run_file_item_nbytes(self->file);
-	const uint64_t file_item = self->begin + i, block = find_block(self->file, file_item);
+	const size_t item_nbytes = self->index->item_nbytes;
+	const uint64_t file_item = self->begin + i,
+		       block = run_index_find_block(self->index, file_item);
 	char *items = NULL;
 	int r = read_full_block(self, block, &items);
 
 	if (r < 0)
 		return r;
-	memcpy(item,
-	       items + (file_item - run_file_blocks(self->file)[block].first_item) * item_nbytes,
+	memcpy(item, items + (file_item - self->index->blocks[block].first_item) * item_nbytes,
 	       item_nbytes);
 	free(items);
 	return 0;
@@ -277,12 +233,12 @@ static void spilled_discard_before(struct run *run, uint64_t end)
 /* The first block after block i that does not begin in the page in which block i ends. */
 static uint64_t find_next_page_block(const struct spilled_run *self, uint64_t i)
 {
-	const struct run_block *blocks = run_file_blocks(self->file);
+	const struct run_block *blocks = self->index->blocks;
 	const uint64_t last_page =
 		(blocks[i].offset + blocks[i].stored_nbytes - 1) / SPILL_ALIGN_NBYTES;
 	uint64_t next = i + 1;
 
-	while (next < run_file_n_blocks(self->file) && blocks[next].file == blocks[i].file &&
+	while (next < self->index->n_blocks && blocks[next].file == blocks[i].file &&
 	       blocks[next].offset / SPILL_ALIGN_NBYTES == last_page)
 		next++;
 	return next;
@@ -295,9 +251,7 @@ static int spilled_open_subrun(const struct layout *layout, struct run *run, uin
 	.close = spilled_close, .remove = spilled_remove, .open_subrun = spilled_open_subrun,      \
 	.block_start = spilled_block_start, .first_key = spilled_first_key, .read = spilled_read,  \
 	.read_item = spilled_read_item, .count_in_block = spilled_count_in_block,                  \
-	.packed_nbytes = spilled_packed_nbytes, .read_packed = spilled_read_packed,                \
-	.fail_packed = spilled_fail_packed, .discard_before = spilled_discard_before,              \
-	.file = spilled_file
+	.discard_before = spilled_discard_before
 
 static const struct run_ops spilled_run_ops[] = {
 	[SPILLED_ITEMS] = { SPILLED_RUN_OPS },
@@ -306,6 +260,7 @@ static const struct run_ops spilled_run_ops[] = {
 
 int run_open_spilled(struct run_file *file, enum spilled_items items, struct run **ret_run)
 {
+	const struct run_index *index = run_file_index(file);
 	struct spilled_run *self = calloc(1, sizeof *self);
 
 	if (!self) {
@@ -313,14 +268,58 @@ int run_open_spilled(struct run_file *file, enum spilled_items items, struct run
 		return fail(-ENOMEM, "no memory for a run");
 	}
 	*self = (struct spilled_run){ .run = { .ops = &spilled_run_ops[items],
-					       .n_items = run_file_n_items(file),
-					       .n_blocks = run_file_n_blocks(file) },
+					       .n_items = index->n_items,
+					       .n_blocks = index->n_blocks },
 				      .file = file,
-				      .end = run_file_n_items(file),
-				      .discard_end = run_file_n_blocks(file) };
+				      .index = index,
+				      .owns_file = true,
+				      .end = index->n_items,
+				      .first_key = index->n_blocks ? index->blocks[0].first_key : 0,
+				      .discard_end = index->n_blocks };
 	*ret_run = &self->run;
 	return 0;
 }
+
+static bool is_spilled(const struct run *run)
+{
+	return run->ops->close == spilled_close;
+}
+
+struct run_file *run_spilled_file(const struct run *run)
+{
+	return is_spilled(run) && spilled_const(run)->owns_file ? spilled_const(run)->file : NULL;
+}
+
+/* --- packed blocks --- */
+
+bool run_is_packed(const struct run *run)
+{
+	return is_spilled(run);
+}
+
+size_t run_packed_nbytes(const struct run *run, uint64_t first, uint64_t n)
+{
+	const struct spilled_run *self = spilled_const(run);
+	size_t nbytes = 0;
+
+	for (uint64_t i = first; i < first + n; i++)
+		nbytes += block_nbytes(self, self->first_block + i, READ_PACKED);
+	return nbytes;
+}
+
+int run_read_packed(struct run *run, uint64_t first, uint64_t n, void *packed)
+{
+	return read_blocks(spilled(run), first, n, READ_PACKED, packed);
+}
+
+int run_fail_packed(const struct run *run, uint64_t i)
+{
+	const struct spilled_run *self = spilled_const(run);
+
+	return run_file_fail_packed(self->file, self->first_block + i);
+}
+
+/* --- parts of runs --- */
 
 /*
  * Limit what a subrun, which has [first, end) of the blocks, may free to the blocks that no other
@@ -338,20 +337,43 @@ static void set_discard_bounds(struct spilled_run *subrun, uint64_t end)
 	subrun->discard_end = has_full_block(subrun, end - 1) ? end : end - 1;
 }
 
-static int read_first_key(struct spilled_run *subrun, const struct layout *layout)
+/* The index has the first keys of whole blocks. */
+static int read_first_key(struct spilled_run *part, const struct layout *layout)
 {
-	char *item = malloc(layout->item_nbytes);
-	void *key = malloc(layout_key_nbytes(layout));
-	int r = item && key ? spilled_read_item(&subrun->run, 0, item) :
-			      fail(-ENOMEM, "no memory for a record");
+	const struct run_block *block = &part->index->blocks[part->first_block];
+	char *item;
+	void *key;
+	int r;
 
+	part->first_key = block->first_key;
+	if (block->first_item == part->begin)
+		return 0;
+	item = malloc(layout->item_nbytes);
+	key = malloc(layout_key_nbytes(layout));
+	r = item && key ? spilled_read_item(&part->run, 0, item) :
+			  fail(-ENOMEM, "no memory for a record");
 	if (r == 0) {
-		run_item_key(&subrun->run, layout, item, key);
-		subrun->first_key = layout_get_key_prefix(layout, key);
+		run_item_key(&part->run, layout, item, key);
+		part->first_key = layout_get_key_prefix(layout, key);
 	}
 	free(item);
 	free(key);
 	return r;
+}
+
+/* Narrow a run that was just opened to the items [begin, end) of the index. */
+static int narrow(struct spilled_run *part, const struct layout *layout, uint64_t begin,
+		  uint64_t end)
+{
+	const uint64_t end_block = run_index_find_block(part->index, end - 1) + 1;
+
+	part->begin = begin;
+	part->end = end;
+	part->first_block = run_index_find_block(part->index, begin);
+	part->run.n_items = end - begin;
+	part->run.n_blocks = end_block - part->first_block;
+	set_discard_bounds(part, end_block);
+	return read_first_key(part, layout);
 }
 
 static int spilled_open_subrun(const struct layout *layout, struct run *run, uint64_t begin,
@@ -359,25 +381,30 @@ static int spilled_open_subrun(const struct layout *layout, struct run *run, uin
 {
 	const struct spilled_run *self = spilled(run);
 	struct spilled_run *subrun = malloc(sizeof *subrun);
-	uint64_t end_block;
 	int r;
 
 	if (!subrun)
 		return fail(-ENOMEM, "no memory for a part of a run");
 	*subrun = *self;
-	subrun->is_subrun = true;
-	subrun->begin = self->begin + begin;
-	subrun->end = self->begin + end;
-	subrun->first_block = find_block(subrun->file, subrun->begin);
-	end_block = find_block(subrun->file, subrun->end - 1) + 1;
-	subrun->run.n_items = end - begin;
-	subrun->run.n_blocks = end_block - subrun->first_block;
-	set_discard_bounds(subrun, end_block);
-	r = read_first_key(subrun, layout);
+	subrun->owns_file = false;
+	r = narrow(subrun, layout, self->begin + begin, self->begin + end);
 	if (r < 0) {
 		free(subrun);
 		return r;
 	}
 	*ret_subrun = &subrun->run;
 	return 0;
+}
+
+int run_open_spilled_part(const struct layout *layout, struct run_file *file, uint64_t begin,
+			  uint64_t end, struct run **ret_run)
+{
+	int r = run_open_spilled(file, SPILLED_ITEMS, ret_run);
+
+	if (r < 0)
+		return r;
+	r = narrow(spilled(*ret_run), layout, begin, end);
+	if (r < 0)
+		run_close(*ret_run);
+	return r;
 }

@@ -30,12 +30,12 @@ static void *copy_bytes(const unsigned char *data, size_t nbytes)
 static void check_state(const struct checkpoint_state *state)
 {
 	for (size_t i = 0; i < state->n_runs; i++) {
-		const struct checkpoint_run *run = &state->runs[i];
+		const struct run_index *index = &state->runs[i].index;
 		uint64_t n_items = 0;
 
-		for (uint64_t b = 0; b < run->run.n_blocks; b++)
-			n_items += run->blocks[b].n_items;
-		check(n_items == run->run.n_items);
+		for (uint64_t b = 0; b < index->n_blocks; b++)
+			n_items += index->blocks[b].n_items;
+		check(n_items == index->n_items);
 	}
 }
 

@@ -67,7 +67,7 @@ int write_window(struct run_file *run, uint64_t window)
 		items[i] = window * 1000 + i;
 	for (uint64_t i = 0; i < WINDOW_N_BLOCKS; i++)
 		first_keys[i] = items[i * BLOCK_N_ITEMS];
-	return run_file_write(run, window, items, WINDOW_N_ITEMS, first_keys);
+	return run_file_write(run, window, items, NULL, WINDOW_N_ITEMS, first_keys);
 }
 
 struct run_file *make_finished_run(uint64_t n_windows)
@@ -82,14 +82,14 @@ struct run_file *make_finished_run(uint64_t n_windows)
 
 void assert_blocks_read(struct run_file *run, uint64_t first, uint64_t n)
 {
-	const struct run_block *blocks = run_file_blocks(run);
+	const struct run_block *blocks = run_file_index(run)->blocks;
 	size_t nbytes = 0;
 	uint64_t *items, *item;
 
 	for (uint64_t i = first; i < first + n; i++)
 		nbytes += blocks[i].n_items * sizeof *items;
 	item = items = guarded_alloc(nbytes);
-	assert_int_equal(run_file_read(run, first, n, items), 0);
+	assert_int_equal(run_file_read(run, first, n, READ_ITEMS, items), 0);
 	for (uint64_t i = first; i < first + n; i++)
 		for (uint64_t j = 0; j < blocks[i].n_items; j++)
 			assert_int_equal(*item++, i / WINDOW_N_BLOCKS * 1000 +
@@ -101,7 +101,7 @@ uint64_t run_stored_nbytes(const struct run_file *run)
 {
 	uint64_t nbytes = 0;
 
-	for (uint64_t i = 0; i < run_file_n_blocks(run); i++)
-		nbytes += run_file_blocks(run)[i].stored_nbytes;
+	for (uint64_t i = 0; i < run_file_index(run)->n_blocks; i++)
+		nbytes += run_file_index(run)->blocks[i].stored_nbytes;
 	return nbytes;
 }

@@ -55,8 +55,8 @@ static void stored_blocks_fit_in_the_plan(void **state)
 {
 	static const uint32_t lengths[] = { 7, 50, 9, 20 };
 	struct run_block blocks[4] = { { 0 } };
-	struct checkpoint_run runs[2] = { { .blocks = blocks, .run.n_blocks = 1 },
-					  { .blocks = blocks + 1, .run.n_blocks = 3 } };
+	struct checkpoint_run runs[2] = { { .index = { blocks, .n_blocks = 1 } },
+					  { .index = { blocks + 1, .n_blocks = 3 } } };
 	const struct checkpoint_state runs_state = { .runs = runs, .n_runs = 2 };
 
 	(void)state;
@@ -92,9 +92,9 @@ static void run_replaces_its_inputs(void **state)
 		assert_int_equal(visit_good_run(i, 0, i), 0);
 	assert_int_equal(visit_good_run(1, 3, 42), 0);
 	assert_int_equal(saved.n_runs, 3);
-	assert_int_equal(saved.runs[0].run.origin.totals.read.n_records, 0);
-	assert_int_equal(saved.runs[1].run.origin.totals.read.n_records, 42);
-	assert_int_equal(saved.runs[2].run.origin.totals.read.n_records, 4);
+	assert_int_equal(saved.runs[0].origin.totals.read.n_records, 0);
+	assert_int_equal(saved.runs[1].origin.totals.read.n_records, 42);
+	assert_int_equal(saved.runs[2].origin.totals.read.n_records, 4);
 }
 
 static void replacing_missing_runs_is_refused(void **state)

@@ -37,7 +37,7 @@ static void describe_runs(void)
 
 		if (layout.kind == LAYOUT_RECORDS)
 			layout_project_records(&layout, first, n, ends[i], items, &digest);
-		runs[i].run.origin =
+		runs[i].origin =
 			(struct run_origin){ { .read = digest }, n * RECORD_NBYTES, RECORD_NBYTES };
 	}
 	free(items);

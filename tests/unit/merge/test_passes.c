@@ -205,8 +205,8 @@ static uint64_t stored_nbytes(const struct run *run)
 	const struct run_file *file = run_spilled_file(run);
 	uint64_t nbytes = 0;
 
-	for (uint64_t i = 0; i < run_file_n_blocks(file); i++)
-		nbytes += run_file_blocks(file)[i].stored_nbytes;
+	for (uint64_t i = 0; i < run_file_index(file)->n_blocks; i++)
+		nbytes += run_file_index(file)->blocks[i].stored_nbytes;
 	return nbytes;
 }
 

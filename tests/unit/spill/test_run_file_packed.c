@@ -29,7 +29,7 @@ static int write_packed_window(struct run_file *run, uint64_t w)
 		}
 		used += nbytes[i];
 	}
-	return run_file_write_packed(run, w, packed, nbytes, WINDOW_N_ITEMS, first_keys);
+	return run_file_write(run, w, packed, nbytes, WINDOW_N_ITEMS, first_keys);
 }
 
 static struct run_file *finished_packed_run(uint64_t n_windows)
@@ -49,7 +49,7 @@ static void what_a_device_has_packed_comes_back(void **state)
 
 	(void)state;
 	for (uint64_t i = 0; i < 2 * WINDOW_N_BLOCKS; i++)
-		assert_int_equal(run_file_blocks(run)[i].codec,
+		assert_int_equal(run_file_index(run)->blocks[i].codec,
 				 i % WINDOW_N_BLOCKS == 1 ? CODEC_RAW : CODEC_DELTA);
 	assert_blocks_read(run, 0, 2 * WINDOW_N_BLOCKS);
 	assert_int_equal(totals.items_nbytes, 2 * WINDOW_N_ITEMS * sizeof(uint64_t));
@@ -66,23 +66,24 @@ static void assert_reads_packed(struct run_file *run, uint64_t first, uint64_t n
 	unsigned char *packed, *block;
 
 	for (uint64_t i = first; i < first + n; i++)
-		nbytes += run_file_packed_nbytes(run, i);
+		nbytes += run_file_block_nbytes(run, i, READ_PACKED);
 	block = packed = guarded_alloc(nbytes);
-	assert_int_equal(run_file_read_packed(run, first, n, packed), 0);
+	assert_int_equal(run_file_read(run, first, n, READ_PACKED, packed), 0);
 	for (uint64_t i = first; i < first + n; i++) {
-		const uint32_t n_items = run_file_blocks(run)[i].n_items;
+		const uint32_t n_items = run_file_index(run)->blocks[i].n_items;
 		uint64_t items[BLOCK_N_ITEMS];
 
-		if (run_file_packed_nbytes(run, i) == n_items * sizeof *items)
+		if (run_file_block_nbytes(run, i, READ_PACKED) == n_items * sizeof *items)
 			memcpy(items, block, n_items * sizeof *items);
 		else
-			assert_int_equal(delta_decode(block, run_file_packed_nbytes(run, i), items,
-						      n_items, sizeof *items),
+			assert_int_equal(delta_decode(block,
+						      run_file_block_nbytes(run, i, READ_PACKED),
+						      items, n_items, sizeof *items),
 					 0);
 		for (uint64_t j = 0; j < n_items; j++)
 			assert_int_equal(items[j], i / WINDOW_N_BLOCKS * 1000 +
 							   i % WINDOW_N_BLOCKS * BLOCK_N_ITEMS + j);
-		block += run_file_packed_nbytes(run, i);
+		block += run_file_block_nbytes(run, i, READ_PACKED);
 	}
 	guarded_free(packed, nbytes);
 }
@@ -104,13 +105,13 @@ static void blocks_in_delta_can_be_read_packed(void **state)
 static void damaged_packed_block_is_refused(void **state)
 {
 	struct run_file *run = finished_packed_run(2);
-	const struct run_block *block = &run_file_blocks(run)[6];
+	const struct run_block *block = &run_file_index(run)->blocks[6];
 	const off_t at = (off_t)(block->offset + block->stored_nbytes - 1);
 	unsigned char packed[2 * WINDOW_N_ITEMS * sizeof(uint64_t)], byte = 1;
 
 	(void)state;
 	assert_int_equal(pwrite(faults.tmpfile_fd, &byte, 1, at), 1);
-	assert_int_equal(run_file_read_packed(run, 0, 2 * WINDOW_N_BLOCKS, packed), -EBADMSG);
+	assert_int_equal(run_file_read(run, 0, 2 * WINDOW_N_BLOCKS, READ_PACKED, packed), -EBADMSG);
 	assert_non_null(strstr(captured_messages_error(), "block 6 of 8"));
 	captured_messages_reset(true);
 	assert_int_equal(run_file_fail_packed(run, 3), -EBADMSG);
