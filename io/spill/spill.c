@@ -60,7 +60,7 @@ struct spill {
 	size_t n_directories;
 	size_t n_files; /* a multiple of n_directories; file i is in directory i % n_directories */
 	bool is_persistent;
-	bool is_closing; /* see spill_begin_close() */
+	bool is_closing;            /* see spill_begin_close() */
 	struct spill_remote remote; /* read NULL: a spill of this process */
 	const char *advice;         /* for damaged data; NULL: the usual */
 	struct memory_tier *memory;
@@ -698,15 +698,9 @@ void spill_begin_close(struct spill *spill)
 
 /* --- properties and counters --- */
 
-size_t spill_n_memory_extents(const struct spill *spill)
+struct memory_tier *spill_memory(const struct spill *spill)
 {
-	return memory_tier_n_extents(spill->memory);
-}
-
-void spill_get_memory_addresses(const struct spill *spill, size_t n,
-				struct extent_address *ret_addresses)
-{
-	memory_tier_get_addresses(spill->memory, n, ret_addresses);
+	return spill->memory;
 }
 
 uint32_t spill_n_files(const struct spill *spill)
@@ -732,15 +726,10 @@ const char *spill_directory(const struct spill *spill, uint32_t file)
 	return file < spill->n_files ? spill->files[file].directory : "memory";
 }
 
-uint64_t spill_used_nbytes_nowait(struct spill *spill)
-{
-	return read_counter(spill, &spill->used_nbytes);
-}
-
 uint64_t spill_used_nbytes(struct spill *spill)
 {
 	hole_punch_drain(spill->hole_punch, 0);
-	return spill_used_nbytes_nowait(spill);
+	return read_counter(spill, &spill->used_nbytes);
 }
 
 uint64_t spill_peak_nbytes(struct spill *spill)
@@ -748,20 +737,13 @@ uint64_t spill_peak_nbytes(struct spill *spill)
 	return read_counter(spill, &spill->peak_nbytes);
 }
 
-void spill_raise_memory_limit(struct spill *spill, uint64_t nbytes)
+void spill_get_volumes(struct spill *spill, struct stats_volumes *ret_volumes)
 {
-	memory_tier_raise_limit(spill->memory, nbytes);
-}
-
-uint64_t spill_memory_nbytes(struct spill *spill)
-{
-	return memory_tier_used_nbytes(spill->memory);
-}
-
-struct spill_traffic spill_traffic(const struct spill *spill)
-{
-	return (struct spill_traffic){ .written_nbytes = atomic_load(&spill->written_nbytes),
-				       .read_nbytes = atomic_load(&spill->read_nbytes) };
+	if (!spill)
+		return;
+	ret_volumes->temporary_written_nbytes = atomic_load(&spill->written_nbytes);
+	ret_volumes->temporary_read_nbytes = atomic_load(&spill->read_nbytes);
+	ret_volumes->temporary_used_nbytes = read_counter(spill, &spill->used_nbytes);
 }
 
 /* Return whether directory i is on the same file system as an earlier one. */

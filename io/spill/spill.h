@@ -24,8 +24,9 @@
 #include <stdint.h>
 
 #include "io/file/file.h"
+#include "src/base/stats.h"
 
-struct extent_address; /* memory_tier.h */
+struct memory_tier; /* memory_tier.h */
 struct spill;
 
 #define SPILL_UNLIMITED UINT64_MAX
@@ -107,9 +108,6 @@ const char *spill_advice(const struct spill *spill);
 
 /* --- store, read, discard --- */
 
-/* Raise the limit of memory; a lower value is ignored. */
-void spill_raise_memory_limit(struct spill *spill, uint64_t nbytes);
-
 /*
  * Store nbytes. Returns 0, -ENOSPC if all directories are full or the limit would be exceeded, or
  * the error of creating or writing a file.
@@ -157,33 +155,27 @@ bool spill_is_persistent(const struct spill *spill);
  */
 uint64_t spill_backlog_nbytes(uint64_t peak_nbytes);
 
+/* The extents in memory. */
+struct memory_tier *spill_memory(const struct spill *spill);
+
 /*
- * For a process that reads memory and files of this one, when everything is stored: the number of
- * extents ever stored in memory, the addresses of the first n, the number of files, and the
- * descriptor of a file, or -1 if it holds nothing.
+ * For a process that reads the files of this one, when everything is stored: the number of files,
+ * and the descriptor of a file, or -1 if it holds nothing.
  */
-size_t spill_n_memory_extents(const struct spill *spill);
-void spill_get_memory_addresses(const struct spill *spill, size_t n,
-				struct extent_address *ret_addresses);
 uint32_t spill_n_files(const struct spill *spill);
 int spill_descriptor(struct spill *spill, uint32_t file);
 
 /* The directory of a file, or "memory", for messages. */
 const char *spill_directory(const struct spill *spill, uint32_t file);
 
-/* Space in files now, after waiting until all that was discarded is released; and without that. */
+/* Space in files now, after waiting until all that was discarded is released. */
 uint64_t spill_used_nbytes(struct spill *spill);
-uint64_t spill_used_nbytes_nowait(struct spill *spill);
 
-/* The maximum of space in files; memory now. */
+/* The maximum of space in files. */
 uint64_t spill_peak_nbytes(struct spill *spill);
-uint64_t spill_memory_nbytes(struct spill *spill);
 
-/* Bytes written to and read from files. */
-struct spill_traffic {
-	uint64_t written_nbytes, read_nbytes;
-};
-struct spill_traffic spill_traffic(const struct spill *spill);
+/* Set the volumes of temporary files. NULL is ignored. */
+void spill_get_volumes(struct spill *spill, struct stats_volumes *ret_volumes);
 
 /*
  * How much more could be stored: the free space of all directories (each file system counted once),

@@ -128,6 +128,25 @@ static uint64_t written_nbytes(const struct stats *stats)
 	return stats->phases[PHASE_FINAL_MERGE].stages[STAGE_WRITE].nbytes;
 }
 
+/* Return the volumes so far, or those at the end of the last phase if there is no source. */
+static struct stats_volumes get_volumes(const struct stats *stats)
+{
+	struct stats_volumes volumes = { 0 };
+
+	if (!stats->volume_source)
+		return stats->volumes;
+	stats->volume_source(stats->volumes_context, &volumes);
+	return volumes;
+}
+
+static void sample_gauges(struct stats *stats, uint64_t now_ns)
+{
+	timeline_sample(&stats->timeline, now_ns,
+			(struct time_series_gauges){
+				.temporary_nbytes = get_volumes(stats).temporary_used_nbytes,
+				.written_nbytes = written_nbytes(stats) });
+}
+
 /* Record the end of the current phase, if one has begun. */
 static void emit_phase(struct stats *stats, uint64_t now_ns)
 {
@@ -135,7 +154,7 @@ static void emit_phase(struct stats *stats, uint64_t now_ns)
 
 	if (!has_timeline(stats))
 		return;
-	timeline_sample_now(&stats->timeline, now_ns, written_nbytes(stats));
+	sample_gauges(stats, now_ns);
 	if (phase->begin_ns)
 		timeline_add_phase(&stats->timeline, stats->phase, phase_name(stats->phase),
 				   phase->begin_ns, now_ns, done_nbytes(stats, stats->phase));
@@ -160,24 +179,24 @@ static void emit_span(struct stats *stats, const struct span *span, bool is_work
 	};
 
 	timeline_add(&stats->timeline, &event);
-	timeline_sample(&stats->timeline, end_ns, written_nbytes(stats));
+	if (timeline_needs_sample(&stats->timeline, end_ns))
+		sample_gauges(stats, end_ns);
 }
 
 /* Assign the volumes since the end of the last phase to the current one. */
 static void close_phase_volumes(struct stats *stats)
 {
 	struct phase_counters *phase = &stats->phases[stats->phase];
-	const struct stats_volumes previous = stats->volumes;
-	struct stats_volumes now = previous;
+	const struct stats_volumes previous = stats->volumes, now = get_volumes(stats);
 
-	if (!stats->volume_source || !phase->begin_ns)
+	if (!phase->begin_ns)
 		return;
-	stats->volume_source(stats->volumes_context, &now);
 	phase->volumes = (struct stats_volumes){
-		now.temporary_written_nbytes - previous.temporary_written_nbytes,
-		now.temporary_read_nbytes - previous.temporary_read_nbytes,
-		now.sent_nbytes - previous.sent_nbytes,
-		now.received_nbytes - previous.received_nbytes,
+		.temporary_written_nbytes =
+			now.temporary_written_nbytes - previous.temporary_written_nbytes,
+		.temporary_read_nbytes = now.temporary_read_nbytes - previous.temporary_read_nbytes,
+		.sent_nbytes = now.sent_nbytes - previous.sent_nbytes,
+		.received_nbytes = now.received_nbytes - previous.received_nbytes,
 	};
 	stats->volumes = now;
 }
@@ -325,17 +344,6 @@ void stats_end_wait(struct stats *stats, struct span span)
 	stats->phases[stats->phase].stages[span.stage].blocked_ns += end_ns - span.begin_ns;
 	if (has_timeline(stats) && stats->end_ns == 0)
 		emit_span(stats, &span, false, end_ns, 0);
-	pthread_mutex_unlock(&stats->lock);
-}
-
-void stats_set_temp_space_source(struct stats *stats, uint64_t (*nbytes)(void *context),
-				 void *context)
-{
-	if (!stats)
-		return;
-	pthread_mutex_lock(&stats->lock);
-	stats->timeline.temp_space = nbytes;
-	stats->timeline.temp_space_context = context;
 	pthread_mutex_unlock(&stats->lock);
 }
 

@@ -48,6 +48,7 @@ struct stats_volumes {
 	uint64_t temporary_written_nbytes,
 		temporary_read_nbytes;         /* of files only, not of spilled runs in memory */
 	uint64_t sent_nbytes, received_nbytes; /* messages between ranks */
+	uint64_t temporary_used_nbytes;        /* temporary space in use now; not of a phase */
 };
 
 struct phase_totals {
@@ -136,16 +137,9 @@ void stats_skip(struct stats *stats, enum stage stage, uint64_t nbytes);
 void stats_end_wait(struct stats *stats, struct span span);
 
 /*
- * Set the function that returns the temporary space in use; NULL: none. It is called now and then,
- * by any thread that reports a span, with the lock of the statistics held.
- */
-void stats_set_temp_space_source(struct stats *stats, uint64_t (*nbytes)(void *context),
-				 void *context);
-
-/*
- * Set the function that returns the volumes so far; NULL: they no longer change. It is called when
- * a phase begins and at the end, with the lock held. Volumes before the first phase count for that
- * phase.
+ * Set the function that fills in the volumes so far; NULL: they no longer change. It is called when
+ * a phase begins, at the end, and with a timeline also now and then by any thread that reports a
+ * span, with the lock held. Volumes before the first phase count for that phase.
  */
 typedef void stats_volume_source(void *context, struct stats_volumes *ret_volumes);
 void stats_set_volume_source(struct stats *stats, stats_volume_source *source, void *context);

@@ -115,21 +115,20 @@ static void distribute(uint64_t bins[static TIME_SERIES_BINS], uint64_t bin_ns, 
 	}
 }
 
-void time_series_add(struct time_series *series, const struct time_series_event *event)
+void time_series_add(struct time_series *series, enum stage stage, uint32_t queue,
+		     uint64_t begin_ns, uint64_t end_ns, uint64_t nbytes)
 {
-	const uint64_t end_ns = u64_max(event->end_ns, series->begin_ns);
-	const uint64_t begin_ns = u64_max(event->begin_ns, series->begin_ns);
-	const uint64_t begin = begin_ns - series->begin_ns, end = end_ns - series->begin_ns;
-	struct stage_busy_times *work = &series->host;
+	const uint64_t end = u64_max(end_ns, series->begin_ns) - series->begin_ns;
+	const uint64_t begin = u64_max(begin_ns, series->begin_ns) - series->begin_ns;
+	struct stage_busy_times *work;
 
-	if (begin_ns > end_ns)
+	if (begin > end)
 		return;
-	extend_to(series, end_ns);
-	distribute(series->nbytes[event->stage], series->bin_ns, begin, end, event->nbytes);
-	if (event->is_device_queue)
-		work = find_queue(series, event->queue);
+	extend_to(series, series->begin_ns + end);
+	distribute(series->nbytes[stage], series->bin_ns, begin, end, nbytes);
+	work = queue ? find_queue(series, queue - 1) : &series->host;
 	if (work)
-		distribute(work->busy_ns[event->stage], series->bin_ns, begin, end, end - begin);
+		distribute(work->busy_ns[stage], series->bin_ns, begin, end, end - begin);
 }
 
 void time_series_sample(struct time_series *series, uint64_t time_ns,

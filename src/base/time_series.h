@@ -75,14 +75,9 @@ int time_series_open(struct time_series **ret_series);
 /* NULL is fine. */
 void time_series_close(struct time_series *series);
 
-/* A piece of work, spread evenly over its time. queue: of the device, from 0. */
-struct time_series_event {
-	enum stage stage;
-	uint64_t begin_ns, end_ns, nbytes;
-	bool is_device_queue;
-	uint32_t queue;
-};
-void time_series_add(struct time_series *series, const struct time_series_event *event);
+/* Add a piece of work, spread evenly over its time. queue: of a device, from 1; 0: the host. */
+void time_series_add(struct time_series *series, enum stage stage, uint32_t queue,
+		     uint64_t begin_ns, uint64_t end_ns, uint64_t nbytes);
 
 /* Record the gauges at a time. */
 void time_series_sample(struct time_series *series, uint64_t time_ns,

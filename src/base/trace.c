@@ -414,14 +414,9 @@ void timeline_add(struct timeline *timeline, const struct trace_event *event)
 				     &placed.begin_ns, placed.end_ns);
 	trace_add(timeline->trace, &placed);
 	if (timeline->time_series && placed.stage != N_STAGES)
-		time_series_add(timeline->time_series,
-				&(struct time_series_event){ .stage = placed.stage,
-							     .begin_ns = placed.begin_ns,
-							     .end_ns = placed.end_ns,
-							     .nbytes = placed.nbytes,
-							     .is_device_queue = placed.role ==
-										TRACK_DEVICE_QUEUES,
-							     .queue = placed.track });
+		time_series_add(timeline->time_series, placed.stage,
+				placed.role == TRACK_DEVICE_QUEUES ? placed.track + 1 : 0,
+				placed.begin_ns, placed.end_ns, placed.nbytes);
 }
 
 void timeline_add_phase(struct timeline *timeline, enum phase phase, const char *name,
@@ -443,30 +438,24 @@ void timeline_add_phase(struct timeline *timeline, enum phase phase, const char 
 	series->phases[phase].end_ns = end_ns;
 }
 
-void timeline_sample_now(struct timeline *timeline, uint64_t now_ns, uint64_t written_nbytes)
+void timeline_sample(struct timeline *timeline, uint64_t now_ns, struct time_series_gauges gauges)
 {
 	struct trace *trace = timeline->trace;
-	struct time_series_gauges sample = { .written_nbytes = written_nbytes };
 
 	if (now_ns < timeline->last_ns) /* a late event */
 		return;
 	timeline->last_ns = now_ns;
-	sample.memory_nbytes = memory_resident_nbytes();
-	if (timeline->temp_space)
-		sample.temporary_nbytes = timeline->temp_space(timeline->temp_space_context);
-	trace_add_counter(trace, "memory", now_ns, sample.memory_nbytes);
-	trace_add_counter(trace, "temporary space", now_ns, sample.temporary_nbytes);
-	trace_add_counter(trace, "written", now_ns, sample.written_nbytes);
+	gauges.memory_nbytes = memory_resident_nbytes();
+	trace_add_counter(trace, "memory", now_ns, gauges.memory_nbytes);
+	trace_add_counter(trace, "temporary space", now_ns, gauges.temporary_nbytes);
+	trace_add_counter(trace, "written", now_ns, gauges.written_nbytes);
 	if (timeline->time_series)
-		time_series_sample(timeline->time_series, now_ns, &sample);
+		time_series_sample(timeline->time_series, now_ns, &gauges);
 	timeline->n_samples++;
 }
 
-void timeline_sample(struct timeline *timeline, uint64_t now_ns, uint64_t written_nbytes)
+bool timeline_needs_sample(const struct timeline *timeline, uint64_t now_ns)
 {
-	const uint64_t interval_ns = FIRST_INTERVAL_NS
-				     << timeline->n_samples / SAMPLES_PER_INTERVAL;
-
-	if (now_ns >= timeline->last_ns + interval_ns)
-		timeline_sample_now(timeline, now_ns, written_nbytes);
+	return now_ns >= timeline->last_ns +
+				 (FIRST_INTERVAL_NS << timeline->n_samples / SAMPLES_PER_INTERVAL);
 }

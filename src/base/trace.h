@@ -128,10 +128,8 @@ struct tracks {
 
 /* All 0 but the trace and the time series, which must outlive the timeline. */
 struct timeline {
-	struct trace *trace;                   /* NULL: none */
-	struct time_series *time_series;       /* NULL: none */
-	uint64_t (*temp_space)(void *context); /* returns the space in use; NULL: none */
-	void *temp_space_context;
+	struct trace *trace;             /* NULL: none */
+	struct time_series *time_series; /* NULL: none */
 	struct tracks tracks;
 	uint64_t last_ns; /* time of the last sample; 0: none */
 	uint64_t n_samples;
@@ -148,9 +146,10 @@ void timeline_add_phase(struct timeline *timeline, enum phase phase, const char 
 			uint64_t begin_ns, uint64_t end_ns, uint64_t nbytes);
 
 /*
- * Sample memory, temporary space and written_nbytes (of the output so far) if the last sample is
- * old enough, or in any case. A thread that ends a piece of work calls this, so no thread has to
- * wake up for it. The interval doubles after every 1,000 samples.
+ * Return whether the last sample is old enough for another one. A thread that ends a piece of work
+ * asks this, so no thread has to wake up for samples. The interval doubles after every 1,000.
  */
-void timeline_sample(struct timeline *timeline, uint64_t now_ns, uint64_t written_nbytes);
-void timeline_sample_now(struct timeline *timeline, uint64_t now_ns, uint64_t written_nbytes);
+bool timeline_needs_sample(const struct timeline *timeline, uint64_t now_ns);
+
+/* Add a sample. The memory in use is measured here. */
+void timeline_sample(struct timeline *timeline, uint64_t now_ns, struct time_series_gauges gauges);

@@ -724,11 +724,12 @@ int comm_wait(struct comm *comm, struct comm_transfer *transfer)
 	return comm_wait_until(comm, transfer, no_deadline_ns, &is_done);
 }
 
-void comm_get_traffic(const struct comm *comm, struct comm_traffic *ret_traffic)
+void comm_get_volumes(const struct comm *comm, struct stats_volumes *ret_volumes)
 {
-	*ret_traffic =
-		(struct comm_traffic){ .sent_nbytes = atomic_load(&comm->sent_nbytes),
-				       .received_nbytes = atomic_load(&comm->received_nbytes) };
+	if (!comm)
+		return;
+	ret_volumes->sent_nbytes = atomic_load(&comm->sent_nbytes);
+	ret_volumes->received_nbytes = atomic_load(&comm->received_nbytes);
 }
 
 /* --- the job --- */

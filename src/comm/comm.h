@@ -33,6 +33,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "src/base/stats.h"
 #include "src/comm/transport.h"
 
 struct comm;
@@ -191,11 +192,8 @@ int comm_receive_up_to(struct comm *comm, unsigned from, unsigned tag, void *dat
 int comm_receive_unwatched(struct comm *comm, unsigned from, unsigned tag, void *data,
 			   size_t nbytes, struct comm_transfer *ret_transfer);
 
-/* Bytes sent to and received from other ranks so far. */
-struct comm_traffic {
-	uint64_t sent_nbytes, received_nbytes;
-};
-void comm_get_traffic(const struct comm *comm, struct comm_traffic *ret_traffic);
+/* Set the volumes that were sent to and received from other ranks so far. comm: NULL is ignored. */
+void comm_get_volumes(const struct comm *comm, struct stats_volumes *ret_volumes);
 
 /* Wait until the transfer is done, without using CPU time. */
 int comm_wait(struct comm *comm, struct comm_transfer *transfer);

@@ -129,7 +129,7 @@ static size_t response_nbytes(const struct request *request)
 
 static struct place_counts count_places(const struct spill *spill)
 {
-	return (struct place_counts){ .n_regions = spill_n_memory_extents(spill),
+	return (struct place_counts){ .n_regions = memory_tier_n_extents(spill_memory(spill)),
 				      .n_files = spill_n_files(spill) };
 }
 
@@ -183,7 +183,7 @@ static void fill_places(struct spill *spill, const struct request *request, void
 {
 	int64_t *fds = (int64_t *)((struct extent_address *)response + request->first);
 
-	spill_get_memory_addresses(spill, request->first, response);
+	memory_tier_get_addresses(spill_memory(spill), request->first, response);
 	for (uint32_t i = 0; i < request->n; i++)
 		fds[i] = spill_descriptor(spill, i);
 }

@@ -23,26 +23,12 @@ static int write_to_run(void *context, uint64_t offset, const void *bytes, size_
 	return r;
 }
 
-/* Called by the progress display. */
-static uint64_t used_nbytes(void *spill)
-{
-	return spill_used_nbytes_nowait(spill);
-}
-
 static void get_volumes(void *context, struct stats_volumes *ret_volumes)
 {
 	const struct line_sort *sort = context;
-	const struct spill_traffic disk = spill_traffic(sort->spill);
-	struct comm_traffic network = { 0 };
 
-	if (sort->ranks)
-		comm_get_traffic(sort->params->comm, &network);
-	*ret_volumes = (struct stats_volumes){
-		.temporary_written_nbytes = disk.written_nbytes,
-		.temporary_read_nbytes = disk.read_nbytes,
-		.sent_nbytes = network.sent_nbytes,
-		.received_nbytes = network.received_nbytes,
-	};
+	comm_get_volumes(sort->params->comm, ret_volumes);
+	spill_get_volumes(sort->spill, ret_volumes);
 }
 
 int line_runs_open_spill(struct line_sort *sort)
@@ -58,10 +44,8 @@ int line_runs_open_spill(struct line_sort *sort)
 			       params->temp_limit_nbytes, sort->spill_memory_nbytes, &sort->spill);
 	if (r == 0)
 		r = compression_open(&params->compression, false, &sort->compression);
-	if (r == 0) {
-		stats_set_temp_space_source(sort->stats, used_nbytes, sort->spill);
+	if (r == 0)
 		stats_set_volume_source(sort->stats, get_volumes, sort);
-	}
 	return r;
 }
 

@@ -624,7 +624,6 @@ int line_sort_run(const struct syscalls *calls, const struct line_sort_params *p
 	}
 	if (r < 0 && params->comm)
 		line_ranks_abandon(&sort, r);
-	stats_set_temp_space_source(params->stats, NULL, NULL);
 	stats_set_volume_source(params->stats, NULL, NULL);
 	line_sort_close(&sort);
 	line_checkpoint_close(&checkpoint, r == 0);

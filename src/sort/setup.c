@@ -385,12 +385,6 @@ enum cache_policy setup_spill_cache_policy(const struct job *job)
 	return job->checkpoint_hooks && use == CACHE_ADAPTIVE ? CACHE_BYPASS : use;
 }
 
-/* Called by the progress display. */
-static uint64_t used_spill_nbytes(void *spill)
-{
-	return spill_used_nbytes_nowait(spill);
-}
-
 /* Runs that other ranks read stay in memory if they fit, too. */
 static uint64_t spill_memory_limit(const struct job *job, const struct sort_spec *spec)
 {
@@ -409,8 +403,6 @@ static int open_spill(struct job *job, const struct setup *setup)
 					       spec->temp_limit_nbytes,
 					       spill_memory_limit(job, spec), &job->spill);
 
-	if (r == 0)
-		stats_set_temp_space_source(job->stats, used_spill_nbytes, job->spill);
 	/* The ranks of a host agree on a policy later. */
 	if (r == 0 && !spec->comm)
 		cache_policy_apply_to_spill(setup_spill_cache_policy(job), job->plan.n_writers,
@@ -578,7 +570,6 @@ int setup_open(struct setup *setup, struct job *job)
 void setup_close(struct job *job)
 {
 	chunk_pool_close(job->chunk_pool);
-	stats_set_temp_space_source(job->stats, NULL, NULL);
 	spill_close(job->spill);
 	compression_close(job->compression);
 	close_devices(job);

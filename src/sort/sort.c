@@ -33,19 +33,9 @@ static int report_devices(const struct sort *sort)
 static void get_sort_volumes(void *context, struct stats_volumes *ret_volumes)
 {
 	const struct sort *sort = context;
-	struct comm_traffic network = { 0 };
-	struct spill_traffic disk = { 0 };
 
-	if (sort->spec->comm)
-		comm_get_traffic(sort->spec->comm, &network);
-	if (sort->job.spill)
-		disk = spill_traffic(sort->job.spill);
-	*ret_volumes = (struct stats_volumes){
-		.temporary_written_nbytes = disk.written_nbytes,
-		.temporary_read_nbytes = disk.read_nbytes,
-		.sent_nbytes = network.sent_nbytes,
-		.received_nbytes = network.received_nbytes,
-	};
+	comm_get_volumes(sort->spec->comm, ret_volumes);
+	spill_get_volumes(sort->job.spill, ret_volumes);
 }
 
 /* Open the output first, because its reader may wait for it. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/spill/memory_tier.h"
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
 #include "src/cost/calibrate.h"
@@ -27,7 +28,7 @@ static uint64_t merge_nbytes(struct sort *sort)
 		sort->job.chunk_pool ? chunk_pool_trim(sort->job.chunk_pool) : 0;
 	/* a device with memory of its own does not share it */
 	const uint64_t stored_nbytes =
-		plan->copies_to_device ? 0 : spill_memory_nbytes(sort->job.spill);
+		plan->copies_to_device ? 0 : memory_tier_used_nbytes(spill_memory(sort->job.spill));
 	const uint64_t used_nbytes = resident_nbytes + stored_nbytes +
 				     all_to_all_received_nbytes(sort->distributed.all_to_all);
 	const uint64_t remaining_nbytes =
@@ -107,7 +108,8 @@ int sort_store_resident_runs(struct sort *sort)
 		return 0;
 	/* If they are stored in memory, that memory is returned as they are merged. */
 	if (job->plan.keep_last_run_in_memory)
-		spill_raise_memory_limit(job->spill, resident_run_nbytes(sort, n_spilled));
+		memory_tier_raise_limit(spill_memory(job->spill),
+					resident_run_nbytes(sort, n_spilled));
 	r = merge_to_run(job, &sort->store, n_spilled, sort->store.n - n_spilled,
 			 merge_nbytes(sort), &sort->integrity.totals);
 	if (r == 0)

@@ -26,10 +26,8 @@ static uint64_t sum(const uint64_t *bins)
 
 static void add(struct time_series *series, uint64_t begin, uint64_t end, uint64_t nbytes)
 {
-	time_series_add(series, &(struct time_series_event){ .stage = STAGE_SORT,
-							     .begin_ns = series->begin_ns + begin,
-							     .end_ns = series->begin_ns + end,
-							     .nbytes = nbytes });
+	time_series_add(series, STAGE_SORT, 0, series->begin_ns + begin, series->begin_ns + end,
+			nbytes);
 }
 
 static void event_is_spread_over_its_bins(void **state)
@@ -93,13 +91,8 @@ static void queues_are_separate_up_to_a_limit(void **state)
 
 	(void)state;
 	for (uint32_t queue = 0; queue < 2 * TIME_SERIES_MAX_QUEUES; queue++)
-		time_series_add(series,
-				&(struct time_series_event){ .stage = STAGE_MERGE,
-							     .begin_ns = series->begin_ns,
-							     .end_ns = series->begin_ns + MS,
-							     .nbytes = 1,
-							     .is_device_queue = true,
-							     .queue = queue });
+		time_series_add(series, STAGE_MERGE, queue + 1, series->begin_ns,
+				series->begin_ns + MS, 1);
 	assert_int_equal(series->n_queues, TIME_SERIES_MAX_QUEUES);
 	assert_int_equal(sum(series->queues[TIME_SERIES_MAX_QUEUES - 1].busy_ns[STAGE_MERGE]), MS);
 	assert_int_equal(sum(series->host.busy_ns[STAGE_MERGE]), 0);
@@ -112,9 +105,8 @@ static void earlier_begin_is_clamped(void **state)
 	struct time_series *series = open_series();
 
 	(void)state;
-	time_series_add(series, &(struct time_series_event){ .stage = STAGE_READ,
-							     .begin_ns = series->begin_ns - 50 * MS,
-							     .end_ns = series->begin_ns + MS });
+	time_series_add(series, STAGE_READ, 0, series->begin_ns - 50 * MS, series->begin_ns + MS,
+			0);
 	assert_int_equal(sum(series->host.busy_ns[STAGE_READ]), MS);
 	time_series_close(series);
 }

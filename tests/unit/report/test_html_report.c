@@ -92,15 +92,9 @@ static void work_for_hours(void)
 							   at << 25 };
 
 		for (unsigned i = 0; i < 20; i++)
-			time_series_add(
-				time_series,
-				&(struct time_series_event){
-					.stage = (stage + i) % N_STAGES,
-					.begin_ns = begin_ns,
-					.end_ns = begin_ns + random_part(&random) * UINT64_C(20000),
-					.nbytes = (uint64_t)random_part(&random) << 12,
-					.is_device_queue = i < 16,
-					.queue = i });
+			time_series_add(time_series, (stage + i) % N_STAGES, i < 16 ? i + 1 : 0,
+					begin_ns, begin_ns + random_part(&random) * UINT64_C(20000),
+					(uint64_t)random_part(&random) << 12);
 		time_series_sample(time_series, begin_ns, &sample);
 	}
 	time_series->phases[PHASE_RUN_GENERATION].begin_ns = time_series->begin_ns + S;
@@ -263,10 +257,8 @@ static void idle_queues_are_omitted(void **state)
 					      .type = "u64le" };
 
 	(void)state;
-	time_series_add(time_series, &(struct time_series_event){ .stage = STAGE_SORT,
-								  .begin_ns = time_series->begin_ns,
-								  .end_ns = time_series->begin_ns,
-								  .is_device_queue = true });
+	time_series_add(time_series, STAGE_SORT, 1, time_series->begin_ns, time_series->begin_ns,
+			0);
 	write_page(&summary, inputs, 1);
 	assert_null(strstr(text, "id=\"queues\""));
 	assert_non_null(strstr(text, "nothing was spilled"));

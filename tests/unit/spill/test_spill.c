@@ -418,8 +418,11 @@ static void assert_small_backlog(struct spill *spill, const struct spill_extent 
 {
 	gate_open(&hole, 1);
 	for (int i = 0; i < N_MANY / 2; i++) {
+		struct stats_volumes volumes;
+
 		spill_discard(spill, extents[2 * i]);
-		assert_true(spill_used_nbytes_nowait(spill) <=
+		spill_get_volumes(spill, &volumes);
+		assert_true(volumes.temporary_used_nbytes <=
 			    (uint64_t)(N_MANY - 1 - i) * N_IN_PAGES + LITTLE);
 	}
 	spill_close(spill);

@@ -262,12 +262,12 @@ static void memory_limit_may_be_raised_later(void **state)
 
 	(void)state;
 	assert_false(is_in_memory(spill, store_bytes(spill, N)));
-	spill_raise_memory_limit(spill, N_IN_PAGES);
+	memory_tier_raise_limit(spill_memory(spill), N_IN_PAGES);
 	assert_true(is_in_memory(spill, store_bytes(spill, N)));
-	assert_int_equal(spill_memory_nbytes(spill), N_IN_PAGES);
+	assert_int_equal(memory_tier_used_nbytes(spill_memory(spill)), N_IN_PAGES);
 	assert_false(is_in_memory(spill, store_bytes(spill, N)));
-	spill_raise_memory_limit(spill, 0);
-	assert_int_equal(spill_memory_nbytes(spill), N_IN_PAGES);
+	memory_tier_raise_limit(spill_memory(spill), 0);
+	assert_int_equal(memory_tier_used_nbytes(spill_memory(spill)), N_IN_PAGES);
 	spill_close(spill);
 }
 
