@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "kernels/kernels.h"
+#include "src/base/int_math.h"
 #include "tools/bench/bench_device.h"
 
 /* --- timing --- */
@@ -279,11 +280,6 @@ struct records_bench {
 	struct kernel_items record_items, slice_items; /* of the records; of the sorted slices */
 };
 
-static size_t max_size(size_t a, size_t b)
-{
-	return a > b ? a : b;
-}
-
 static struct kernel_items records_prepare_items(const struct records_bench *bench,
 						 const struct kernel_slice *slices, uint32_t k,
 						 void *tables)
@@ -301,8 +297,8 @@ static void records_bench_open(struct records_bench *bench, uint32_t record_nbyt
 {
 	const struct kernel_slice records_slice = { bench_device_alloc(n * record_nbytes), n };
 	const size_t scratch_nbytes =
-		max_size(kernel_sort_scratch_nbytes(n, ELEMENT_NBYTES),
-			 kernel_merge_scratch_nbytes(N_SLICES, n, ELEMENT_NBYTES));
+		u64_max(kernel_sort_scratch_nbytes(n, ELEMENT_NBYTES),
+			kernel_merge_scratch_nbytes(N_SLICES, n, ELEMENT_NBYTES));
 
 	*bench = (struct records_bench){ .record_nbytes = record_nbytes, .n = n };
 	bench->records = (char *)records_slice.elements;

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/base/int_math.h"
 #include "src/base/scratch.h"
 #include "src/device/cuda/cuda_queue.h"
 #include "src/record/key_layout.h"
@@ -164,11 +165,6 @@ struct cuda_record_op {
 
 enum { TIE_BREAK_ELEMENT_NBYTES = 16, PAIR_NBYTES = 16 };
 
-static size_t larger(size_t a, size_t b)
-{
-	return a > b ? a : b;
-}
-
 /* Return whether records can be sorted as pairs. */
 static bool can_use_pairs(const struct layout *layout)
 {
@@ -187,11 +183,11 @@ static size_t divide_op_scratch(const struct layout *layout, uint32_t k, uint64_
 								layout->element_nbytes;
 	const bool needs_tie_break = layout_needs_refining(layout);
 	const size_t sort_nbytes =
-		larger(kernel_sort_scratch_nbytes(n, element_nbytes),
-		       can_use_pairs(layout) ? kernel_sort_pairs_scratch_nbytes(n) : 0);
+		u64_max(kernel_sort_scratch_nbytes(n, element_nbytes),
+			can_use_pairs(layout) ? kernel_sort_pairs_scratch_nbytes(n) : 0);
 	const size_t merge_nbytes =
-		larger(kernel_merge_scratch_nbytes(k, n, element_nbytes),
-		       can_use_pairs(layout) ? kernel_merge_pairs_scratch_nbytes(k, n) : 0);
+		u64_max(kernel_merge_scratch_nbytes(k, n, element_nbytes),
+			can_use_pairs(layout) ? kernel_merge_pairs_scratch_nbytes(k, n) : 0);
 	const size_t tie_break_nbytes =
 		needs_tie_break ? kernel_sort_scratch_nbytes(n, TIE_BREAK_ELEMENT_NBYTES) : 0;
 	const bool makes_items = k == 0 && !layout->projection.is_identity;
@@ -207,9 +203,9 @@ static size_t divide_op_scratch(const struct layout *layout, uint32_t k, uint64_
 		scratch_allocate(scratch, &nbytes, makes_items ? n * layout->item_nbytes : 0);
 	areas->elements = scratch_allocate(scratch, &nbytes, n * element_nbytes);
 	areas->buffers[0] = scratch_allocate(
-		scratch, &nbytes, larger(k ? n * element_nbytes : sort_nbytes, tie_break_nbytes));
+		scratch, &nbytes, u64_max(k ? n * element_nbytes : sort_nbytes, tie_break_nbytes));
 	areas->buffers[1] =
-		scratch_allocate(scratch, &nbytes, larger(k ? merge_nbytes : 0, tie_break_nbytes));
+		scratch_allocate(scratch, &nbytes, u64_max(k ? merge_nbytes : 0, tie_break_nbytes));
 	areas->ties = scratch_allocate(scratch, &nbytes,
 				       needs_tie_break ? kernel_ties_scratch_nbytes(n) : 0);
 	for (unsigned i = 0; i < 2; i++)
