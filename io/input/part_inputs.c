@@ -16,11 +16,6 @@
 
 /* --- reading manifests --- */
 
-static int fail_memory(const char *path)
-{
-	return fail(-ENOMEM, "%s: no memory for a part manifest", path);
-}
-
 /* Find the manifest that a path stands for: itself, or the one in a directory. */
 static int find_manifest(const char *path, char **ret_path)
 {
@@ -30,11 +25,11 @@ static int find_manifest(const char *path, char **ret_path)
 	if (stat(path, &status) < 0)
 		return fail(-errno, "%s: cannot open: %m", path);
 	if (!S_ISDIR(status.st_mode))
-		return (*ret_path = strdup(path)) ? 0 : fail_memory(path);
+		return (*ret_path = strdup(path)) ? 0 : part_manifest_fail_memory(path);
 	while (length > 1 && path[length - 1] == '/')
 		length--;
 	return asprintf(ret_path, "%.*s/" PART_MANIFEST_NAME, (int)length, path) < 0 ?
-		       fail_memory(path) :
+		       part_manifest_fail_memory(path) :
 		       0;
 }
 
@@ -73,14 +68,14 @@ static int grow_part_inputs(struct part_inputs *part_inputs, size_t n, const cha
 	part_inputs->endpoints = endpoints ? endpoints : part_inputs->endpoints;
 	files = reallocarray(part_inputs->files, n_files + 1, sizeof *files);
 	part_inputs->files = files ? files : part_inputs->files;
-	return paths && endpoints && files ? 0 : fail_memory(path);
+	return paths && endpoints && files ? 0 : part_manifest_fail_memory(path);
 }
 
 static int add_file(struct part_inputs *part_inputs, const struct part_input_file *file, char *path,
 		    struct endpoint endpoint)
 {
 	if (!path)
-		return fail_memory(file->group->path);
+		return part_manifest_fail_memory(file->group->path);
 	part_inputs->paths[part_inputs->n_files] = path;
 	part_inputs->endpoints[part_inputs->n_files] = endpoint;
 	part_inputs->files[part_inputs->n_files] = *file;
@@ -201,11 +196,11 @@ int part_inputs_open(const struct syscalls *calls, const char *const *paths,
 	int r = 0;
 
 	if (!part_inputs)
-		return fail_memory(paths[0]);
+		return part_manifest_fail_memory(paths[0]);
 	pthread_mutex_init(&part_inputs->lock, NULL);
 	part_inputs->groups = calloc(n, sizeof *part_inputs->groups);
 	if (!part_inputs->groups)
-		r = fail_memory(paths[0]);
+		r = part_manifest_fail_memory(paths[0]);
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = add_group(calls, part_inputs, paths[i],
 			      endpoints ? endpoints[i] : (struct endpoint){ .kind = ENDPOINT_PATH },

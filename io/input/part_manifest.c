@@ -134,7 +134,7 @@ bool part_manifest_splits_key(const struct part_manifest *manifest)
 
 /* --- reading --- */
 
-static int fail_memory(const char *path)
+int part_manifest_fail_memory(const char *path)
 {
 	return fail(-ENOMEM, "%s: no memory for a part manifest", path);
 }
@@ -180,7 +180,7 @@ static int copy_texts(const json_t *object, const char *path, struct manifest_pa
 			       copy_text(object, "first_key", MAX_KEY_DIGITS, &part->first_key) &&
 			       copy_text(object, "last_key", MAX_KEY_DIGITS, &part->last_key) ?
 		       0 :
-		       fail_memory(path);
+		       part_manifest_fail_memory(path);
 }
 
 static int add_part(struct part_manifest *manifest, const json_t *object, const char *path)
@@ -192,7 +192,7 @@ static int add_part(struct part_manifest *manifest, const json_t *object, const 
 	if (!manifest->parts)
 		manifest->parts = calloc(PART_MANIFEST_MAX_PARTS, sizeof *manifest->parts);
 	if (!manifest->parts)
-		return fail_memory(path);
+		return part_manifest_fail_memory(path);
 	if (manifest->n_parts == PART_MANIFEST_MAX_PARTS)
 		return fail_bad_manifest(path, "it has more than 1000 part files");
 	part = &manifest->parts[manifest->n_parts++];
@@ -281,7 +281,7 @@ static int get_scalars(const json_t *object, const char *path, struct part_manif
 		return fail_bad_manifest(path, "it does not describe its records");
 	if (manifest->content == PART_CONTENT_LINES &&
 	    !copy_text(object, "order", MAX_ORDER_NBYTES + 1, &manifest->order))
-		return fail_memory(path);
+		return part_manifest_fail_memory(path);
 	if (manifest->order && strlen(manifest->order) > MAX_ORDER_NBYTES)
 		return fail_bad_manifest(path, "its order is too long");
 	manifest->is_zstd = json_is_true(json_object_get(object, "zstd"));
@@ -345,7 +345,7 @@ static json_t *load_json(const char *text, size_t nbytes, const char *path, int 
 	if (object)
 		return object;
 	if (json_error_code(&error) == json_error_out_of_memory)
-		*ret_r = fail_memory(path);
+		*ret_r = part_manifest_fail_memory(path);
 	else if (json_error_code(&error) == json_error_duplicate_key)
 		*ret_r = fail_bad_manifest(path, "a member is there twice");
 	else
@@ -401,7 +401,7 @@ int part_manifest_read(const struct file *file, const char *path,
 			    path, nbytes, MAX_MANIFEST_NBYTES);
 	text = malloc(nbytes + 1);
 	if (!text)
-		return fail_memory(path);
+		return part_manifest_fail_memory(path);
 	r = read_text(file, path, text, nbytes, ret_manifest);
 	free(text);
 	return r;

@@ -76,6 +76,9 @@ int part_manifest_parse(const char *text, size_t nbytes, const char *path,
 /* Return whether a manifest can list the name: a plain file name in UTF-8. */
 bool part_manifest_is_valid_name(const char *name);
 
+/* Report that memory is short. Returns -ENOMEM. */
+int part_manifest_fail_memory(const char *path);
+
 /* Format a manifest as text, which the caller frees. Returns 0 or -ENOMEM (reported). */
 int part_manifest_format(const struct part_manifest *manifest, char **ret_text);
 
