@@ -5,7 +5,7 @@
 #
 # Otherwise a test with a misspelled argument would run nothing and pass.
 set -eu
-broken=0
+failed=0
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 for program; do
@@ -14,12 +14,12 @@ for program; do
 		timeout 10 "$program" $word > "$output" 2>&1 < /dev/null || status=$?
 		grep -qi '^usage: ' "$output" || {
 			echo "${program##*/} $word: no usage: $(head -n 3 "$output")"
-			broken=1
+			failed=1
 		}
 		[ $word = --help ] || [ $status -ne 0 ] || {
 			echo "${program##*/} $word: status 0"
-			broken=1
+			failed=1
 		}
 	done
 done
-exit $broken
+exit $failed

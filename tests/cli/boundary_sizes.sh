@@ -7,11 +7,11 @@ for n in 0 1 2 3 255 256 257 511 512 513 8191 8192 8193 65537; do
 	for type in u64 b3; do
 		claim "$n records of $type"
 		generate -n $n -t $type --seed=$n -o input
-		oracle $type < input > expected
-		gives expected -t $type input
-		gives expected -t $type -S 1M input
-		"$GSORT" -t $type < input > output 2> stderr || broken "status $? through a pipe"
-		same expected output "through a pipe"
+		reference_sort $type < input > expected
+		expect_output expected -t $type input
+		expect_output expected -t $type -S 1M input
+		"$GSORT" -t $type < input > output 2> stderr || fail "status $? through a pipe"
+		expect_same expected output "through a pipe"
 	done
 done
 
@@ -20,9 +20,9 @@ for n in 131071 131072 131073 262143 262145 524287 524288 524289 1000003 2097153
 	for size in 1M 3M 5000K 64M; do
 		claim "$n records, -S $size"
 		generate -n $n --seed=$n -o input
-		succeeds -S $size input -o output
-		"$GSORT_CHECK" output > stdout || broken "not sorted: $(cat stdout)"
-		"$GSORT_CHECK" --same-records output input > stdout || broken "$(cat stdout)"
+		expect_success -S $size input -o output
+		"$GSORT_CHECK" output > stdout || fail "not sorted: $(cat stdout)"
+		"$GSORT_CHECK" --same-records output input > stdout || fail "$(cat stdout)"
 	done
 done
 

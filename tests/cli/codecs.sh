@@ -4,12 +4,12 @@
 
 modes='none delta zstd zstd:1 zstd:7 auto'
 
-# every_mode EXPECTED ARGUMENT...: sort with each --temp-compress mode
-every_mode() {
+# expect_output_in_all_modes EXPECTED ARGUMENT...: sort with each --temp-compress mode
+expect_output_in_all_modes() {
 	every_expected=$1
 	shift
 	for mode in $modes; do
-		gives "$every_expected" --temp-compress=$mode "$@"
+		expect_output "$every_expected" --temp-compress=$mode "$@"
 	done
 }
 
@@ -17,21 +17,21 @@ claim 'every mode gives the same bytes, for every element size'
 for type in u8 u16 u32be f64 u128 b12; do
 	generate -n 250000 -t $type -o input
 	"$GSORT" -t $type -S 64M input -o expected
-	"$GSORT_CHECK" -t $type expected > /dev/null || broken "$type: not sorted in memory"
-	every_mode expected -t $type -S 1M input
+	"$GSORT_CHECK" -t $type expected > /dev/null || fail "$type: not sorted in memory"
+	expect_output_in_all_modes expected -t $type -S 1M input
 done
 
 claim 'several passes, duplicates dropped, descending'
 generate -n 400000 -t u32 -d zipf -o input
 for options in --batch-size=2 -u -r; do
 	"$GSORT" -t u32 -S 64M $options input -o expected
-	every_mode expected -t u32 -S 1M $options input
+	expect_output_in_all_modes expected -t u32 -S 1M $options input
 done
 
 claim 'keys that cannot be compressed'
 generate -n 200000 -t u128 -o input
 "$GSORT" -t u128 -S 64M input -o expected
-every_mode expected -t u128 -S 1M input
+expect_output_in_all_modes expected -t u128 -S 1M input
 
 claim 'pipes that are merged are spilled'
 generate -n 200000 -o first
@@ -40,33 +40,32 @@ generate -n 200000 --seed=2 -o second
 "$GSORT" second -o sorted_second
 "$GSORT" first second -o expected
 for mode in $modes; do
-	cat sorted_second | gives expected -m --temp-compress=$mode sorted_first -
+	cat sorted_second | expect_output expected -m --temp-compress=$mode sorted_first -
 done
 
-# stored_percent ARGUMENT...: sort, and set $percent to the stored part of the spilled bytes
-stored_percent() {
-	run --stats-json=stats -o output "$@"
-	[ "$status" -eq 0 ] || broken "gsort $*: status $status"
+# measure_spill_ratio ARGUMENT...: sort, and set $percent to the stored part of the spilled bytes
+measure_spill_ratio() {
+	expect_exit 0 --stats-json=stats -o output "$@"
 	percent=$(sed -n 's/.*"spill_ratio_percent": \([0-9]*\).*/\1/p' stats)
 }
 
 claim 'delta compresses numbers, and the statistics contain the ratio'
 generate -n 8000000 -t u32 -o input
-stored_percent -t u32 -S 16M --temp-compress=delta input
-[ "$percent" -le 50 ] || broken "$percent % stored of runs of 2^20 keys and more"
-says '"codec": "delta"' stats
-stored_percent -t u32 -S 16M --temp-compress=none input
-[ "$percent" -eq 100 ] || broken "$percent % stored"
-says '"codec": "raw"' stats
-stored_percent -t u32 -S 16M --temp-compress=zstd:1 input
-[ "$percent" -le 90 ] || broken "$percent % stored"
-says '"codec": "zstd"' stats
+measure_spill_ratio -t u32 -S 16M --temp-compress=delta input
+[ "$percent" -le 50 ] || fail "$percent % stored of runs of 2^20 keys and more"
+expect_line '"codec": "delta"' stats
+measure_spill_ratio -t u32 -S 16M --temp-compress=none input
+[ "$percent" -eq 100 ] || fail "$percent % stored"
+expect_line '"codec": "raw"' stats
+measure_spill_ratio -t u32 -S 16M --temp-compress=zstd:1 input
+[ "$percent" -le 90 ] || fail "$percent % stored"
+expect_line '"codec": "zstd"' stats
 run -t u32 -S 16M --temp-compress=delta --stats input -o output
-says '^spilled: .* with delta$' stderr
+expect_line '^spilled: .* with delta$' stderr
 
 claim 'unknown modes are refused'
 for mode in '' delta:1 zstd: zstd:0 zstd:23 zstd:1x lz4; do
-	refuses '--temp-compress' --temp-compress="$mode" input
+	expect_error '--temp-compress' --temp-compress="$mode" input
 done
 
 finish

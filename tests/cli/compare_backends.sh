@@ -7,9 +7,9 @@ if ! "$GSORT" --backend=cuda input -o output 2> stderr; then
 	exit 77
 fi
 
-# agree ARGUMENT...: both back ends sort `input` to the same bytes
-agree() {
-	succeeds --backend=cpu -o expected "$@" input
-	succeeds --backend=cuda -o output "$@" input
-	same expected output "gsort --backend=cuda $*"
+# compare_backends ARGUMENT...: both back ends sort `input` to the same bytes
+compare_backends() {
+	expect_success --backend=cpu -o expected "$@" input
+	expect_success --backend=cuda -o output "$@" input
+	expect_same expected output "gsort --backend=cuda $*"
 }

@@ -10,50 +10,50 @@ command -v qemu-x86_64 > /dev/null && [ "$(uname -m)" = x86_64 ] || {
 	exit 77
 }
 
-# on MODEL ARGUMENT...: run gsort on an emulated processor; drop the warnings of qemu
-on() {
+# run_on_model MODEL ARGUMENT...: run gsort on an emulated processor; drop the warnings of qemu
+run_on_model() {
 	on_model=$1
 	shift
 	qemu-x86_64 -cpu "$on_model" "$GSORT" "$@" > stdout 2> stderr.qemu
 	status=$?
 	grep -v '^qemu-x86_64: warning' stderr.qemu > stderr
-	[ "$status" -eq 0 ] || broken "$on_model: gsort $*: status $status"
-	[ ! -s stderr ] || broken "$on_model: gsort $*: not silent"
+	expect_status 0 "$on_model: gsort $*"
+	[ ! -s stderr ] || fail "$on_model: gsort $*: not silent"
 }
 
-# agrees ARGUMENT...: the output is the same on this machine and on every model
-agrees() {
-	succeeds -o expected "$@"
+# compare_models ARGUMENT...: the output is the same on this machine and on every model
+compare_models() {
+	expect_success -o expected "$@"
 	for model in qemu64 Nehalem Haswell Skylake-Server; do
 		rm -f output
-		on $model -o output "$@"
-		same expected output "$model: gsort $*"
+		run_on_model $model -o output "$@"
+		expect_same expected output "$model: gsort $*"
 	done
-	nothing_left "gsort $*"
+	expect_no_temp_files "gsort $*"
 }
 
 claim 'encoded keys of every width'
 generate -t u32 -n 30000 -o u32
 generate -t f64 -d nan -n 30000 -o f64
 generate -t b16 -n 30000 -o b16
-agrees -t u32 u32
-agrees -t f64 f64
-agrees -t b16 b16
-agrees -t b16 -u --temp-compress=delta -S 1M b16 b16 b16
+compare_models -t u32 u32
+compare_models -t f64 f64
+compare_models -t b16 b16
+compare_models -t b16 -u --temp-compress=delta -S 1M b16 b16 b16
 
 claim 'runs of a merge'
 generate -t u64 -n 200000 -o u64
-agrees -S 1M --temp-compress=none u64
-agrees -S 1M --temp-compress=delta -r u64
+compare_models -S 1M --temp-compress=none u64
+compare_models -S 1M --temp-compress=delta -r u64
 
 claim 'records, by short keys and by long ones'
 generate -R 24 -k 0:u64 -d hundred-keys -n 20000 -o short
 generate -R 40 -k 4:b30 -n 20000 -o long
-agrees -R 24 -k 0:u64 -k 8:i32:r short
-agrees -R 40 -k 4:b30 -S 1M long
+compare_models -R 24 -k 0:u64 -k 8:i32:r short
+compare_models -R 40 -k 4:b30 -S 1M long
 
 claim 'records that stay in the mapped input'
 generate -R 100 -k 0:b10 -n 20000 -o mapped
-agrees -R 100 -k 0:b10 mapped
+compare_models -R 100 -k 0:b10 mapped
 
 finish

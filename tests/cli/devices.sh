@@ -19,17 +19,17 @@ GSORT_ROUNDS=${GSORT_ROUNDS:-24}
 	cat numbers
 } > array.npy
 
-# sorted_by DIRECTORY PROGRAM...: run a sort in a new directory
-sorted_by() {
+# sort_in_directory DIRECTORY PROGRAM...: run a sort in a new directory
+sort_in_directory() {
 	directory=$1
 	shift
 	rm -rf "$directory"
 	mkdir "$directory"
-	(cd "$directory" && "$@" -o out > stdout 2> ../stderr) || broken "$*"
+	(cd "$directory" && "$@" -o out > stdout 2> ../stderr) || fail "$*"
 }
 
 round=0
-while go_on $round; do
+while more_rounds $round; do
 	pick '' '' '-u' '--limit=1000' '--limit=39000' '--split=3' '--count' '--argsort' \
 		'--keys-only' '--zstd' '--checkpoint=state'
 	what=$picked
@@ -54,13 +54,13 @@ while go_on $round; do
 	# Word splitting is intended.
 	# shellcheck disable=SC2086
 	{
-		sorted_by one "$GSORT" -S 64M $what $records
-		sorted_by two env ${reach:+GSORT_TEST_PEER_ACCESS=1} \
+		sort_in_directory one "$GSORT" -S 64M $what $records
+		sort_in_directory two env ${reach:+GSORT_TEST_PEER_ACCESS=1} \
 			"$GSORT_TWO_DEVICES" $on $resources $what \
 			$records
 	}
 	rm -rf one/state two/state
-	diff -r one two > /dev/null || broken 'other bytes'
+	diff -r one two > /dev/null || fail 'other bytes'
 	round=$((round + 1))
 done
 echo "$round rounds"

@@ -2,17 +2,17 @@
 # distributions - compare sorts of every data distribution, in memory and spilled, with GNU sort
 . "$(dirname "$0")/testlib.sh"
 
-# all_ways TYPE: sort `input` in memory, spilled, in passes, with one thread and with -u
-all_ways() {
+# check_type TYPE: sort `input` in memory, spilled, in passes, with one thread and with -u
+check_type() {
 	sorted_lines "$1" < input > lines
-	column 2 < lines > expected
-	gives expected -t "$1" input
-	gives expected -t "$1" -S 1M input
-	gives expected -t "$1" -S 1M --batch-size=2 input
-	gives expected -t "$1" -S 1M --parallel=1 input
-	awk 'NR == 1 || $1 "" != key "" { print; key = $1 }' lines | column 2 > unique
-	gives unique -t "$1" -u input
-	gives unique -t "$1" -u -S 1M input
+	print_column 2 < lines > expected
+	expect_output expected -t "$1" input
+	expect_output expected -t "$1" -S 1M input
+	expect_output expected -t "$1" -S 1M --batch-size=2 input
+	expect_output expected -t "$1" -S 1M --parallel=1 input
+	awk 'NR == 1 || $1 "" != key "" { print; key = $1 }' lines | print_column 2 > unique
+	expect_output unique -t "$1" -u input
+	expect_output unique -t "$1" -u -S 1M input
 }
 
 # More than 2 MiB, so that 1 MiB of memory gives several runs.
@@ -20,39 +20,39 @@ for dist in random sorted reversed equal two-keys zipf hundred-keys nearly-sorte
 	organ-pipe clustered nan; do
 	claim "$dist u64"
 	generate -n 270001 -d $dist -o input
-	all_ways u64
+	check_type u64
 done
 for type in f32be b13 i128; do
 	claim "zipf $type"
 	generate -b 2500000 -t $type -d zipf -o input
-	all_ways $type
+	check_type $type
 done
 claim "zipf u8" # an element has 4 bytes
 generate -n 700000 -t u8 -d zipf -o input
-all_ways u8
+check_type u8
 
 claim 'all bits 0'
 head -c 2500000 /dev/zero > input
-all_ways u64
+check_type u64
 
 claim 'all bits 1'
 head -c 2500000 /dev/zero | tr '\0' '\377' > input
-all_ways u64
+check_type u64
 
 claim 'one run with all the small keys'
 generate -n 150000 -d sorted -o sorted
 tail -c 600000 sorted > input
 head -c 600000 sorted >> input
-all_ways u64
+check_type u64
 
 claim 'runs with disjoint ranges, the last first'
 tail -c 400000 sorted > input
 tail -c 800000 sorted | head -c 400000 >> input
 head -c 400000 sorted >> input
-all_ways u64
+check_type u64
 
 claim 'equal in the first 8 bytes'
 generate -n 100000 -t b8 -d random | xxd -p -c8 | sed 's/^/0123456789abcdef/' | xxd -r -p > input
-all_ways b16
+check_type b16
 
 finish

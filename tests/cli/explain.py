@@ -28,8 +28,8 @@ def run(*arguments, pipe=None):
         cat.wait()
     else:
         done = subprocess.run([GSORT, *arguments], capture_output=True)
-    is_quiet = re.fullmatch(rb'(gsort: --ranks: assuming .*\n)?', done.stderr)
-    claim(done.returncode == 0 and is_quiet, f'{arguments}: {done.returncode} {done.stderr}')
+    is_silent = re.fullmatch(rb'(gsort: --ranks: assuming .*\n)?', done.stderr)
+    claim(done.returncode == 0 and is_silent, f'{arguments}: {done.returncode} {done.stderr}')
     return done.stdout.decode()
 
 
@@ -48,7 +48,7 @@ def size_in(text, name):
     return re.search(r'[0-9.]+ (B|[KMGT]iB)', row(text, name)).group(0)
 
 
-def moved(text):
+def moved_bytes(text):
     """Return (phase, stage) -> size from the table of moved bytes."""
     phases, phase = {}, None
     for line in text.split('\n\n')[1].splitlines()[1:]:
@@ -64,19 +64,19 @@ PHASES = {'run_generation': 'run generation', 'merge_passes': 'merge passes',
           'final_merge': 'final merge', 'verify': 'verify'}
 
 
-def agree(what, *arguments, pipe=None):
+def compare_forms(what, *arguments, pipe=None):
     """Compare --explain with --explain=json, except for measured values. Return the JSON."""
     text = run('--explain', *arguments, pipe=pipe)
-    said = json.loads(run('--explain=json', *arguments, pipe=pipe))
-    plan = said['plan']
-    claim(said['backend'] == row(text, 'device'), f'{what}: device')
-    claim(row(text, 'record') == f'{said["record_bytes"]} bytes, sorted as elements of '
-          f'{said["element_bytes"]} bytes', f'{what}: record')
-    claim(is_size(size_in(text, 'memory'), said['memory']['limit_bytes']), f'{what}: memory')
+    report = json.loads(run('--explain=json', *arguments, pipe=pipe))
+    plan = report['plan']
+    claim(report['backend'] == row(text, 'device'), f'{what}: device')
+    claim(row(text, 'record') == f'{report["record_bytes"]} bytes, sorted as elements of '
+          f'{report["element_bytes"]} bytes', f'{what}: record')
+    claim(is_size(size_in(text, 'memory'), report['memory']['limit_bytes']), f'{what}: memory')
     for name, member in (('codecs', 'codec_bytes'), ('index of runs', 'index_bytes')):
-        nbytes = said['memory'][member]
+        nbytes = report['memory'][member]
         claim(is_size(size_in(text, name), nbytes) if nbytes else row(text, name) is None, f'{what}: {name}')
-    claim(is_size(size_in(text, 'temporary space'), said['temporary']['needed_bytes']),
+    claim(is_size(size_in(text, 'temporary space'), report['temporary']['needed_bytes']),
           f'{what}: temporary space')
     claim(is_size(size_in(text, 'windows'), plan['window_bytes']), f'{what}: windows')
     claim(row(text, 'merge').startswith(f'fan-in {plan["fan_in"]}, blocks of '), f'{what}: merge')
@@ -90,23 +90,23 @@ def agree(what, *arguments, pipe=None):
         claim(row(text, 'chunks').split()[0] == str(plan['chunks']), f'{what}: chunks')
         claim(plan['fits_in_memory'] == ('nothing is spilled' in row(text, 'runs')), f'{what}: fits_in_memory')
         claim(plan['fits_in_memory'] or is_size(size_in(text, 'runs'), plan['run_bytes']), f'{what}: runs')
-    told = {(PHASES[phase['name']], stage['name']): stage['bytes']
-            for phase in said['phases'] for stage in phase['stages']}
-    shown = moved(text)
-    claim(told.keys() == shown.keys(), f'{what}: stages {told.keys() ^ shown.keys()}')
-    for key in told.keys() & shown.keys():
-        claim(is_size(shown[key], told[key]), f'{what}: {key}: {shown[key]} {told[key]}')
-    check_times(what, said)
-    return said
+    by_stage = {(PHASES[phase['name']], stage['name']): stage['bytes']
+                for phase in report['phases'] for stage in phase['stages']}
+    shown = moved_bytes(text)
+    claim(by_stage.keys() == shown.keys(), f'{what}: stages {by_stage.keys() ^ shown.keys()}')
+    for key in by_stage.keys() & shown.keys():
+        claim(is_size(shown[key], by_stage[key]), f'{what}: {key}: {shown[key]} {by_stage[key]}')
+    check_times(what, report)
+    return report
 
 
-def ranks(what, *arguments, pipe=None):
+def compare_forms_of_ranks(what, *arguments, pipe=None):
     """Compare --explain with --explain=json for --ranks. Return the JSON."""
     text = run('--explain', *arguments, pipe=pipe)
-    said = json.loads(run('--explain=json', *arguments, pipe=pipe))
-    of_ranks = said['ranks']
+    report = json.loads(run('--explain=json', *arguments, pipe=pipe))
+    of_ranks = report['ranks']
     each = of_ranks['per_rank']
-    claim(said['phases'] == [], f'{what}: phases of this machine')
+    claim(report['phases'] == [], f'{what}: phases of this machine')
     claim(f'each of {of_ranks["ranks"]} ranks' in text, f'{what}: ranks')
     claim(is_size(size_in(text, '  reads'), each['read_bytes']), f'{what}: reads')
     claim(is_size(size_in(text, '  writes'), each['written_bytes']), f'{what}: writes')
@@ -115,14 +115,14 @@ def ranks(what, *arguments, pipe=None):
     claim(each['disk_bytes'] == each['read_bytes'] + each['written_bytes'] +
           2 * (each['spilled_bytes'] + each['merge_pass_bytes']), f'{what}: disk')
     claim(each['spilled_bytes'] + each['spilled_to_memory_bytes'] == each['read_bytes'], f'{what}: stored')
-    claim((each['merge_pass_bytes'] > 0) == (said['plan']['passes'] > 1), f'{what}: passes')
-    claim(abs(sum(phase['expected_s'] for phase in of_ranks['phases']) - said['expected_s']) < 1e-4,
+    claim((each['merge_pass_bytes'] > 0) == (report['plan']['passes'] > 1), f'{what}: passes')
+    claim(abs(sum(phase['expected_s'] for phase in of_ranks['phases']) - report['expected_s']) < 1e-4,
           f'{what}: phases do not add up')
     for limit in of_ranks['limits']:
         claim(limit['exceeded'] == (limit['value'] > limit['limit']), f'{what}: {limit}')
     claim(f'{of_ranks["limiting_factor"]}' in [limit['name'] for limit in of_ranks['limits']] and
           text.count('<- limiting factor') == 1, f'{what}: limiting factor')
-    return said
+    return report
 
 
 def bytes_of(phases):
@@ -130,23 +130,23 @@ def bytes_of(phases):
             for phase in phases for stage in phase['stages'] if stage['bytes']}
 
 
-def does_as_said(*arguments):
+def check_estimate(*arguments):
     """Compare the bytes that a sort of unique keys moves with those of its plan."""
     what = ' '.join(arguments)
     output = 'divided' if '--split' in what else 'output'
-    said = json.loads(run('--explain=json', *arguments, '-o', output))
+    report = json.loads(run('--explain=json', *arguments, '-o', output))
     run('--stats-json=stats', *arguments, '-o', output)
-    with open('stats') as stats:
-        did = json.load(stats)
-    claim(did['chunk_bytes'] == said['plan'].get('chunk_bytes', 0), f'{what}: chunks')
+    with open('stats') as file:
+        stats = json.load(file)
+    claim(stats['chunk_bytes'] == report['plan'].get('chunk_bytes', 0), f'{what}: chunks')
     for name in 'runs_spilled', 'passes', 'partitions':
-        claim(did[name] == said['plan'][name], f'{what}: {name}')
-    claim(did['peak_temporary_bytes'] <= said['temporary']['needed_bytes'], f'{what}: space')
-    moves, moved = bytes_of(said['phases']), bytes_of(did['phases'])
-    for key in moves.keys() | moved.keys():
-        claim(moves.get(key) == moved.get(key),
-              f'{what}: {key}: said {moves.get(key)}, moved {moved.get(key)}')
-    return {'needed': said['temporary']['needed_bytes'], 'taken': did['peak_temporary_bytes']}
+        claim(stats[name] == report['plan'][name], f'{what}: {name}')
+    claim(stats['peak_temporary_bytes'] <= report['temporary']['needed_bytes'], f'{what}: space')
+    estimated, moved = bytes_of(report['phases']), bytes_of(stats['phases'])
+    for key in estimated.keys() | moved.keys():
+        claim(estimated.get(key) == moved.get(key),
+              f'{what}: {key}: estimated {estimated.get(key)}, moved {moved.get(key)}')
+    return {'needed': report['temporary']['needed_bytes'], 'taken': stats['peak_temporary_bytes']}
 
 
 SIZES = {'1 TB': 10 ** 12, '100 TB': 10 ** 14, '1 PB': 10 ** 15}
@@ -160,14 +160,14 @@ def cluster_row(size, n_ranks):
     begin = f'| {size} | {n_ranks} |'
     if done.returncode:
         return begin + ' refused: more memory is needed | | | | | | |'
-    said = json.loads(done.stdout)
-    each = said['ranks']['per_rank']
-    limits = {limit['name']: limit['value'] / limit['limit'] for limit in said['ranks']['limits']}
-    first = said['ranks']['limiting_factor']
+    report = json.loads(done.stdout)
+    each = report['ranks']['per_rank']
+    limits = {limit['name']: limit['value'] / limit['limit'] for limit in report['ranks']['limits']}
+    first = report['ranks']['limiting_factor']
     return begin + (f' {each["runs_merged"]} | {each["disk_bytes"] / each["read_bytes"]:.2f} |'
                     f' {each["received_bytes"] / each["received_record_bytes"]:.3f} |'
-                    f' {said["plan"]["block_bytes"] / 1024:.0f} KiB |'
-                    f' {each["message_bytes"] / 1024:.0f} KiB | {said["expected_s"] / 60:.1f} |'
+                    f' {report["plan"]["block_bytes"] / 1024:.0f} KiB |'
+                    f' {each["message_bytes"] / 1024:.0f} KiB | {report["expected_s"] / 60:.1f} |'
                     f' {first}: {limits[first] * 100:.0f} % |')
 
 
@@ -207,13 +207,13 @@ def check_cluster_table(path):
               f'docs/cluster.md: expected {line}')
 
 
-def check_times(what, said):
-    claim(abs(sum(phase['expected_s'] for phase in said['phases']) - said['expected_s']) < 1e-4,
+def check_times(what, report):
+    claim(abs(sum(phase['expected_s'] for phase in report['phases']) - report['expected_s']) < 1e-4,
           f'{what}: phases do not add up')
-    stages = [stage for phase in said['phases'] for stage in phase['stages']]
-    claim(said['complete'] == all(stage['bytes_per_s'] for stage in stages),
+    stages = [stage for phase in report['phases'] for stage in phase['stages']]
+    claim(report['complete'] == all(stage['bytes_per_s'] for stage in stages),
           f'{what}: is_complete')
-    for phase in said['phases']:
+    for phase in report['phases']:
         longest = max(phase['stages'], key=lambda stage: stage['expected_s'] or 0)
         claim(phase['bottleneck'] in (longest['name'], None), f'{what}: bottleneck')
 
@@ -227,58 +227,58 @@ def main():
     with open('array', 'wb') as array, open('keys', 'rb') as keys:
         array.write(b'\x93NUMPY\x01\x00' + struct.pack('<H', len(header)) + header + keys.read())
 
-    said = agree('keys', '-S', '1M', 'keys', '-o', 'output')
-    claim(said['input'] == {'files': 1, 'bytes': 4000000, 'records': 500000, 'assumed_bytes': None,
+    report = compare_forms('keys', '-S', '1M', 'keys', '-o', 'output')
+    claim(report['input'] == {'files': 1, 'bytes': 4000000, 'records': 500000, 'assumed_bytes': None,
                             'format': 'raw', 'compressed_files': 0, 'unprobed_files': 0}, 'input')
-    claim(said['output']['needed_bytes'] == 4000000 and said['output']['sufficient'], 'output')
-    claim(said['plan']['passes'] > 1 and said['plan']['runs_spilled'] > 1, 'runs are spilled')
-    claim(said['temporary']['sufficient'] is True, 'the space suffices')
-    said = agree('an input of more than half of the memory', '-S', '7M', 'keys')
-    claim(said['plan']['fits_in_memory'] and said['plan']['runs_spilled'] == 0, 'no run is spilled')
-    said = agree('a limit', '-S', '1M', '--temp-limit=1M', 'keys', '-o', 'output')
-    claim(said['temporary']['sufficient'] is False and
-          said['temporary']['available_bytes'] == 1 << 20, 'the space does not suffice')
-    said = agree('no directory', '-S', '64M', '-T', 'nowhere', 'keys')
-    claim(said['temporary']['sufficient'] is None and said['output']['sufficient'] is None,
+    claim(report['output']['needed_bytes'] == 4000000 and report['output']['sufficient'], 'output')
+    claim(report['plan']['passes'] > 1 and report['plan']['runs_spilled'] > 1, 'runs are spilled')
+    claim(report['temporary']['sufficient'] is True, 'the space suffices')
+    report = compare_forms('an input of more than half of the memory', '-S', '7M', 'keys')
+    claim(report['plan']['fits_in_memory'] and report['plan']['runs_spilled'] == 0, 'no run is spilled')
+    report = compare_forms('a limit', '-S', '1M', '--temp-limit=1M', 'keys', '-o', 'output')
+    claim(report['temporary']['sufficient'] is False and
+          report['temporary']['available_bytes'] == 1 << 20, 'the space does not suffice')
+    report = compare_forms('no directory', '-S', '64M', '-T', 'nowhere', 'keys')
+    claim(report['temporary']['sufficient'] is None and report['output']['sufficient'] is None,
           'it is unknown whether the space suffices')
-    said = agree('records', '-S', '64M', '-R', '32', '-k', '8:u64:r', 'records')
-    claim(said['type'] == '8:u64le:r' and said['record_bytes'] == 32 and said['plan']['fits_in_memory'],
+    report = compare_forms('records', '-S', '64M', '-R', '32', '-k', '8:u64:r', 'records')
+    claim(report['type'] == '8:u64le:r' and report['record_bytes'] == 32 and report['plan']['fits_in_memory'],
           'records')
-    said = agree('array', '-S', '64M', 'array')
-    claim(said['input']['format'] == 'npy' and said['type'].startswith('f64'), 'array')
+    report = compare_forms('array', '-S', '64M', 'array')
+    claim(report['input']['format'] == 'npy' and report['type'].startswith('f64'), 'array')
     run('--zstd', 'keys', '-o', 'keys.zst')
-    said = agree('compressed', '-S', '64M', 'keys.zst')
-    claim(said['input']['compressed_files'] == 1, 'compressed')
-    said = agree('partitions', '--split=3', '--split-by=keys', '--partitions=2', '-S', '256M', 'keys', '-o',
+    report = compare_forms('compressed', '-S', '64M', 'keys.zst')
+    claim(report['input']['compressed_files'] == 1, 'compressed')
+    report = compare_forms('partitions', '--split=3', '--split-by=keys', '--partitions=2', '-S', '256M', 'keys', '-o',
                  'divided')
-    claim(said['plan']['partitions'] == 3 and said['plan']['concurrent_partitions'] == 2, 'partitions')
-    said = agree('compressed output', '--partitions=3', '--parallel=4', '-S', '256M', '--zstd', 'keys')
-    claim(said['plan']['partitions'] == 1, 'a compressed output has no partitions')
-    said = agree('merge', '-m', 'keys', 'keys', '-S', '64M')
-    claim('chunks' not in said['plan'], 'a merge has no chunks')
-    said = agree('pipe', '-S', '1M', pipe='keys')
-    claim(said['per_input_bytes'] == 1 << 30 and said['input']['bytes'] is None and
-          said['temporary']['needed_bytes'] > 0 and said['temporary']['sufficient'] is None, 'pipe')
-    said = agree('assumed', '-S', '1M', '--assume-size=1G', pipe='keys')
-    claim(said['per_input_bytes'] is None and said['input']['assumed_bytes'] == 1 << 30, 'assumed')
-    said = ranks('ranks', '--ranks=3', '-S', '1M', 'keys', '-T', 'nowhere', '-o', 'nowhere/output')
-    claim(said['input']['records'] == 500000 and said['plan']['runs_spilled'] > 0,
+    claim(report['plan']['partitions'] == 3 and report['plan']['concurrent_partitions'] == 2, 'partitions')
+    report = compare_forms('compressed output', '--partitions=3', '--parallel=4', '-S', '256M', '--zstd', 'keys')
+    claim(report['plan']['partitions'] == 1, 'a compressed output has no partitions')
+    report = compare_forms('merge', '-m', 'keys', 'keys', '-S', '64M')
+    claim('chunks' not in report['plan'], 'a merge has no chunks')
+    report = compare_forms('pipe', '-S', '1M', pipe='keys')
+    claim(report['per_input_bytes'] == 1 << 30 and report['input']['bytes'] is None and
+          report['temporary']['needed_bytes'] > 0 and report['temporary']['sufficient'] is None, 'pipe')
+    report = compare_forms('assumed', '-S', '1M', '--assume-size=1G', pipe='keys')
+    claim(report['per_input_bytes'] is None and report['input']['assumed_bytes'] == 1 << 30, 'assumed')
+    report = compare_forms_of_ranks('ranks', '--ranks=3', '-S', '1M', 'keys', '-T', 'nowhere', '-o', 'nowhere/output')
+    claim(report['input']['records'] == 500000 and report['plan']['runs_spilled'] > 0,
           'ranks of a file')
-    said = ranks('checkpoint', '--ranks=3', '-S', '1M', 'keys', '--checkpoint=nowhere', '-o',
+    report = compare_forms_of_ranks('checkpoint', '--ranks=3', '-S', '1M', 'keys', '--checkpoint=nowhere', '-o',
                  'nowhere/output')
-    claim(said['ranks']['per_rank']['spilled_to_memory_bytes'] == 0, 'a checkpoint keeps nothing in memory')
-    said = ranks('assumed', '--ranks=1000', '--assume-size=100T', '-S', '128G', '--parallel=8',
+    claim(report['ranks']['per_rank']['spilled_to_memory_bytes'] == 0, 'a checkpoint keeps nothing in memory')
+    report = compare_forms_of_ranks('assumed', '--ranks=1000', '--assume-size=100T', '-S', '128G', '--parallel=8',
                  '--assume-rates=network=1000000000,disk=1G', '-R', '100', '-k', '0:b10',
                  pipe='keys')
-    claim(said['input'] == {'files': 1, 'bytes': None, 'records': None, 'assumed_bytes': 100 << 40,
+    claim(report['input'] == {'files': 1, 'bytes': None, 'records': None, 'assumed_bytes': 100 << 40,
                             'format': 'raw', 'compressed_files': 0, 'unprobed_files': 0},
           'an input that is not there')
-    claim(said['memory']['limit_bytes'] == 128 << 30 and
-          said['memory']['exchange_bytes'] == (128 << 30) // 5, 'all of the memory is named')
+    claim(report['memory']['limit_bytes'] == 128 << 30 and
+          report['memory']['exchange_bytes'] == (128 << 30) // 5, 'all of the memory is named')
     text = run('--explain', '--ranks=8', '--assume-size=1T', '-S', '64G', pipe='keys')
     claim(size_in(text, 'memory') == '64 GiB' and size_in(text, 'exchange') == '12.8 GiB',
           'sizes are not cut')
-    links = {link['name']: link for link in said['ranks']['phases'][1]['links']}
+    links = {link['name']: link for link in report['ranks']['phases'][1]['links']}
     claim(links['network']['per_s'] == 10 ** 9 and links['network']['user_supplied'] and
           not links['messages']['user_supplied'] and links['processors']['per_s'] is None, 'rates')
     for arguments in ['-u', '--split=4', '--partitions=3'], ['--partitions=3', '--limit=200000'], \
@@ -288,13 +288,13 @@ def main():
             ['-S', '1M', '--limit=1000', '--split=3'], \
             ['--split=3', '--split-by=keys', '--partitions=2'], \
             ['--split=3', '--split-by=keys', '--partitions=3', '--limit=400000']:
-        does_as_said(*arguments, 'keys')
-    does_as_said('-S', '1M', '-R', '32', '-k', '8:u64', 'records')
+        check_estimate(*arguments, 'keys')
+    check_estimate('-S', '1M', '-R', '32', '-k', '8:u64', 'records')
     run('keys', '-o', 'sorted')
-    does_as_said('-m', '--limit=1000', 'sorted', 'sorted')
+    check_estimate('-m', '--limit=1000', 'sorted', 'sorted')
     five = ['-m', '-S', '1M', '--batch-size=2', '--temp-compress=none'] + ['sorted'] * 5
-    does_as_said('--limit=1000', *five)
-    space = does_as_said(*five[:3], '--batch-size=3', *five[4:])
+    check_estimate('--limit=1000', *five)
+    space = check_estimate(*five[:3], '--batch-size=3', *five[4:])
     claim(space['needed'] <= 1.15 * space['taken'], f'the space of what merges store: {space}')
     check_cluster_table(os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                      '../../docs/cluster.md'))

@@ -8,60 +8,62 @@
 
 gsort=$GSORT
 generate -n 3000001 -o input
-succeeds --backend=cpu -o expected input
+expect_success --backend=cpu -o expected input
 
-# surrounded LINE: from now on $GSORT is a script that runs LINE and then gsort
-surrounded() {
-	printf '#!/bin/sh\n%s\nexec "%s" "$@"\n' "$1" "$gsort" > surrounded
-	chmod +x surrounded
-	GSORT=./surrounded
+# wrap_gsort LINE: from now on $GSORT is a script that runs LINE and then gsort
+wrap_gsort() {
+	printf '#!/bin/sh\n%s\nexec "%s" "$@"\n' "$1" "$gsort" > wrapped
+	chmod +x wrapped
+	GSORT=./wrapped
 }
 
-# from_pipe ARGUMENT...: sort from a pipe, whose size is unknown; a small file would not use the GPU
-from_pipe() {
+# run_from_pipe ARGUMENT...: sort from a pipe, whose size is unknown; a small file would not use
+# the GPU
+run_from_pipe() {
 	rm -f output
 	cat input | "$GSORT" -o output "$@" > stdout 2> stderr
 	status=$?
-	nothing_left "gsort $*, from a pipe"
+	expect_no_temp_files "gsort $*, from a pipe"
 }
 
-# the_cpu_sorts [REGEX]: without --backend the CPU sorts, silently or with a warning that matches
-the_cpu_sorts() {
-	from_pipe
-	[ "$status" -eq 0 ] || broken "gsort, from a pipe: status $status"
-	same expected output 'gsort, from a pipe'
+# expect_cpu_fallback [REGEX]: without --backend the CPU sorts, silently or with a warning that
+# matches
+expect_cpu_fallback() {
+	run_from_pipe
+	expect_status 0 'gsort, from a pipe'
+	expect_same expected output 'gsort, from a pipe'
 	if [ $# -gt 0 ]; then
-		one_line "$1" 'gsort, from a pipe'
+		expect_message "$1" 'gsort, from a pipe'
 	elif [ -s stderr ]; then
-		broken 'gsort, from a pipe: not silent'
+		fail 'gsort, from a pipe: not silent'
 	fi
 }
 
-# sorts_or_refuses REGEX ARGUMENT...: the output is right, or gsort fails with one line
-sorts_or_refuses() {
+# expect_output_or_error REGEX ARGUMENT...: the output is right, or gsort fails with one line
+expect_output_or_error() {
 	refusal=$1
 	shift
-	from_pipe "$@"
+	run_from_pipe "$@"
 	if [ "$status" -eq 0 ]; then
-		same expected output "gsort $*"
+		expect_same expected output "gsort $*"
 	else
-		[ "$status" -eq 2 ] || broken "gsort $*: status $status"
-		[ ! -e output ] || broken "gsort $*: an output"
-		one_line "$refusal" "gsort $*"
+		expect_status 2 "gsort $*"
+		[ ! -e output ] || fail "gsort $*: an output"
+		expect_message "$refusal" "gsort $*"
 	fi
 }
 
-# take_memory MIB: another program allocates all GPU memory except MIB
-take_memory() {
+# allocate_gpu_memory MIB: another program allocates all GPU memory except MIB
+allocate_gpu_memory() {
 	mkfifo holding holds
 	"$HOLD_GPU_MEMORY" "$1" < holding > holds &
 	taker=$!
 	exec 3> holding
-	read -r left < holds || broken 'hold_gpu_memory failed'
+	read -r left < holds || fail 'hold_gpu_memory failed'
 	echo "$left"
 }
 
-give_memory_back() {
+free_gpu_memory() {
 	exec 3>&-
 	wait $taker
 	rm holding holds
@@ -69,56 +71,56 @@ give_memory_back() {
 
 claim 'no device'
 for devices in '' 99; do
-	surrounded "export CUDA_VISIBLE_DEVICES=$devices"
-	refuses '--backend=cuda, --gpus: no usable GPU: ' --backend=cuda input
-	the_cpu_sorts
+	wrap_gsort "export CUDA_VISIBLE_DEVICES=$devices"
+	expect_error '--backend=cuda, --gpus: no usable GPU: ' --backend=cuda input
+	expect_cpu_fallback
 done
 
 claim 'no driver'
 mkdir broken
 echo 'not a library' > broken/libcuda.so.1
-surrounded "export LD_LIBRARY_PATH=$work/broken:${LD_LIBRARY_PATH:-}"
-refuses '--backend=cuda, --gpus: no usable GPU: ' --backend=cuda input
-the_cpu_sorts
+wrap_gsort "export LD_LIBRARY_PATH=$work/broken:${LD_LIBRARY_PATH:-}"
+expect_error '--backend=cuda, --gpus: no usable GPU: ' --backend=cuda input
+expect_cpu_fallback
 
 claim 'a driver without address space'
-surrounded 'ulimit -v 4000000'
-refuses 'GPU' --backend=cuda input
-from_pipe
-[ "$status" -eq 0 ] || broken "status $status"
-same expected output 'gsort, from a pipe'
+wrap_gsort 'ulimit -v 4000000'
+expect_error 'GPU' --backend=cuda input
+run_from_pipe
+expect_status 0
+expect_same expected output 'gsort, from a pipe'
 GSORT=$gsort
 
 claim 'a GPU number that does not exist'
-refuses 'GPU 99: .*device' --backend=cuda --gpus=99 input
+expect_error 'GPU 99: .*device' --backend=cuda --gpus=99 input
 
 claim 'more memory than the device has'
-gives expected --backend=cuda --device-memory=100T input
-sorts_or_refuses 'NEVER' --backend=cuda --device-memory=100T -S 64M
+expect_output expected --backend=cuda --device-memory=100T input
+expect_output_or_error 'NEVER' --backend=cuda --device-memory=100T -S 64M
 
 claim 'another program has all the memory'
-take_memory 16
-refuses 'GPU' --backend=cuda input
-the_cpu_sorts 'warning: .*sorting on the CPU'
-give_memory_back
+allocate_gpu_memory 16
+expect_error 'GPU' --backend=cuda input
+expect_cpu_fallback 'warning: .*sorting on the CPU'
+free_gpu_memory
 
 claim 'another program has most of the memory'
 for left in 600 800 1000; do
-	take_memory $left
-	sorts_or_refuses 'GPU|NVIDIA' --backend=cuda
-	sorts_or_refuses 'GPU|NVIDIA' --backend=cuda -S 4M --temp-compress=none
-	give_memory_back
+	allocate_gpu_memory $left
+	expect_output_or_error 'GPU|NVIDIA' --backend=cuda
+	expect_output_or_error 'GPU|NVIDIA' --backend=cuda -S 4M --temp-compress=none
+	free_gpu_memory
 done
 
 claim 'the CUDA context fails'
 for mode in cuda cuda-spill cuda-merge cuda-packed cuda-records cuda-pairs cuda-long-keys \
 	cuda-reports auto; do
 	for n in 1 '' ''; do
-		"$CUDA_FAULTS" --dies $mode $n > log 2>&1 || broken "$mode: $(cat log)"
+		"$CUDA_FAULTS" --dies $mode $n > log 2>&1 || fail "$mode: $(cat log)"
 	done
 done
 
 claim 'the next process can use the GPU'
-gives expected --backend=cuda input
+expect_output expected --backend=cuda input
 
 finish

@@ -4,29 +4,29 @@
 
 compressed_inputs gz 'gzip -c' 1 9
 cp input named && gzip -f named
-gives expected named.gz
+expect_output expected named.gz
 
 claim 'members are concatenated'
 head -c 1000000 input | gzip > members.gz
 : | gzip >> members.gz
 tail -c +1000001 input | gzip >> members.gz
-gives expected members.gz
-cat members.gz | gives expected
+expect_output expected members.gz
+cat members.gz | expect_output expected
 head -c 10000 /dev/zero | cat members.gz - > padded.gz
-gives expected padded.gz
+expect_output expected padded.gz
 
 if command -v zstd > /dev/null; then
 	claim 'inputs of different formats are sorted together'
 	zstd -q second -o second.zst
-	gives both input.gz second.zst
+	expect_output both input.gz second.zst
 fi
 
 claim 'gsort-check reads compressed inputs, and gsort replaces them'
-"$GSORT_CHECK" expected.gz > stdout || broken "gsort-check: status $?"
-"$GSORT_CHECK" --same-records input expected.gz > stdout || broken "gsort-check: status $?"
+"$GSORT_CHECK" expected.gz > stdout || fail "gsort-check: status $?"
+"$GSORT_CHECK" --same-records input expected.gz > stdout || fail "gsort-check: status $?"
 cp input.gz in_place
-succeeds -t u64 -o in_place in_place
-same expected in_place 'the input replaced by the output'
+expect_success -t u64 -o in_place in_place
+expect_same expected in_place 'the input replaced by the output'
 
 claim 'a .npy file is recognised in the content'
 {
@@ -35,26 +35,25 @@ claim 'a .npy file is recognised in the content'
 } > npy_header
 cat npy_header input | gzip > array.npy.gz
 cat npy_header expected > array_expected
-gives array_expected array.npy.gz
-gives array_expected < array.npy.gz
+expect_output array_expected array.npy.gz
+expect_output array_expected < array.npy.gz
 
 claim 'truncated data is refused, with the position'
 size=$(wc -c < input.gz)
 for n in 19 100 $((size / 2)) $((size - 8)) $((size - 1)); do
 	head -c "$n" input.gz > cut.gz
-	refuses "cut.gz: compressed data is truncated: it ends at byte $n, within a member" cut.gz
-	cat cut.gz | refuses "standard input: .*truncated.*byte $n, within a member" -
+	expect_error "cut.gz: compressed data is truncated: it ends at byte $n, within a member" \
+		cut.gz
+	cat cut.gz | expect_error "standard input: .*truncated.*byte $n, within a member" -
 done
-refuses 'within a member$' cut.gz
+expect_error 'within a member$' cut.gz
 head -c 19 input.gz > cut.gz
-refuses 'within a member; use --format=raw' cut.gz
+expect_error 'within a member; use --format=raw' cut.gz
 head -c 100000 expected.gz > cut.gz
-run -c cut.gz
-[ "$status" -eq 2 ] || broken "-c: status $status"
-one_line 'cut.gz: .*truncated' '-c'
-refuses 'cut.gz: .*truncated' -m cut.gz
-"$GSORT_CHECK" cut.gz > stdout 2> stderr && broken 'gsort-check: not refused'
-says 'cut.gz: .*truncated' stderr
+expect_failure 'cut.gz: .*truncated' -c cut.gz
+expect_error 'cut.gz: .*truncated' -m cut.gz
+"$GSORT_CHECK" cut.gz > stdout 2> stderr && fail 'gsort-check: not refused'
+expect_line 'cut.gz: .*truncated' stderr
 
 claim 'damaged data is refused'
 damaged_inputs gz ': compressed data is damaged before byte [0-9]+: ' \
@@ -63,16 +62,17 @@ damaged_inputs gz ': compressed data is damaged before byte [0-9]+: ' \
 claim 'other data after a member is refused'
 for tail in x '\0x' '\037\213x'; do
 	{ cat input.gz && printf "$tail"; } > followed.gz
-	refuses 'followed.gz: compressed data is (followed by other|damaged|truncated)' followed.gz
+	expect_error 'followed.gz: compressed data is (followed by other|damaged|truncated)' \
+		followed.gz
 done
 
 claim 'files that are compressed twice are refused'
 gzip -c input.gz > twice.gz
-refuses 'twice.gz: its content .* gzip; use gzip -dc twice.gz [|] gzip -dc [|] gsort' twice.gz
+expect_error 'twice.gz: its content .* gzip; use gzip -dc twice.gz [|] gzip -dc [|] gsort' twice.gz
 
 claim 'raw does not decompress'
 head -c 100000 input.gz > raw.gz
 "$KEY_LINES" u64 < raw.gz | sort | cut -d' ' -f2 | xxd -r -p > raw_expected
-gives raw_expected --format=raw raw.gz
+expect_output raw_expected --format=raw raw.gz
 
 finish

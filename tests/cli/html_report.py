@@ -103,7 +103,7 @@ def check_pictures(page):
     claim(len(page.tables) >= len(page.pictures), 'a picture without a table')
 
 
-def check_alone(page, text):
+def check_self_contained(page, text):
     names = {name for name, _ in page.elements}
     claim(not names & {'script', 'link', 'img', 'iframe', 'object', 'image', 'use'},
           f'elements that load files: {names}')
@@ -121,17 +121,17 @@ def time_text(s):
     return f'{s:.{3 if s < 1 else 2 if s < 10 else 1}f} s'
 
 
-def says_time(page, s):
+def has_time(page, s):
     """Return whether the page has the time. The statistics are rounded to microseconds."""
     return any(time_text(s + more) in page.text for more in (0, -1e-6, 1e-6))
 
 
 def check_figures(page, stats):
     claim(f'{stats["records_in"]:,} records' in page.text, 'the number of records')
-    claim(says_time(page, stats['elapsed_s']), 'the elapsed time')
+    claim(has_time(page, stats['elapsed_s']), 'the elapsed time')
     claim(stats['version'] in page.text, 'the version')
     for phase in stats['phases']:
-        claim(says_time(page, phase['elapsed_s']), f'the time of {phase["name"]}')
+        claim(has_time(page, phase['elapsed_s']), f'the time of {phase["name"]}')
         if phase['bottleneck']:
             claim(f'{phase["bottleneck"]} was the bottleneck' in page.text, phase['bottleneck'])
 
@@ -148,7 +148,7 @@ def main():
     check_structure(page)
     check_styles(page, text)
     check_pictures(page)
-    check_alone(page, text)
+    check_self_contained(page, text)
     check_figures(page, stats)
     return assertions.status()
 

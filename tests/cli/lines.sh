@@ -2,25 +2,21 @@
 # lines - gsort --lines and GNU sort agree: options, inputs, messages, spilled sorts, many ties
 . "$(dirname "$0")/testlib.sh"
 
-# same ARGUMENT...: gsort has the output and the status of GNU sort
-same() {
+# compare_with_gnu_sort ARGUMENT...: gsort has the output and the status of GNU sort
+compare_with_gnu_sort() {
 	sort "$@" > expected 2> expected.err < stdin
 	expected_status=$?
 	"$GSORT" --lines "$@" > found 2> stderr < stdin
 	status=$?
-	[ $status -eq $expected_status ] || broken "$*: status $status, not $expected_status"
-	cmp -s expected found || broken "$*: $(diff expected found | head -3)"
+	expect_status "$expected_status" "$*"
+	cmp -s expected found || fail "$*: $(diff expected found | head -3)"
 }
 
-# fails REGEX ARGUMENT...: gsort fails with one line and status 2, and writes nothing
-fails() {
+# expect_failed REGEX ARGUMENT...: gsort --lines fails, with `stdin` as standard input
+expect_failed() {
 	regex=$1
 	shift
-	"$GSORT" --lines "$@" > found 2> stderr < stdin
-	[ $? -eq 2 ] || broken "$*: not status 2"
-	[ ! -s found ] || broken "$*: wrote something"
-	grep -qE "$regex" stderr || broken "$*: $(cat stderr)"
-	[ "$(wc -l < stderr)" -eq 1 ] || broken "$*: $(wc -l < stderr) lines"
+	expect_failure "$regex" --lines "$@" < stdin
 }
 
 printf 'b 2,x\na 10,y\n\nc 1\na 9,z\nB 2,x\na 10,y\n' > stdin
@@ -28,108 +24,108 @@ printf 'z 3\ny 4' > other
 : > empty
 
 claim 'standard input, files, several files and empty ones are sorted'
-same
-same -
-same stdin
-same stdin other
-same empty
-same empty other stdin -
+compare_with_gnu_sort
+compare_with_gnu_sort -
+compare_with_gnu_sort stdin
+compare_with_gnu_sort stdin other
+compare_with_gnu_sort empty
+compare_with_gnu_sort empty other stdin -
 echo > blank
-same blank
+compare_with_gnu_sort blank
 printf "a\nc\n" > sorted
-same -m sorted empty sorted
-same -z stdin
+compare_with_gnu_sort -m sorted empty sorted
+compare_with_gnu_sort -z stdin
 
 claim 'keys and orders are those of GNU sort'
 for keys in -r -f -n -d -b '-k2n' '-k2,2nr -k1,1' '-t, -k2' '-k1.2,1.3' '-s -k1,1' \
 		'-u -k2,2n' '-u' '+1 -2' '+1n' '+0.1 -0.2' '-k2,2n -r' '--sort=numeric -k2'; do
 	# shellcheck disable=SC2086
-	same $keys stdin other
+	compare_with_gnu_sort $keys stdin other
 done
 
 claim 'numbers, NaN and other text are three classes'
 printf '1e3\nnan\nx\n-inf\n0x10\n' > general
-same -g general
+compare_with_gnu_sort -g general
 
 claim 'an output that is an input is replaced'
 cp stdin file
-"$GSORT" --lines file other -o file 2> stderr || broken "status $?"
-sort stdin other | cmp -s - file || broken "$(cat file)"
+"$GSORT" --lines file other -o file 2> stderr || fail "status $?"
+sort stdin other | cmp -s - file || fail "$(cat file)"
 
 claim 'an output that is written in place and is an input is refused before anything is written'
 cp stdin file
 for words in 'file' '-' 'other file' '-m file' '-u file'; do
 	# shellcheck disable=SC2086
 	"$GSORT" --lines $words < file >> file 2> stderr
-	[ $? -eq 2 ] || broken "$words >> file: status is not 2"
-	grep -q 'standard output: is both an input and the output' stderr || broken "$(cat stderr)"
-	cmp -s stdin file || broken "$words >> file: it has changed"
+	[ $? -eq 2 ] || fail "$words >> file: status is not 2"
+	grep -q 'standard output: is both an input and the output' stderr || fail "$(cat stderr)"
+	cmp -s stdin file || fail "$words >> file: it has changed"
 done
 "$GSORT" --lines file 1<> file 2> stderr
-[ $? -eq 2 ] || broken '1<> file: status is not 2'
+[ $? -eq 2 ] || fail '1<> file: status is not 2'
 "$GSORT" --lines file -o /dev/fd/3 3<> file 2> stderr
-[ $? -eq 2 ] || broken '-o /dev/fd/3: status is not 2'
-grep -q '/dev/fd/3: is both an input and the output' stderr || broken "$(cat stderr)"
-cmp -s stdin file || broken 'the file has changed'
-"$GSORT" --lines /dev/null > /dev/null 2> stderr || broken "/dev/null: $(cat stderr)"
-"$GSORT" --lines < file > found 2> stderr || broken "$(cat stderr)"
+[ $? -eq 2 ] || fail '-o /dev/fd/3: status is not 2'
+grep -q '/dev/fd/3: is both an input and the output' stderr || fail "$(cat stderr)"
+cmp -s stdin file || fail 'the file has changed'
+"$GSORT" --lines /dev/null > /dev/null 2> stderr || fail "/dev/null: $(cat stderr)"
+"$GSORT" --lines < file > found 2> stderr || fail "$(cat stderr)"
 
 claim 'checks name the line of the disorder'
-same -c other
-same -C other
+compare_with_gnu_sort -c other
+compare_with_gnu_sort -C other
 "$GSORT" --lines -c other 2> stderr
-grep -qx 'gsort: other:2: disorder: y 4' stderr || broken "$(cat stderr)"
-same -c empty
+grep -qx 'gsort: other:2: disorder: y 4' stderr || fail "$(cat stderr)"
+compare_with_gnu_sort -c empty
 printf 'a\na\n' > twice
-same -c twice
-same -c -u twice
+compare_with_gnu_sort -c twice
+compare_with_gnu_sort -c -u twice
 
 claim 'names are read from a file'
 printf 'stdin\0other\0' > names
-same --files0-from=names
-fails 'file operands cannot be combined' --files0-from=names stdin
-fails '^gsort: /: read of file names: Is a directory$' --files0-from=/
+compare_with_gnu_sort --files0-from=names
+expect_failed 'file operands cannot be combined' --files0-from=names stdin
+expect_failed '^gsort: /: read of file names: Is a directory$' --files0-from=/
 : > nothing
-fails "no input from 'nothing'" --files0-from=nothing
+expect_failed "no input from 'nothing'" --files0-from=nothing
 
 claim 'an empty name of an output or a report is named'
-fails '^gsort: -o, --output: FILE cannot be empty$' -o '' stdin
+expect_failed '^gsort: -o, --output: FILE cannot be empty$' -o '' stdin
 for option in --report --trace --stats-json; do
-	fails "^gsort: $option: FILE cannot be empty\$" $option= stdin
+	expect_failed "^gsort: $option: FILE cannot be empty\$" $option= stdin
 done
 
 claim 'the first lines can be kept in front, and the result can be limited'
-"$GSORT" --lines --header stdin > found 2> stderr || broken "status $?"
-{ head -n 1 stdin; tail -n +2 stdin | sort; } | cmp -s - found || broken "$(cat found)"
-"$GSORT" --lines --limit=3 stdin > found 2> stderr || broken "status $?"
-sort stdin | head -n 3 | cmp -s - found || broken "$(cat found)"
+"$GSORT" --lines --header stdin > found 2> stderr || fail "status $?"
+{ head -n 1 stdin; tail -n +2 stdin | sort; } | cmp -s - found || fail "$(cat found)"
+"$GSORT" --lines --limit=3 stdin > found 2> stderr || fail "status $?"
+sort stdin | head -n 3 | cmp -s - found || fail "$(cat found)"
 
 claim 'a closed standard input is an error'
 "$GSORT" --lines > found 2> stderr <&-
-[ $? -eq 2 ] || broken "status is not 2"
-grep -q 'cannot read: -: Bad file descriptor' stderr || broken "$(cat stderr)"
+[ $? -eq 2 ] || fail "status is not 2"
+grep -q 'cannot read: -: Bad file descriptor' stderr || fail "$(cat stderr)"
 
 claim 'options can be abbreviated, and -y takes a number or nothing'
-same --sort=num -k2 stdin
-same --check=q other
-same --re stdin
-same --sta -k2,2n stdin
-same --z stdin
-same --co=gzip stdin
-same -y stdin
-same -y 5 stdin
+compare_with_gnu_sort --sort=num -k2 stdin
+compare_with_gnu_sort --check=q other
+compare_with_gnu_sort --re stdin
+compare_with_gnu_sort --sta -k2,2n stdin
+compare_with_gnu_sort --z stdin
+compare_with_gnu_sort --co=gzip stdin
+compare_with_gnu_sort -y stdin
+compare_with_gnu_sort -y 5 stdin
 
 claim 'errors are one line'
-fails 'missing: No such file' missing
-fails 'field number is zero' -k0
-fails "options '-gn' are incompatible" -g -n
-fails 'multi-character tab' -t xx
-fails 'random order is not supported' -R
-fails 'partitions: not with --lines' --partitions=3
-fails 'unrecognized option' --nonsense
-fails 'not allowed with -c' -c stdin other
-fails 'No such file or directory' stdin -o nowhere/output
-fails "invalid argument 'sorted' for '--check'" --check=sorted stdin
+expect_failed 'missing: No such file' missing
+expect_failed 'field number is zero' -k0
+expect_failed "options '-gn' are incompatible" -g -n
+expect_failed 'multi-character tab' -t xx
+expect_failed 'random order is not supported' -R
+expect_failed 'partitions: not with --lines' --partitions=3
+expect_failed 'unrecognized option' --nonsense
+expect_failed 'not allowed with -c' -c stdin other
+expect_failed 'No such file or directory' stdin -o nowhere/output
+expect_failed "invalid argument 'sorted' for '--check'" --check=sorted stdin
 
 claim 'all short names have the -V order of GNU sort'
 awk 'function add(name) {
@@ -143,62 +139,60 @@ for options in -V '-V -u' '-V -s -r'; do
 	# shellcheck disable=SC2086
 	sort $options names > expected
 	# shellcheck disable=SC2086
-	"$GSORT" --lines $options names > found 2> stderr || broken "$options: status $?"
-	cmp -s expected found || broken "$options: another order"
+	"$GSORT" --lines $options names > found 2> stderr || fail "$options: status $?"
+	cmp -s expected found || fail "$options: another order"
 done
 
 claim 'a program that is called sort or lsort sorts lines'
 for name in sort lsort; do
 	ln -sf "$(command -v "$GSORT")" ./$name
-	./$name stdin other > found 2> stderr || broken "$name: status $?"
-	sort stdin other | cmp -s - found || broken "$name: $(cat found)"
-	(PATH=$PWD:$PATH && exec $name < stdin > found 2> stderr) || broken "$name: status $?"
-	sort stdin | cmp -s - found || broken "$name without arguments: $(cat found)"
+	./$name stdin other > found 2> stderr || fail "$name: status $?"
+	sort stdin other | cmp -s - found || fail "$name: $(cat found)"
+	(PATH=$PWD:$PATH && exec $name < stdin > found 2> stderr) || fail "$name: status $?"
+	sort stdin | cmp -s - found || fail "$name without arguments: $(cat found)"
 done
 
 claim 'a sort that spills gives the output of GNU sort'
 awk 'BEGIN { srand(7); for (i = 0; i < 120000; i++) print int(rand() * 1e9), i % 7 }' > many
-same -S 1M many
-same -S 1M -k2,2n -k1,1r many
-[ -z "$(ls tmp)" ] || broken "temporary files are left: $(ls tmp)"
+compare_with_gnu_sort -S 1M many
+compare_with_gnu_sort -S 1M -k2,2n -k1,1r many
+[ -z "$(ls tmp)" ] || fail "temporary files are left: $(ls tmp)"
 
 claim 'many lines with a common prefix are sorted by their ends'
 awk 'BEGIN { srand(8); p = sprintf("%300s", ""); gsub(/ /, "x", p)
 	for (i = 0; i < 20000; i++) print p int(rand() * 1e6) }' > alike
-same -S 1M alike
-same -r alike
+compare_with_gnu_sort -S 1M alike
+compare_with_gnu_sort -r alike
 awk 'BEGIN { for (i = 0; i < 20000; i++) print "all of these lines are the same line" }' > equal
-same equal
-same -u equal
+compare_with_gnu_sort equal
+compare_with_gnu_sort -u equal
 
 claim 'a sort that spills keeps its memory limit and leaves no files'
 awk 'BEGIN { srand(9); for (i = 0; i < 800000; i++) print int(rand() * 1e9), i }' > large
 for keys in -r '-k2,2n' '-k1,1V'; do
 	"$PEAK_MEMORY" $((36 * 1024)) "$GSORT" --lines -S 4M $keys large -o found > peak 2>&1 ||
-		broken "$keys: $(cat peak)"
-	sort $keys large | cmp -s - found || broken "$keys: other lines"
+		fail "$keys: $(cat peak)"
+	sort $keys large | cmp -s - found || fail "$keys: other lines"
 done
 
 claim 'an exceeded --temp-limit is an error and leaves the output unchanged'
 echo old > output
 "$GSORT" --lines -S 1M --temp-limit=1M --temp-compress=none large -o output 2> stderr
-[ $? -eq 2 ] || broken 'status is not 2'
-[ "$(cat output)" = old ] || broken 'the output has changed'
-[ "$(wc -l < stderr)" -eq 1 ] || broken "$(cat stderr)"
-[ -z "$(ls tmp)" ] || broken "temporary files are left: $(ls tmp)"
+[ $? -eq 2 ] || fail 'status is not 2'
+[ "$(cat output)" = old ] || fail 'the output has changed'
+[ "$(wc -l < stderr)" -eq 1 ] || fail "$(cat stderr)"
+[ -z "$(ls tmp)" ] || fail "temporary files are left: $(ls tmp)"
 
 claim 'a line of more than a quarter of the memory is named'
 { echo short; head -c 3000000 /dev/zero | tr '\0' x; echo; } > long
-"$GSORT" --lines -S 4M long large > found 2> stderr
-[ $? -eq 2 ] || broken 'status is not 2'
-grep -q 'long: line 2 has 3000000 bytes, too many for the memory' stderr || broken "$(cat stderr)"
+expect_failure 'long: line 2 has 3000000 bytes, too many for the memory' --lines -S 4M long large
 memory=$(sed -n 's/.*; use -S \([0-9]*\)M or more$/\1/p' stderr)
 timeout 60 "$GSORT" --lines -S 4M -c long 2> stderr
-[ $? -eq 2 ] || broken '-c: status is not 2'
-says 'long: line 2 has more than [0-9]* bytes' stderr
-"$GSORT" --lines -S "${memory}M" long large > found 2> stderr || broken "$(cat stderr)"
-sort long large | cmp -s - found || broken "-S ${memory}M: other lines"
-same -S 32M long stdin
+[ $? -eq 2 ] || fail '-c: status is not 2'
+expect_line 'long: line 2 has more than [0-9]* bytes' stderr
+"$GSORT" --lines -S "${memory}M" long large > found 2> stderr || fail "$(cat stderr)"
+sort long large | cmp -s - found || fail "-S ${memory}M: other lines"
+compare_with_gnu_sort -S 32M long stdin
 
 claim 'a long line among short ones is refused if it cannot be merged'
 {
@@ -207,53 +201,50 @@ claim 'a long line among short ones is refused if it cannot be merged'
 	echo
 	cat large
 } > mixed
-"$GSORT" --lines -S 4M mixed > found 2> stderr
-[ $? -eq 2 ] || broken 'status is not 2'
-grep -q 'mixed: a line of 2000000 bytes is too long to be merged' stderr || broken "$(cat stderr)"
-[ ! -s found ] || broken 'something was written'
+expect_failure 'mixed: a line of 2000000 bytes is too long to be merged' --lines -S 4M mixed
 memory=$(sed -n 's/.*; use -S \([0-9]*\)M or more$/\1/p' stderr)
-"$GSORT" --lines -S "${memory}M" mixed > found 2> stderr || broken "-S ${memory}M: $(cat stderr)"
-sort mixed | cmp -s - found || broken "-S ${memory}M: other lines"
+"$GSORT" --lines -S "${memory}M" mixed > found 2> stderr || fail "-S ${memory}M: $(cat stderr)"
+sort mixed | cmp -s - found || fail "-S ${memory}M: other lines"
 "$GSORT" --lines -S "$((memory - 1))M" mixed > found 2> stderr &&
-	broken "-S $((memory - 1))M suffices"
-same -S 64M mixed
+	fail "-S $((memory - 1))M suffices"
+compare_with_gnu_sort -S 64M mixed
 
 claim 'a long line whose keys need much memory does not slow the merge of the others'
 { seq 100000 500000; echo "a$(head -c 400000 /dev/zero | tr '\0' x)"; } > mixed
-same -S 4M -k1,1 -k1,1r -k1,1 -k1,1r mixed
+compare_with_gnu_sort -S 4M -k1,1 -k1,1r -k1,1 -k1,1r mixed
 
 claim 'a long line is refused if its keys do not fit in memory while runs are merged'
 { seq 100000 700000; echo "0$(head -c 500000 /dev/zero | tr '\0' x)"; } > mixed
-fails 'a line of 500002 bytes does not fit in memory with its key' -S 4M -k1,1 -k1,1r -k1,1 \
-	-k1,1r --limit=9999999 mixed
+expect_failed 'a line of 500002 bytes does not fit in memory with its key' -S 4M -k1,1 -k1,1r \
+	-k1,1 -k1,1r --limit=9999999 mixed
 
 claim 'compressed inputs are read, and an output is compressed'
 gzip -c stdin > stdin.gz
-"$GSORT" --lines stdin.gz other -o output.zst 2> stderr || broken "$(cat stderr)"
-"$GSORT" --lines -m output.zst > found 2> stderr || broken "$(cat stderr)"
-sort stdin other | cmp -s - found || broken "$(cat found)"
+"$GSORT" --lines stdin.gz other -o output.zst 2> stderr || fail "$(cat stderr)"
+"$GSORT" --lines -m output.zst > found 2> stderr || fail "$(cat stderr)"
+sort stdin other | cmp -s - found || fail "$(cat found)"
 
 claim 'the header is that of the first input that has one'
-"$GSORT" --lines --header empty stdin > found 2> stderr || broken "status $?"
-{ head -n 1 stdin; tail -n +2 stdin | sort; } | cmp -s - found || broken "$(cat found)"
+"$GSORT" --lines --header empty stdin > found 2> stderr || fail "status $?"
+{ head -n 1 stdin; tail -n +2 stdin | sort; } | cmp -s - found || fail "$(cat found)"
 
 claim 'a pipe whose reader ends is detected, even with memory for many writers'
 { timeout 60 "$GSORT" --lines --parallel=4 -S 2G large 2> stderr; echo $? > status; } |
 	head -n 1 > found
-[ "$(cat status)" -ne 124 ] || broken 'it waits for ever'
-sort large | head -n 1 | cmp -s - found || broken "$(cat found)"
+[ "$(cat status)" -ne 124 ] || fail 'it waits for ever'
+sort large | head -n 1 | cmp -s - found || fail "$(cat found)"
 
 claim 'short and long lines with keys fit in memory together'
 { echo 1; head -c 3000000 /dev/zero | tr '\0' 2; echo; } > mixed
 { cat long; echo 1; } > mixed2
 for keys in -n -f '-k1,1V -k2,2 -k3,3n'; do
-	same $keys -S 64M mixed
-	same $keys -S 64M mixed2
+	compare_with_gnu_sort $keys -S 64M mixed
+	compare_with_gnu_sort $keys -S 64M mixed2
 done
 
 claim 'messages quote file names'
-fails "cannot read: no[$]'.n'such" "$(printf 'no\nsuch')"
+expect_failed "cannot read: no[$]'.n'such" "$(printf 'no\nsuch')"
 printf -- '-\0' > dash
-fails "dash:1: no file name of '-' allowed" --files0-from=dash
+expect_failed "dash:1: no file name of '-' allowed" --files0-from=dash
 
 finish

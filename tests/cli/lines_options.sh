@@ -13,15 +13,15 @@ claim 'equal lines are counted as uniq -c does'
 for file in many few; do
 	for memory in 1M 64M; do
 		"$GSORT" --lines -u --count -S $memory $file -o found 2> stderr ||
-			broken "status $?"
-		sort $file | uniq -c | cmp -s - found || broken "$file, -S $memory"
+			fail "status $?"
+		sort $file | uniq -c | cmp -s - found || fail "$file, -S $memory"
 	done
 done
-"$GSORT" --lines -u --count -S 1M --batch-size=2 many > found 2> stderr || broken "status $?"
-sort many | uniq -c | cmp -s - found || broken 'in passes'
+"$GSORT" --lines -u --count -S 1M --batch-size=2 many > found 2> stderr || fail "status $?"
+sort many | uniq -c | cmp -s - found || fail 'in passes'
 : > empty
-"$GSORT" --lines -u --count empty > found 2> stderr || broken "status $?"
-[ ! -s found ] || broken 'lines of nothing'
+"$GSORT" --lines -u --count empty > found 2> stderr || fail "status $?"
+[ ! -s found ] || fail 'lines of nothing'
 
 claim 'lines with equal keys are counted, and the first one is kept'
 sort -s -k1,1n many | awk '
@@ -29,203 +29,184 @@ sort -s -k1,1n many | awk '
 	{ n++ }
 	END { printf "%7d %s\n", n, line }' > expected
 for memory in 1M 64M; do
-	"$GSORT" --lines -u --count -k1,1n -S $memory many > found 2> stderr || broken "status $?"
-	same expected found "-S $memory"
+	"$GSORT" --lines -u --count -k1,1n -S $memory many > found 2> stderr || fail "status $?"
+	expect_same expected found "-S $memory"
 	"$GSORT" --lines -u --count -k1,1n -S $memory --limit=7 many > found 2> stderr
-	head -n 7 expected | cmp -s - found || broken "--limit, -S $memory"
+	head -n 7 expected | cmp -s - found || fail "--limit, -S $memory"
 done
 seq 500000 | awk '{ print $1 % 3 }' > three
 printf '%7d %s\n' 166666 0 166667 1 166667 2 > expected
 for option in '' '-n' '-k1,1'; do
-	"$GSORT" --lines -u --count $option -S 1M three > found 2> stderr || broken "status $?"
-	same expected found "three keys, spilled: $option"
+	"$GSORT" --lines -u --count $option -S 1M three > found 2> stderr || fail "status $?"
+	expect_same expected found "three keys, spilled: $option"
 done
 
 claim 'counts require -u and are not allowed with a check'
-"$GSORT" --lines --count few > found 2> stderr
-[ $? -eq 2 ] || broken 'status is not 2'
-one_line '--count requires -u' 'without -u'
-"$GSORT" --lines -u --count -c few > found 2> stderr
-[ $? -eq 2 ] || broken 'status is not 2'
-one_line "options '-c --count' are incompatible" '-c'
+expect_failure '--count requires -u' --lines --count few
+expect_failure "options '-c --count' are incompatible" --lines -u --count -c few
 
 claim 'part files have equal numbers of lines, and their concatenation is the output'
 sort many > expected
 for memory in 1M 64M; do
 	rm -rf parts
-	"$GSORT" --lines --split=7 -S $memory many -o parts 2> stderr || broken "status $?"
-	cat parts/part-* | cmp -s - expected || broken "-S $memory: other lines"
+	"$GSORT" --lines --split=7 -S $memory many -o parts 2> stderr || fail "status $?"
+	cat parts/part-* | cmp -s - expected || fail "-S $memory: other lines"
 	for part in 0 1 2 3 4 5 6; do
 		n=$((150000 * (part + 1) / 7 - 150000 * part / 7))
-		[ "$(wc -l < parts/part-000$part)" -eq $n ] || broken "-S $memory: part $part"
+		[ "$(wc -l < parts/part-000$part)" -eq $n ] || fail "-S $memory: part $part"
 	done
 	rm -rf unique
 	"$GSORT" --lines --split=4 -u -k1,1n -S $memory many -o unique 2> stderr ||
-		broken "status $?"
+		fail "status $?"
 	sort -u -k1,1n many > found
-	cat unique/part-* | cmp -s - found || broken "-u, -S $memory: other lines"
-	[ "$(wc -l < unique/part-0001)" -eq 750 ] || broken "-u, -S $memory: lines of a part"
+	cat unique/part-* | cmp -s - found || fail "-u, -S $memory: other lines"
+	[ "$(wc -l < unique/part-0001)" -eq 750 ] || fail "-u, -S $memory: lines of a part"
 	rm -rf first
 	"$GSORT" --lines --split=3 --limit=10 -S $memory many -o first 2> stderr ||
-		broken "status $?"
+		fail "status $?"
 	head -n 10 expected > found
-	cat first/part-* | cmp -s - found || broken "--limit, -S $memory: other lines"
+	cat first/part-* | cmp -s - found || fail "--limit, -S $memory: other lines"
 done
 rm -rf packed
-"$GSORT" --lines --split=2 --zstd=3 many -o packed 2> stderr || broken "status $?"
-"$GSORT" --lines -m packed -o found 2> stderr || broken "status $?"
-same expected found 'compressed parts'
+"$GSORT" --lines --split=2 --zstd=3 many -o packed 2> stderr || fail "status $?"
+"$GSORT" --lines -m packed -o found 2> stderr || fail "status $?"
+expect_same expected found 'compressed parts'
 rm -rf nothing
-"$GSORT" --lines --split=3 empty -o nothing 2> stderr || broken "status $?"
-"$GSORT" --lines -m nothing > found 2> stderr || broken "status $?"
-[ ! -s found ] || broken 'lines of nothing'
+"$GSORT" --lines --split=3 empty -o nothing 2> stderr || fail "status $?"
+"$GSORT" --lines -m nothing > found 2> stderr || fail "status $?"
+[ ! -s found ] || fail 'lines of nothing'
 
 claim 'a directory of part files is merged and checked'
 sort few > few.sorted
 sort -m expected few.sorted > merged
-"$GSORT" --lines -m parts/manifest.json few.sorted -o found 2> stderr || broken "status $?"
-same merged found 'a manifest and a file'
-"$GSORT" --lines -c parts 2> stderr || broken "status $?"
+"$GSORT" --lines -m parts/manifest.json few.sorted -o found 2> stderr || fail "status $?"
+expect_same merged found 'a manifest and a file'
+"$GSORT" --lines -c parts 2> stderr || fail "status $?"
 "$GSORT" --lines -c -u parts 2> stderr
-[ $? -eq 1 ] || broken 'equal lines are in order'
-says '^gsort: parts:[0-9]*: disorder: ' stderr
-
-# refuses_parts REGEX ARGUMENT...: gsort fails with one line and status 2, and writes nothing
-refuses_parts() {
-	refused=$1
-	shift
-	"$GSORT" "$@" > found 2> stderr
-	[ $? -eq 2 ] || broken "$*: status is not 2"
-	[ ! -s found ] || broken "$*: an output"
-	one_line "$refused" "$*"
-}
+[ $? -eq 1 ] || fail 'equal lines are in order'
+expect_line '^gsort: parts:[0-9]*: disorder: ' stderr
 
 claim 'a part file that has changed is refused'
 cp -r parts changed
 printf 'x' | dd of=changed/part-0003 bs=1 seek=100 conv=notrunc 2> stdout
-refuses_parts 'changed/part-0003: its lines differ' --lines -m changed -o new
-refuses_parts 'changed/part-0003: ' --lines -c changed
+expect_failure 'changed/part-0003: its lines differ' --lines -m changed -o new
+expect_failure 'changed/part-0003: ' --lines -c changed
 echo more >> changed/part-0006
-refuses_parts 'changed/part-0006: has [0-9]* bytes, not [0-9]*' --lines -c changed
+expect_failure 'changed/part-0006: has [0-9]* bytes, not [0-9]*' --lines -c changed
 rm changed/part-0002
-refuses_parts 'changed/part-0002: No such file' --lines -m changed
+expect_failure 'changed/part-0002: No such file' --lines -m changed
 
 claim 'part files of lines and of records are not mixed up, and none is replaced while it is read'
-refuses_parts 'part files hold lines; use gsort --lines' -m parts
-"$GSORT" -t u16 --split=2 expected -o records 2> stderr || broken "status $?"
-refuses_parts 'part files hold records, not lines' --lines -m records
-refuses_parts 'has an input as a part file' --lines --split=2 -m parts -o parts
-refuses_parts 'has an input as a part file' --lines --split=2 parts/part-0000 -o parts
-refuses_parts "split: 'x' is not a number" --lines --split=x few -o new
-refuses_parts 'split: .0. is not from 1 to 1000' --lines --split=0 few -o new
-refuses_parts 'split requires -o' --lines --split=2 few
-refuses_parts 'split-by requires --split' --lines --split-by=records few
-refuses_parts 'not with --shard, --count or --header' --lines --split=2 --header few -o new
-cat parts/part-* | cmp -s - expected || broken 'part files have changed'
+expect_failure 'part files hold lines; use gsort --lines' -m parts
+"$GSORT" -t u16 --split=2 expected -o records 2> stderr || fail "status $?"
+expect_failure 'part files hold records, not lines' --lines -m records
+expect_failure 'has an input as a part file' --lines --split=2 -m parts -o parts
+expect_failure 'has an input as a part file' --lines --split=2 parts/part-0000 -o parts
+expect_failure "split: 'x' is not a number" --lines --split=x few -o new
+expect_failure 'split: .0. is not from 1 to 1000' --lines --split=0 few -o new
+expect_failure 'split requires -o' --lines --split=2 few
+expect_failure 'split-by requires --split' --lines --split-by=records few
+expect_failure 'not with --shard, --count or --header' --lines --split=2 --header few -o new
+cat parts/part-* | cmp -s - expected || fail 'part files have changed'
 
 claim 'the shards together are the output'
 for memory in 1M 64M; do
 	: > found
 	for shard in 1 2 3 4 5; do
 		"$GSORT" --lines -m --shard=$shard/5 -S $memory parts > shard 2> stderr ||
-			broken "status $?"
-		[ "$(wc -l < shard)" -eq 30000 ] || broken "-S $memory: shard $shard"
+			fail "status $?"
+		[ "$(wc -l < shard)" -eq 30000 ] || fail "-S $memory: shard $shard"
 		cat shard >> found
 	done
-	same expected found "-S $memory"
+	expect_same expected found "-S $memory"
 done
-refuses_parts 'shard requires -m' --lines --shard=1/2 few
-refuses_parts "'3/2' is not K/P" --lines -m --shard=3/2 few
-refuses_parts 'not with -u, --limit' --lines -m -u --shard=1/2 few
+expect_failure 'shard requires -m' --lines --shard=1/2 few
+expect_failure "'3/2' is not K/P" --lines -m --shard=3/2 few
+expect_failure 'not with -u, --limit' --lines -m -u --shard=1/2 few
 
 claim 'a plan has the runs and passes that the sort then has'
 for options in '-S 1M' '-S 1M -k1,1n' '-S 1M --batch-size=2' ''; do
 	# shellcheck disable=SC2086
-	"$GSORT" --lines --explain=json $options many > plan 2> stderr || broken "status $?"
-	is_json plan
+	"$GSORT" --lines --explain=json $options many > plan 2> stderr || fail "status $?"
+	expect_json plan
 	# shellcheck disable=SC2086
-	"$GSORT" --lines --stats-json=stats $options many -o found 2> stderr || broken "status $?"
+	"$GSORT" --lines --stats-json=stats $options many -o found 2> stderr || fail "status $?"
 	for member in runs_spilled passes; do
 		planned=$(sed -n "s/.*\"$member\": \([0-9]*\).*/\1/p" plan)
 		had=$(sed -n "s/.*\"$member\": \([0-9]*\).*/\1/p" stats)
 		[ "$planned" -eq "$had" ] || [ "$planned" -eq $((had - 1)) ] ||
-			[ "$planned" -eq $((had + 1)) ] || broken "$options: $member $planned, $had"
+			[ "$planned" -eq $((had + 1)) ] || fail "$options: $member $planned, $had"
 	done
 done
-"$GSORT" --lines --explain -S 1M many -o new > plan 2> stderr || broken "status $?"
-[ ! -e new ] || broken 'an output'
-says '^memory  *4 MiB limit' plan
-says '^runs  *[2-9] are spilled$' plan
-says '^temporary space  *[0-9.]* MiB$' plan
-says '^output  *[0-9.]* MiB$' plan
+"$GSORT" --lines --explain -S 1M many -o new > plan 2> stderr || fail "status $?"
+[ ! -e new ] || fail 'an output'
+expect_line '^memory  *4 MiB limit' plan
+expect_line '^runs  *[2-9] are spilled$' plan
+expect_line '^temporary space  *[0-9.]* MiB$' plan
+expect_line '^output  *[0-9.]* MiB$' plan
 for options in -u --limit=5 '-m --shard=1/2'; do
 	# shellcheck disable=SC2086
-	"$GSORT" --lines --explain $options many -o new > plan 2> stderr || broken "status $?"
-	says '^output  *at most [0-9.]* MiB$' plan
+	"$GSORT" --lines --explain $options many -o new > plan 2> stderr || fail "status $?"
+	expect_line '^output  *at most [0-9.]* MiB$' plan
 done
 "$GSORT" --lines --explain - < fifo > plan 2> stderr &
 : > fifo
-wait $! || broken "status $?"
-says '^input  *unknown size$' plan
-"$GSORT" --lines --explain=x many > plan 2> stderr
-[ $? -eq 2 ] || broken 'status is not 2'
-one_line "'x' is not text or json" '--explain'
+wait $! || fail "status $?"
+expect_line '^input  *unknown size$' plan
+expect_failure "'x' is not text or json" --lines --explain=x many
 for option in --stats --stats-json=new --trace=new --report=new; do
-	"$GSORT" --lines --explain $option few > plan 2> stderr
-	[ $? -eq 2 ] || broken "--explain $option: status is not 2"
-	one_line "--explain and ${option%=*} cannot be used together" "--explain $option"
-	[ ! -e new ] || broken "--explain $option: a file was made"
+	expect_failure "--explain and ${option%=*} cannot be used together" \
+		--lines --explain $option few
+	[ ! -e new ] || fail "--explain $option: a file was made"
 done
 
 claim 'statistics have the same names as those of records'
-"$GSORT" --lines -S 1M --stats-json=stats --stats many -o found 2> stderr || broken "status $?"
-says '^memory limit: *4 MiB' stderr
-sort many | cmp -s - found || broken 'other lines'
-is_json stats
+"$GSORT" --lines -S 1M --stats-json=stats --stats many -o found 2> stderr || fail "status $?"
+expect_line '^memory limit: *4 MiB' stderr
+sort many | cmp -s - found || fail 'other lines'
+expect_json stats
 nbytes=$(wc -c < many)
 for member in '"type": "lines"' '"records_in": 150000' '"records_out": 150000' \
 		"\"input_bytes\": $nbytes" "\"written_[a-z]*_bytes\": $nbytes" \
 		"\"spilled_bytes\": $nbytes" '"name": "final_merge"' \
 		'"runs_spilled": [2-9]' '"passes": 1' '"temporary_read_bytes": [1-9]'; do
-	says "$member" stats
+	expect_line "$member" stats
 done
-says '^150000 lines .* read, 150000 written' stderr
-says '^run generation: ' stderr
-says '^final merge: ' stderr
-says '^  merge ' stderr
+expect_line '^150000 lines .* read, 150000 written' stderr
+expect_line '^run generation: ' stderr
+expect_line '^final merge: ' stderr
+expect_line '^  merge ' stderr
 
 claim 'bytes of stages are those of the lines'
-"$GSORT" --lines --stats-json=stats - < many > found 2> stderr || broken "status $?"
+"$GSORT" --lines --stats-json=stats - < many > found 2> stderr || fail "status $?"
 awk '/"name": "(read|sort|write)"/ { name = $2 } /"bytes":/ { print name, $2 }' stats |
 	tr -d '",' > found
 printf 'read %d\nsort %d\nwrite %d\n' "$nbytes" "$nbytes" "$nbytes" > expected
-same expected found stages
+expect_same expected found stages
 
 claim 'a check has statistics, too'
 sort many > ordered
-"$GSORT" --lines -c --stats-json=stats ordered 2> stderr || broken "status $?"
-says '"records_in": 150000' stats
-says '"name": "verify"' stats
+"$GSORT" --lines -c --stats-json=stats ordered 2> stderr || fail "status $?"
+expect_line '"records_in": 150000' stats
+expect_line '"name": "verify"' stats
 "$GSORT" --lines -c --stats-json=stats few 2> stderr
-[ $? -eq 1 ] || broken 'status is not 1'
-says '"records_in": 2' stats
+[ $? -eq 1 ] || fail 'status is not 1'
+expect_line '"records_in": 2' stats
 
 claim 'a report and a trace are written, and only when the sort succeeds'
-"$GSORT" --lines -S 1M --report=page --trace=trace many -o found 2> stderr || broken "status $?"
-says '150,000 lines sorted in' page
-says 'All lines were verified' page
-is_json trace
+"$GSORT" --lines -S 1M --report=page --trace=trace many -o found 2> stderr || fail "status $?"
+expect_line '150,000 lines sorted in' page
+expect_line 'All lines were verified' page
+expect_json trace
 echo old > page
 "$GSORT" --lines --report=page missing -o found 2> stderr
-[ $? -eq 2 ] || broken 'status is not 2'
-[ "$(cat page)" = old ] || broken 'a report of a failed sort'
+[ $? -eq 2 ] || fail 'status is not 2'
+[ "$(cat page)" = old ] || fail 'a report of a failed sort'
 
 claim 'a report must not be an input or the output'
 for files in '--report=few few' '--stats-json=found few -o found' '--trace=x --report=./x few'; do
 	# shellcheck disable=SC2086
-	"$GSORT" --lines $files > stdout 2> stderr
-	[ $? -eq 2 ] || broken "$files: status is not 2"
-	one_line 'the same file' "$files"
+	expect_failure 'the same file' --lines $files
 done
 
 claim 'numbers may have blanks and a sign, and may be too large'
@@ -234,96 +215,88 @@ printf 'c,2\na,3\nb,10\n' > expected
 for options in "-k' 2, 2n'" '-k+2n' "-k2n --parallel=' 1' -S' 4M'" \
 	'-k2n --limit=+99999999999999999999' '-S +1 -k2n' '-k +2n'; do
 	eval "\"\$GSORT\" --lines -t, $options table" > found 2> stderr ||
-		broken "$options: status $?"
-	same expected found "$options"
+		fail "$options: status $?"
+	expect_same expected found "$options"
 done
 
 claim '--lines may be abbreviated'
-"$GSORT" --lin -t, -k2n table > found 2> stderr || broken "status $?"
-same expected found '--lin'
+"$GSORT" --lin -t, -k2n table > found 2> stderr || fail "status $?"
+expect_same expected found '--lin'
 
 claim 'options of records are refused by name, and words are listed'
 for words in '--argsort --argsort:.not.with.--lines' '--fsync --fsync:.not.with' \
 	'--sort=xx general-numeric,' '--check=xx diagnose-first,'; do
-	"$GSORT" --lines "${words% *}" table > found 2> stderr
-	[ $? -eq 2 ] || broken "${words% *}: status is not 2"
-	one_line "${words#* }" "${words% *}"
+	expect_failure "${words#* }" --lines "${words% *}" table
 done
 
 claim 'lines are written to a terminal, records are not'
 if command -v script > /dev/null; then
 	script -qec "'$GSORT' --lines -t, -k2n table" typescript < /dev/null | tr -d '\r' > found
-	same expected found 'a terminal'
+	expect_same expected found 'a terminal'
 	script -qec "'$GSORT' -t u8 table" typescript < /dev/null > found
-	grep -q 'is a terminal; write binary records' found || broken 'records are written'
+	grep -q 'is a terminal; write binary records' found || fail 'records are written'
 fi
 
 claim 'a check has no output'
 for option in --limit=1 --zstd; do
-	"$GSORT" --lines -c $option table 2> stderr
-	[ $? -eq 2 ] || broken "$option: status is not 2"
-	one_line "options '-c ${option%=1}' are incompatible" "$option"
+	expect_failure "options '-c ${option%=1}' are incompatible" --lines -c $option table
 done
 
 claim 'part files are merged and checked by the keys that they were sorted by'
-"$GSORT" --lines -t, -k2,2n --split=2 table -o sorted 2> stderr || broken "status $?"
+"$GSORT" --lines -t, -k2,2n --split=2 table -o sorted 2> stderr || fail "status $?"
 for options in '-m' '-c' '-t, -k2,2 -m' '-t, -k2,2n -r -m'; do
 	# shellcheck disable=SC2086
-	"$GSORT" --lines $options sorted > found 2> stderr
-	[ $? -eq 2 ] || broken "$options: status is not 2"
-	one_line "sorted: was sorted with '--lines -t, -k2.1n,2.0'; give the same" "$options"
+	expect_failure "sorted: was sorted with '--lines -t, -k2.1n,2.0'; give the same" \
+		--lines $options sorted
 done
-"$GSORT" --lines -t, -k2,2n -c sorted 2> stderr || broken "-c: status $?"
+"$GSORT" --lines -t, -k2,2n -c sorted 2> stderr || fail "-c: status $?"
 for options in '-m' '-s -m' '-u -m'; do
 	# shellcheck disable=SC2086
 	"$GSORT" --lines -t, -k2n,2 $options sorted > found 2> stderr ||
-		broken "$options: status $?"
-	same expected found "$options"
+		fail "$options: status $?"
+	expect_same expected found "$options"
 done
-"$GSORT" --lines -s -t, -k2,2n --split=2 table -o stable 2> stderr || broken "status $?"
+"$GSORT" --lines -s -t, -k2,2n --split=2 table -o stable 2> stderr || fail "status $?"
 "$GSORT" --lines -t, -k2,2n -m stable > found 2> stderr
-[ $? -eq 2 ] || broken 'a stable order: status is not 2'
-"$GSORT" --lines -s -t, -k2,2n -m stable > found 2> stderr || broken "a stable order: status $?"
+[ $? -eq 2 ] || fail 'a stable order: status is not 2'
+"$GSORT" --lines -s -t, -k2,2n -m stable > found 2> stderr || fail "a stable order: status $?"
 mkdir directory
-"$GSORT" --lines -c directory 2> stderr
-[ $? -eq 2 ] || broken 'a directory: status is not 2'
-one_line 'directory: .*s a directory' 'a directory'
+expect_failure 'directory: .*s a directory' --lines -c directory
 
 claim 'compressed inputs can be read as they are'
 zstd -q < table > table.zst
-"$GSORT" --lines table.zst > found 2> stderr || broken "status $?"
-sort table | cmp -s - found || broken 'decompressed'
-"$GSORT" --lines --format=raw table.zst > found 2> stderr || broken "status $?"
-sort table.zst | cmp -s - found || broken 'not read as it is'
-"$GSORT" --lines --zstd table 2> stderr | zstd -dcq > found || broken "status $?"
-sort table | cmp -s - found || broken 'compressed'
+"$GSORT" --lines table.zst > found 2> stderr || fail "status $?"
+sort table | cmp -s - found || fail 'decompressed'
+"$GSORT" --lines --format=raw table.zst > found 2> stderr || fail "status $?"
+sort table.zst | cmp -s - found || fail 'not read as it is'
+"$GSORT" --lines --zstd table 2> stderr | zstd -dcq > found || fail "status $?"
+sort table | cmp -s - found || fail 'compressed'
 
 claim 'the temporary space is at most the planned space'
 "$GSORT" --lines --explain=json -S 1M --temp-compress=none many > plan 2> stderr ||
-	broken "status $?"
+	fail "status $?"
 limit=$(sed -n '/"temporary"/{n;s/[^0-9]//g;p;}' plan)
 "$GSORT" --lines -S 1M --temp-compress=none --temp-limit="$limit" many > found 2> stderr ||
-	broken "status $?"
+	fail "status $?"
 
 claim 'of several processes that MPI starts, one warns that each sorts the whole input'
-OMPI_COMM_WORLD_SIZE=4 "$GSORT" --lines few > found 2> stderr || broken "status $?"
-one_line 'warning: .* several processes \(OMPI_COMM_WORLD_SIZE=4\); .* gsort-mpi' 'first process'
+OMPI_COMM_WORLD_SIZE=4 "$GSORT" --lines few > found 2> stderr || fail "status $?"
+expect_message 'warning: .* several processes \(OMPI_COMM_WORLD_SIZE=4\); .* gsort-mpi' \
+	'first process'
 sort few > ordered
 for words in '' '-c' '--explain' '-m --shard=1/4'; do
 	rank=0
 	[ -n "$words" ] || rank=3
 	# shellcheck disable=SC2086
 	PMI_SIZE=4 PMI_RANK=$rank "$GSORT" --lines $words ordered > found 2> stderr ||
-		broken "$words: status $?"
-	[ ! -s stderr ] || broken "rank $rank $words: $(cat stderr)"
+		fail "$words: status $?"
+	[ ! -s stderr ] || fail "rank $rank $words: $(cat stderr)"
 done
 
 claim 'progress ends at 100 %'
-"$GSORT" --lines --progress=always many -o found 2> stderr || broken "status $?"
-says '^final merge: 100 %' stderr
-"$GSORT" --lines --progress=x few > found 2> stderr
-[ $? -eq 2 ] || broken 'status is not 2'
-one_line "'x' is not auto, always or never" '--progress'
+"$GSORT" --lines --progress=always many -o found 2> stderr || fail "status $?"
+expect_line '^final merge: 100 %' stderr
+expect_failure "'x' is not auto, always or never" --lines --progress=x few
 
 claim 'SIGUSR1 prints the progress and does not end the sort'
 "$GSORT" --lines fifo -o found 2> stderr &
@@ -336,9 +309,9 @@ for i in $(seq 300); do
 	sleep 0.1
 done
 exec 3>&-
-wait $! || broken "status $?"
-sort many | cmp -s - found || broken 'other lines'
-[ "$(wc -l < stderr)" -eq 1 ] || broken "$(wc -l < stderr) lines"
-says '^run generation: ' stderr
+wait $! || fail "status $?"
+sort many | cmp -s - found || fail 'other lines'
+[ "$(wc -l < stderr)" -eq 1 ] || fail "$(wc -l < stderr) lines"
+expect_line '^run generation: ' stderr
 
 finish

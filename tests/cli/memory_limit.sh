@@ -4,96 +4,96 @@
 
 overhead_kib=$((32 * 1024))
 
-# within MIB ARGUMENT...: gsort takes at most MIB and the overhead
-within() {
+# expect_peak_memory MIB ARGUMENT...: gsort takes at most MIB and the overhead
+expect_peak_memory() {
 	limit_kib=$(($1 * 1024 + overhead_kib))
 	shift
 	"$PEAK_MEMORY" $limit_kib "$GSORT" "$@" -o output > peak 2> stderr ||
-		broken "gsort $*: status $?: $(cat peak)"
+		fail "gsort $*: status $?: $(cat peak)"
 }
 
 generate -b 112M -o input
 
 claim 'spilling'
-within 32 -S 32M input
-"$GSORT_CHECK" output > stdout || broken "not sorted: $(cat stdout)"
-"$GSORT_CHECK" --same-records output input > stdout || broken "$(cat stdout)"
+expect_peak_memory 32 -S 32M input
+"$GSORT_CHECK" output > stdout || fail "not sorted: $(cat stdout)"
+"$GSORT_CHECK" --same-records output input > stdout || fail "$(cat stdout)"
 
 claim 'from a pipe'
-cat input | within 32 -S 32M -
+cat input | expect_peak_memory 32 -S 32M -
 
 claim 'more than a hundred runs, many passes'
 generate -b 48M -o input
-within 1 -S 1M input
-"$GSORT_CHECK" output > stdout || broken "not sorted: $(cat stdout)"
-"$GSORT_CHECK" --same-records output input > stdout || broken "$(cat stdout)"
+expect_peak_memory 1 -S 1M input
+"$GSORT_CHECK" output > stdout || fail "not sorted: $(cat stdout)"
+"$GSORT_CHECK" --same-records output input > stdout || fail "$(cat stdout)"
 
 claim 'records narrower than their elements'
 generate -b 48M -t b9 -o input
-within 16 -S 16M -t b9 input
+expect_peak_memory 16 -S 16M -t b9 input
 
 claim 'records'
 for size in 100 4096 65536; do
 	generate -R $size -n $((48 * 1024 * 1024 / size)) -o input
-	within 16 -S 16M -R $size -k0:b10 input
-	within 16 -S 16M -R $size input
+	expect_peak_memory 16 -S 16M -R $size -k0:b10 input
+	expect_peak_memory 16 -S 16M -R $size input
 done
 
 claim 'records that stay in the mapped input, which counts as memory'
 generate -R 100 -n 900000 -o input
 for memory in 128 112 96; do
-	within $memory -S ${memory}M -R 100 -k0:b10 input
+	expect_peak_memory $memory -S ${memory}M -R 100 -k0:b10 input
 done
 
 claim 'the metadata of blocks of an input that is much larger than memory'
 truncate -s 256M sparse
-within 2 -S 2M sparse
+expect_peak_memory 2 -S 2M sparse
 truncate -s 1G sparse
-refuses ' 1 MiB of memory,.* too little: .* -S of at least [0-9]+M$' -S 1M sparse
+expect_error ' 1 MiB of memory,.* too little: .* -S of at least [0-9]+M$' -S 1M sparse
 enough=$(run -S 1M sparse && sed -n 's/.*-S of at least //p' stderr)
-"$GSORT" --explain -S "$enough" sparse > stdout 2> stderr || broken "-S $enough is not enough"
+"$GSORT" --explain -S "$enough" sparse > stdout 2> stderr || fail "-S $enough is not enough"
 rm -f sparse
 
 claim 'the minimum -S of the message is enough'
 truncate -s 300G larger
 for size in 1M 20M 100M; do
-	run --explain -R 65536 -S $size larger
-	[ "$status" -eq 2 ] || broken "-S $size: status $status"
+	expect_exit 2 --explain -R 65536 -S $size larger
 	sed -n 's/.* -S of at least //p' stderr
 done | sort -u > least
-[ "$(wc -l < least)" -eq 1 ] || broken "it moves: $(tr '\n' ' ' < least)"
-succeeds --explain -R 65536 -S "$(cat least)" larger
+[ "$(wc -l < least)" -eq 1 ] || fail "it moves: $(tr '\n' ' ' < least)"
+expect_success --explain -R 65536 -S "$(cat least)" larger
 rm larger
-head -c 600M /dev/zero | refuses '^gsort: -S: 1 MiB is too little for the index of a pipe' -S 1M -
+head -c 600M /dev/zero | expect_error '^gsort: -S: 1 MiB is too little for the index of a pipe' \
+	-S 1M -
 
 claim 'more threads than fit in memory'
 generate -b 16M -o input
 for memory in 1 16 64; do
-	within $memory -S ${memory}M --parallel=1024 input
+	expect_peak_memory $memory -S ${memory}M --parallel=1024 input
 done
 
 claim 'compressed runs, inputs and outputs'
 generate -b 72M -d nearly-sorted -o input
 for mode in delta zstd:1 zstd:5; do
-	within 32 -S 32M --temp-compress=$mode input
+	expect_peak_memory 32 -S 32M --temp-compress=$mode input
 done
-within 32 -S 32M --zstd input
+expect_peak_memory 32 -S 32M --zstd input
 mv output input.zst
-within 32 -S 32M --zstd=9 --parallel=32 input.zst
-"$GSORT_CHECK" --same-records output input > stdout || broken "$(cat stdout)"
+expect_peak_memory 32 -S 32M --zstd=9 --parallel=32 input.zst
+"$GSORT_CHECK" --same-records output input > stdout || fail "$(cat stdout)"
 generate -b 40M -d nearly-sorted -o small
 "$GSORT" --zstd small -o small.zst
-within 32 -S 32M --zstd=9 small.zst
+expect_peak_memory 32 -S 32M --zstd=9 small.zst
 rm -f small small.zst
-cat input.zst | within 32 -S 32M -
+cat input.zst | expect_peak_memory 32 -S 32M -
 
 claim 'many compressed files that are merged'
 generate -b 4M -d sorted -o sorted
 "$GSORT" --zstd sorted -o sorted.zst
 thirty=$(for i in $(seq 30); do printf 'sorted.zst '; done)
-within 64 -S 64M -m $thirty
-within 16 -S 16M $thirty
-refuses ' 1 MiB of memory,.* too little: .*inputs.* -S of at least [0-9]+M$' -S 1M -m $thirty
+expect_peak_memory 64 -S 64M -m $thirty
+expect_peak_memory 16 -S 16M $thirty
+expect_error ' 1 MiB of memory,.* too little: .*inputs.* -S of at least [0-9]+M$' -S 1M -m $thirty
 rm -f sorted sorted.zst output
 
 claim 'a very long seek table'
@@ -101,63 +101,60 @@ printf '\136\052\115\030\000\000\000\020' > table.zst # 2^28 bytes
 truncate -s $((8 + 268435456 - 9)) table.zst
 printf '\377\377\377\001\000\261\352\222\217' >> table.zst # 2^25 - 1 frames
 head -c 8000 input | "$GSORT" --zstd | cat - table.zst > with-table.zst
-within 1 -S 1M with-table.zst
+expect_peak_memory 1 -S 1M with-table.zst
 rm -f table.zst with-table.zst
 
 if command -v zstd > zstd-path; then
 	claim 'a window that is larger than the memory'
 	zstd -q --long=27 input -o long.zst
-	refuses ' 8 MiB of memory,.* too little: .* -S of at least [0-9]+M$' -S 8M long.zst
-	cat long.zst | refuses ' 8 MiB of memory,.* too little: .* -S of at least [0-9]+M$' -S 8M -
+	expect_error ' 8 MiB of memory,.* too little: .* -S of at least [0-9]+M$' -S 8M long.zst
+	cat long.zst | expect_error ' 8 MiB of memory,.* too little: .* -S of at least [0-9]+M$' \
+		-S 8M -
 	mkfifo first second
 	: > broken-pipe
 	head -c 800 input > first &
 	cat long.zst > second 2> broken-pipe &
-	refuses 'window of more than 8 MiB.* zstd -dc --long=27, or -S of at least 2048M$' \
+	expect_error 'window of more than 8 MiB.* zstd -dc --long=27, or -S of at least 2048M$' \
 		-S 8M first second
 	wait
 	rm -f first second broken-pipe
-	within 256 -S 256M long.zst
+	expect_peak_memory 256 -S 256M long.zst
 
 	claim 'a check counts the window like a sort'
 	for option in -c -C; do
 		for size in 1M 8M; do
-			run $option -S $size long.zst
-			[ "$status" -eq 2 ] || broken "$option -S $size: status $status, not 2"
-			one_line ".* too little: .* -S of at least [0-9]+M\$" "$option -S $size"
+			expect_exit 2 $option -S $size long.zst
+			expect_message ".* too little: .* -S of at least [0-9]+M\$" \
+				"$option -S $size"
 		done
-		run $option -S 8M - < long.zst
-		[ "$status" -eq 2 ] || broken "$option -S 8M of a pipe: status $status, not 2"
+		expect_exit 2 $option -S 8M - < long.zst
 	done
 	run -c -S 8M long.zst
 	enough=$(sed -n 's/.*-S of at least \([0-9]*\)M$/\1/p' stderr)
-	run -c -S "${enough}M" long.zst
-	[ "$status" -eq 1 ] || broken "-c -S ${enough}M: status $status, not 1"
+	expect_exit 1 -c -S "${enough}M" long.zst
 	for size in 1M 8M; do
-		"$GSORT_CHECK" -S $size long.zst > stdout 2> stderr && broken "gsort-check -S $size"
-		says 'too little: .* -S of at least [0-9]+M$' stderr
+		"$GSORT_CHECK" -S $size long.zst > stdout 2> stderr && fail "gsort-check -S $size"
+		expect_line 'too little: .* -S of at least [0-9]+M$' stderr
 	done
 	"$GSORT_CHECK" -S "${enough}M" long.zst > stdout 2> stderr
-	[ $? -eq 1 ] || broken "gsort-check -S ${enough}M: $(cat stderr)"
+	[ $? -eq 1 ] || fail "gsort-check -S ${enough}M: $(cat stderr)"
 
 	claim 'a large window of a later frame is refused, also after a skippable frame'
 	{ head -c 80000 /dev/zero | zstd -q && cat long.zst; } > second_frame.zst
 	{ printf '\120\052\115\030\010\000\000\000........' && cat long.zst; } > skippable.zst
 	for options in '' -m -c -C; do
 		for file in second_frame.zst -; do
-			run $options -S 1M $file < second_frame.zst > output
-			[ "$status" -eq 2 ] || broken "$options, second frame: status $status"
-			one_line 'window of more than 8 MiB.* zstd -dc --long=27' "$options"
+			expect_exit 2 $options -S 1M $file < second_frame.zst > output
+			expect_message 'window of more than 8 MiB.* zstd -dc --long=27' "$options"
 		done
 		for file in skippable.zst -; do
-			run $options -S 1M $file < skippable.zst > output
-			[ "$status" -eq 2 ] || broken "$options, skippable frame: status $status"
-			one_line 'too little: .*-S of at least [0-9]+M$' "$options"
+			expect_exit 2 $options -S 1M $file < skippable.zst > output
+			expect_message 'too little: .*-S of at least [0-9]+M$' "$options"
 		done
 	done
 	"$GSORT_CHECK" -S 1M second_frame.zst > stdout 2> stderr &&
-		broken 'gsort-check: not refused'
-	says 'second_frame.zst: .*window of more than 8 MiB' stderr
+		fail 'gsort-check: not refused'
+	expect_line 'second_frame.zst: .*window of more than 8 MiB' stderr
 	rm -f long.zst second_frame.zst skippable.zst
 
 	claim 'a window that zstd accepts only with an option is not reported as damage'
@@ -165,17 +162,17 @@ if command -v zstd > zstd-path; then
 	"$GSORT" short -o sorted
 	for long in 28 31; do
 		zstd -q --long=$long -c < short > long.zst
-		gives sorted -S 5G long.zst
-		cat long.zst | gives sorted -S 5G -
+		expect_output sorted -S 5G long.zst
+		cat long.zst | expect_output sorted -S 5G -
 		"$GSORT_CHECK" -S 5G --same-records short long.zst ||
-			broken "--long=$long: status $?"
+			fail "--long=$long: status $?"
 	done
-	refuses ' 512 MiB of memory,.* too little: .* -S of at least [0-9]+M$' -S 512M long.zst
+	expect_error ' 512 MiB of memory,.* too little: .* -S of at least [0-9]+M$' -S 512M long.zst
 	mkfifo first second
 	: > broken-pipe
 	head -c 800 input > first &
 	cat long.zst > second 2> broken-pipe &
-	refuses 'window of more than 32 MiB.* zstd -dc --long=31, or -S of at least 32768M$' \
+	expect_error 'window of more than 32 MiB.* zstd -dc --long=31, or -S of at least 32768M$' \
 		-S 512M first second
 	wait
 	rm -f first second broken-pipe short sorted long.zst
@@ -184,33 +181,33 @@ fi
 claim 'incomplete records and file names'
 generate -b 65535 -t u8 -o part
 thousand=$(for i in $(seq 1000); do printf 'part '; done)
-refuses ' 1 MiB of memory,.* too little: .*inputs.* -S of at least [0-9]+M$' \
+expect_error ' 1 MiB of memory,.* too little: .*inputs.* -S of at least [0-9]+M$' \
 	-S 1M -R 65536 --partial=keep $thousand
-within 128 -S 128M -R 65536 --partial=keep $thousand
+expect_peak_memory 128 -S 128M -R 65536 --partial=keep $thousand
 : > none
 yes none | head -n 200000 | tr '\n' '\0' > names
-refuses ' 1 MiB of memory,.* too little: .*inputs.* -S of at least [0-9]+M$' \
+expect_error ' 1 MiB of memory,.* too little: .*inputs.* -S of at least [0-9]+M$' \
 	-S 1M --files0-from=names
-within 128 -S 128M --files0-from=names
+expect_peak_memory 128 -S 128M --files0-from=names
 
 claim 'too many names or incomplete records are refused before they take memory'
 yes none | head -n 500000 | tr '\n' '\0' > names
-# refused_within ARGUMENT...: gsort -S 1M fails within its memory limit
-refused_within() {
+# expect_error_within_limit ARGUMENT...: gsort -S 1M fails within its memory limit
+expect_error_within_limit() {
 	"$PEAK_MEMORY" $((1024 + overhead_kib)) sh -c '"$@" 2> stderr; [ $? -eq 2 ]' - \
 		"$GSORT" -S 1M "$@" -o output > peak ||
-		broken "gsort $*: $(cat peak stderr)"
-	one_line ' 1 MiB of memory,.* too little: .*inputs.* -S of at least [0-9]+M$' "$*"
+		fail "gsort $*: $(cat peak stderr)"
+	expect_message ' 1 MiB of memory,.* too little: .*inputs.* -S of at least [0-9]+M$' "$*"
 }
-refused_within --files0-from=names
-refused_within --files0-from=- < names
-refused_within -R 65536 --partial=keep $thousand
+expect_error_within_limit --files0-from=names
+expect_error_within_limit --files0-from=- < names
+expect_error_within_limit -R 65536 --partial=keep $thousand
 enough=$(sed -n 's/.*-S of at least //p' stderr)
-within "${enough%M}" -S "$enough" -R 65536 --partial=keep $thousand
+expect_peak_memory "${enough%M}" -S "$enough" -R 65536 --partial=keep $thousand
 rm -f part none names
 
 mkdir one two
-within 32 -S 32M -T one -T two --temp-compress=zstd input.zst
-within 32 -S 32M -m input.zst input.zst
+expect_peak_memory 32 -S 32M -T one -T two --temp-compress=zstd input.zst
+expect_peak_memory 32 -S 32M -m input.zst input.zst
 
 finish

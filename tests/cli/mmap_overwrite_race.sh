@@ -22,15 +22,15 @@ for round in $(seq "$sorts"); do
 	0)
 		n_right=$((n_right + 1))
 		"$GSORT_CHECK" -R $size -k $key:b10 output > stdout 2> stderr ||
-			broken "sort $round: status 0, but $(cat stdout)"
+			fail "sort $round: status 0, but $(cat stdout)"
 		;;
 	2)
 		n_refused=$((n_refused + 1))
-		one_line 'changed: changed' "sort $round"
+		expect_message 'changed: changed' "sort $round"
 		;;
-	*) broken "sort $round: status $status" ;;
+	*) fail "sort $round: status $status" ;;
 	esac
-	nothing_left "sort $round"
+	expect_no_temp_files "sort $round"
 done
 exec 3>&-
 wait $writer

@@ -5,19 +5,19 @@
 # records. Both outputs must be equal, and must be those of GNU sort.
 . "$(dirname "$0")/testlib.sh"
 
-# in_every_way ARGUMENT...: in memory, spilled, in several passes, and from a pipe
-in_every_way() {
-	gives expected $options "$@" input
-	gives expected $options -S 1M "$@" input
-	gives expected $options -S 1M --batch-size=2 --temp-compress=none "$@" input
-	cat input | gives expected $options -S 2M "$@" -
+# expect_output_in_all_ways ARGUMENT...: in memory, spilled, in several passes, and from a pipe
+expect_output_in_all_ways() {
+	expect_output expected $options "$@" input
+	expect_output expected $options -S 1M "$@" input
+	expect_output expected $options -S 1M --batch-size=2 --temp-compress=none "$@" input
+	cat input | expect_output expected $options -S 2M "$@" -
 }
 
-# the_same ARGUMENT...: encoded keys and records give the same output
-the_same() {
-	succeeds -o expected $options -k 0:u8 "$@"
-	succeeds -o output $options "$@"
-	same expected output "gsort $options $*"
+# compare_layouts ARGUMENT...: encoded keys and records give the same output
+compare_layouts() {
+	expect_success -o expected $options -k 0:u8 "$@"
+	expect_success -o output $options "$@"
+	expect_same expected output "gsort $options $*"
 }
 
 check_keys() {
@@ -27,44 +27,42 @@ check_keys() {
 		options="$options -k $key"
 	done
 	run --debug $options -o output input
-	says 'sorted as an encoded key in an element' stderr
+	expect_line 'sorted as an encoded key in an element' stderr
 	sorted_lines "$spec" < input > lines
-	column 2 < lines > expected
-	in_every_way
-	gives expected $options --verify --limit=100000000 input
+	print_column 2 < lines > expected
+	expect_output_in_all_ways
+	expect_output expected $options --verify --limit=100000000 input
 	cp expected sorted
 	head -c $((77 * size)) sorted > expected
-	gives expected $options --limit=77 input
-	sorted_lines "$spec" -u < input | column 2 > expected
-	in_every_way -u
-	sorted_lines "$spec" -u < input | column 3 > expected
-	gives expected $options -u --keys-only -S 1M input
-	column 4 < lines > expected
-	gives expected $options --argsort input
-	column 3 < lines > expected
-	gives expected $options --keys-only input
-	the_same -u --count input
-	the_same -r input
+	expect_output expected $options --limit=77 input
+	sorted_lines "$spec" -u < input | print_column 2 > expected
+	expect_output_in_all_ways -u
+	sorted_lines "$spec" -u < input | print_column 3 > expected
+	expect_output expected $options -u --keys-only -S 1M input
+	print_column 4 < lines > expected
+	expect_output expected $options --argsort input
+	print_column 3 < lines > expected
+	expect_output expected $options --keys-only input
+	compare_layouts -u --count input
+	compare_layouts -r input
 }
 
 check_merge() {
 	head -c $((size * 20001)) input > one
 	tail -c +$((size * 20001 + 1)) input > two
 	for part in one two; do
-		succeeds -o "$part" $options "$part"
+		expect_success -o "$part" $options "$part"
 	done
 	cp sorted expected
-	gives expected $options -m one two
-	gives expected $options -m -S 1M one two
-	the_same -m -u one two
-	the_same -m --argsort one two
-	run -c $options sorted
-	[ $status -eq 0 ] || broken "-c $options of what is sorted: status $status"
-	run -c $options input
-	[ $status -eq 1 ] || broken "-c $options of what is not sorted: status $status"
-	"$GSORT_CHECK" $options sorted > found || broken "gsort-check $options: status $?"
+	expect_output expected $options -m one two
+	expect_output expected $options -m -S 1M one two
+	compare_layouts -m -u one two
+	compare_layouts -m --argsort one two
+	expect_exit 0 -c $options sorted
+	expect_exit 1 -c $options input
+	"$GSORT_CHECK" $options sorted > found || fail "gsort-check $options: status $?"
 	"$GSORT_CHECK" $options --same-records input sorted > found 2>&1 ||
-		broken "gsort-check --same-records: status $?"
+		fail "gsort-check --same-records: status $?"
 }
 
 # Each line: SIZE DISTRIBUTION KEY...
@@ -86,7 +84,7 @@ claim 'keys that do not cover the record are sorted as records'
 generate -R 8 -n 100 -o input
 for keys in '-k 0:u32 -k 5:u16' '-k 0:u32 -k 0:u32' '-k 0:u32 -k 4:u32 -k 0:u8'; do
 	run --debug -R 8 $keys -o output input
-	says 'sorted as (its encoded key|the first)' stderr
+	expect_line 'sorted as (its encoded key|the first)' stderr
 done
 
 finish

@@ -5,11 +5,11 @@
 . "$(dirname "$0")/testlib.sh"
 
 generate -n 1000003 -o input
-succeeds --backend=cpu -o expected input
+expect_success --backend=cpu -o expected input
 
 claim 'gsort is linked with neither the driver nor the toolkit'
 needed=$(ldd "$GSORT" 2> /dev/null | grep -iE 'cuda|nvidia' || true)
-[ -z "$needed" ] || broken "$needed"
+[ -z "$needed" ] || fail "$needed"
 
 gsort=$GSORT
 mkdir drivers
@@ -25,13 +25,14 @@ GSORT=./hidden
 # From a pipe, because gsort would use a GPU for an input of unknown size.
 claim 'without a driver the CPU sorts, without a message'
 rm -f output
-cat input | ./hidden -o output 2> stderr || broken "status $?"
-[ ! -s stderr ] || broken 'not silent'
-same expected output 'from a pipe'
-gives expected input
+cat input | ./hidden -o output 2> stderr || fail "status $?"
+[ ! -s stderr ] || fail 'not silent'
+expect_same expected output 'from a pipe'
+expect_output expected input
 
 claim 'a requested GPU that is not usable is an error with the reason'
-refuses '--backend=cuda, --gpus: (no usable GPU: .|.*built without the CUDA)' --backend=cuda input
-refuses '--backend=cuda, --gpus: (no usable GPU: .|.*built without the CUDA)' --gpus=0 input
-refuses '--backend=cuda, --gpus: (no usable GPU: .|.*built without the CUDA)' --gpus=all input
+expect_error '--backend=cuda, --gpus: (no usable GPU: .|.*built without the CUDA)' --backend=cuda \
+	input
+expect_error '--backend=cuda, --gpus: (no usable GPU: .|.*built without the CUDA)' --gpus=0 input
+expect_error '--backend=cuda, --gpus: (no usable GPU: .|.*built without the CUDA)' --gpus=all input
 finish

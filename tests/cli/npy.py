@@ -28,7 +28,7 @@ def gsort(*arguments, stdin=None):
     return subprocess.run([GSORT, *arguments], input=stdin, capture_output=True)
 
 
-def sorted_by(*arguments, stdin=None):
+def sort_to_file(*arguments, stdin=None):
     """Sort to a file and load it. Return None after an error."""
     done = gsort(*arguments, '-o', 'output.npy', stdin=stdin)
     if done.returncode or done.stderr:
@@ -105,18 +105,18 @@ def check_type(dtype):
     a = make(dtype, 3000)
     np.save('input.npy', a)
     expected = np.sort(a, kind='stable')
-    claim(same(sorted_by('input.npy'), expected), what)
-    claim(same(sorted_by('-S', '1M', 'input.npy', 'input.npy'),
+    claim(same(sort_to_file('input.npy'), expected), what)
+    claim(same(sort_to_file('-S', '1M', 'input.npy', 'input.npy'),
                np.sort(np.concatenate([a, a]).astype(a.dtype), kind='stable')),
           what + ': two inputs, little memory')
-    order = sorted_by('--argsort', 'input.npy')
+    order = sort_to_file('--argsort', 'input.npy')
     claim(order is not None and order.dtype == np.dtype('<i8') and
           same(order, np.argsort(a, kind='stable')), what + ': --argsort')
     np.save('sorted.npy', expected)
     claim(gsort('-c', 'sorted.npy').returncode == 0, what + ': -c of what numpy has sorted')
     claim(subprocess.run([CHECK, 'sorted.npy'], capture_output=True).returncode == 0,
           what + ': gsort-check')
-    claim(same(sorted_by('-m', 'sorted.npy'), expected), what + ': -m')
+    claim(same(sort_to_file('-m', 'sorted.npy'), expected), what + ': -m')
     done = gsort(stdin=open('input.npy', 'rb').read())
     open('piped.npy', 'wb').write(done.stdout)
     claim(done.returncode == 0 and same(np.load('piped.npy'), expected), what + ': through pipes')
@@ -132,21 +132,21 @@ def check_unique(a, what):
     values, first, counts = np.unique(a, return_index=True, return_counts=True)
     # In structures, numpy.unique treats NaN as different.
     is_plain = not a.dtype.names
-    counted = sorted_by('-u', '--count', 'input.npy')
+    counted = sort_to_file('-u', '--count', 'input.npy')
     if counted is None:
         return claim(False, what + ': -u --count')
     claim(counted['count'].sum() == len(a), what + ': counts add up')
     if is_plain:
         claim(same(counted['value'], values) and np.array_equal(counted['count'], counts),
               what + ': -u --count')
-        claim(same(sorted_by('-u', 'input.npy'), values), what + ': -u')
-        claim(sorted_by('-u', 'input.npy').tobytes() == a[first].tobytes(),
+        claim(same(sort_to_file('-u', 'input.npy'), values), what + ': -u')
+        claim(sort_to_file('-u', 'input.npy').tobytes() == a[first].tobytes(),
               what + ': -u keeps the first')
-        claim(same(piped('-u', stdin=open('input.npy', 'rb').read()), values),
+        claim(same(sort_to_pipe('-u', stdin=open('input.npy', 'rb').read()), values),
               what + ': -u through pipes')
 
 
-def piped(*arguments, stdin=None):
+def sort_to_pipe(*arguments, stdin=None):
     """Sort to a pipe and load the output. Return None after an error."""
     done = gsort(*arguments, stdin=stdin)
     if done.returncode or done.stderr:
@@ -166,25 +166,25 @@ def check_unique_in_order():
     counted = np.zeros(len(values), twice)
     counted['count'], counted['value'] = 2 * counts, values
     for options in [[], ['-S', '1M'], ['-S', '1M', '--batch-size=2'], ['--parallel=1']]:
-        claim(same(piped('-u', *options, 'few.npy'), values), '-u to a pipe: %s' % options)
-    claim(same(piped('-u', '--count', '-S', '1M', 'few.npy', 'few.npy'), counted), '-u --count to a pipe')
-    claim(same(piped('-u', '--argsort', '-S', '1M', 'few.npy'), first), '-u --argsort to a pipe')
-    claim(same(piped('-u', '-r', 'few.npy'), values[::-1]), '-u -r to a pipe')
+        claim(same(sort_to_pipe('-u', *options, 'few.npy'), values), '-u to a pipe: %s' % options)
+    claim(same(sort_to_pipe('-u', '--count', '-S', '1M', 'few.npy', 'few.npy'), counted), '-u --count to a pipe')
+    claim(same(sort_to_pipe('-u', '--argsort', '-S', '1M', 'few.npy'), first), '-u --argsort to a pipe')
+    claim(same(sort_to_pipe('-u', '-r', 'few.npy'), values[::-1]), '-u -r to a pipe')
     for limit in [0, 1, 7, 70000, 10**6]:
-        claim(same(piped('-u', '--limit=%d' % limit, '-S', '1M', 'few.npy'), values[:limit]),
+        claim(same(sort_to_pipe('-u', '--limit=%d' % limit, '-S', '1M', 'few.npy'), values[:limit]),
               '-u --limit=%d to a pipe' % limit)
-    claim(same(piped('-m', '-u', 'sorted.npy'), values), '-m -u to a pipe')
-    claim(same(piped('-m', '-u', '-S', '1M', '--batch-size=2', 'sorted.npy', 'sorted.npy', '-',
+    claim(same(sort_to_pipe('-m', '-u', 'sorted.npy'), values), '-m -u to a pipe')
+    claim(same(sort_to_pipe('-m', '-u', '-S', '1M', '--batch-size=2', 'sorted.npy', 'sorted.npy', '-',
                      stdin=open('sorted.npy', 'rb').read()), values), '-m -u of three to a pipe')
-    claim(same(piped('-m', '-u', stdin=open('sorted.npy', 'rb').read()), values), '-m -u, pipes only')
+    claim(same(sort_to_pipe('-m', '-u', stdin=open('sorted.npy', 'rb').read()), values), '-m -u, pipes only')
     for n in [0, 1]:
         np.save('short.npy', a[:n])
-        claim(same(piped('-u', 'short.npy'), a[:n]), '-u of %d to a pipe' % n)
-        claim(same(piped('-m', '-u', 'short.npy'), a[:n]), '-m -u of %d to a pipe' % n)
+        claim(same(sort_to_pipe('-u', 'short.npy'), a[:n]), '-u of %d to a pipe' % n)
+        claim(same(sort_to_pipe('-m', '-u', 'short.npy'), a[:n]), '-m -u of %d to a pipe' % n)
     done = gsort('-u', '--zstd', '--verify', '-S', '1M', 'few.npy', '-o', 'few.npy.zst')
-    claim(done.returncode == 0 and same(sorted_by('few.npy.zst'), values), '-u --zstd')
+    claim(done.returncode == 0 and same(sort_to_file('few.npy.zst'), values), '-u --zstd')
     done = gsort('-u', '--zstd', '--split=3', '--verify', 'few.npy', '-o', 'apart')
-    claim(done.returncode == 0 and same(sorted_by('-m', 'apart'), values), '-u --zstd --split')
+    claim(done.returncode == 0 and same(sort_to_file('-m', 'apart'), values), '-u --zstd --split')
     done = gsort('-u', '--temp-limit=1K', 'few.npy')
     claim(done.returncode == 2 and b'temporary' in done.stderr and not done.stdout,
           'what is counted is temporary data: %s' % done.stderr)
@@ -197,7 +197,7 @@ def check_merge_of_pipes():
     np.save('a.npy', a)
     np.save('b.npy', b)
     whole = open('a.npy', 'rb').read()
-    claim(same(piped('-m', stdin=whole), a), '-m of a pipe')
+    claim(same(sort_to_pipe('-m', stdin=whole), a), '-m of a pipe')
     done = subprocess.run(['bash', '-c', '"$0" -m <(cat a.npy) <(cat b.npy)', GSORT], capture_output=True)
     open('piped.npy', 'wb').write(done.stdout)
     claim(done.returncode == 0 and same(np.load('piped.npy'), expected),
@@ -211,12 +211,12 @@ def check_merge_of_pipes():
     done = gsort('-m', '-t', 'f64:n', stdin=a.tobytes())
     claim(done.returncode == 0 and done.stdout == a.tobytes(), '-m of a pipe of records')
     subprocess.run([GSORT, '--zstd', 'a.npy', '-o', 'a.npy.zst'])
-    claim(same(piped('-m', stdin=open('a.npy.zst', 'rb').read()), a), '-m of a compressed pipe')
+    claim(same(sort_to_pipe('-m', stdin=open('a.npy.zst', 'rb').read()), a), '-m of a compressed pipe')
     done = gsort('-m', stdin=open('a.npy', 'rb').read()[:-8])
     claim(done.returncode == 2 and b'declares 3000' in done.stderr, '-m of a cut pipe')
 
 
-def by_hand(descr, data, n):
+def npy_bytes(descr, data, n):
     header = "{'descr': %s, 'fortran_order': False, 'shape': (%d,), }\n" % (descr, n)
     return b'\x93NUMPY\1\0' + len(header).to_bytes(2, 'little') + header.encode('latin1') + data
 
@@ -248,26 +248,26 @@ def check_header(descr):
     try:
         nbytes = np.lib.format.descr_to_dtype(eval(descr)).itemsize
         data = rng.integers(0, 4, 50 * nbytes, dtype=np.uint8).tobytes()
-        open('hand.npy', 'wb').write(by_hand(descr, data, 50))
+        open('hand.npy', 'wb').write(npy_bytes(descr, data, 50))
         loaded = np.load('hand.npy', max_header_size=10**6)
     except Exception: # numpy raises many kinds
         loaded = None
-        open('hand.npy', 'wb').write(by_hand(descr, b'', 0))
+        open('hand.npy', 'wb').write(npy_bytes(descr, b'', 0))
     if loaded is None or loaded.dtype.itemsize == 0 or loaded.dtype.char in 'gG':
         claim(gsort('hand.npy').returncode == 2, '%s is refused' % descr)
     else:
-        claim(same(sorted_by('hand.npy'), np.sort(loaded, kind='stable')), '%s by hand' % descr)
+        claim(same(sort_to_file('hand.npy'), np.sort(loaded, kind='stable')), '%s by hand' % descr)
 
 
 def check_fields():
     a = make(STRUCTURES[0], 3000)
     a['id'] &= 3
     np.save('input.npy', a)
-    claim(same(sorted_by('-k', 'id', '-k', 'x', 'input.npy'),
+    claim(same(sort_to_file('-k', 'id', '-k', 'x', 'input.npy'),
                a[np.lexsort((a['x'], a['id']))]), '-k id -k x')
     by = np.lexsort((np.arange(len(a)), -(a['id'].astype('i8'))))
-    claim(same(sorted_by('-k', 'id:r', 'input.npy'), a[by]), '-k id:r')
-    only = sorted_by('-k', 'x', '-k', 'name', '--keys-only', 'input.npy')
+    claim(same(sort_to_file('-k', 'id:r', 'input.npy'), a[by]), '-k id:r')
+    only = sort_to_file('-k', 'x', '-k', 'name', '--keys-only', 'input.npy')
     claim(only is not None and only.dtype == np.dtype([('x', '<f8'), ('name', 'S6')]),
           '--keys-only')
     # The same records in a raw file.
@@ -282,11 +282,11 @@ def check_rows():
         a = make(dtype, 600).reshape(200, 3)
         np.save('input.npy', a)
         order = np.lexsort(a.T[::-1])
-        claim(same(sorted_by('input.npy'), a[order]), dtype + ': rows')
-        claim(same(sorted_by('-k', '1', 'input.npy'), a[np.argsort(a[:, 1], kind='stable')]),
+        claim(same(sort_to_file('input.npy'), a[order]), dtype + ': rows')
+        claim(same(sort_to_file('-k', '1', 'input.npy'), a[np.argsort(a[:, 1], kind='stable')]),
               dtype + ': -k 1')
     np.save('input.npy', make('<u2', 24).reshape(2, 3, 4))
-    claim(sorted_by('input.npy').shape == (2, 3, 4), 'three dimensions')
+    claim(sort_to_file('input.npy').shape == (2, 3, 4), 'three dimensions')
     claim(b'they are 0 to 11' in gsort('-k', '12', 'input.npy').stderr, 'no such column')
 
 
@@ -294,9 +294,9 @@ def check_ways():
     a = make('<f8', 200000)
     np.save('input.npy', a)
     expected = np.sort(a, kind='stable')
-    claim(same(sorted_by('-S', '1M', '--verify', 'input.npy'), expected), '--verify')
-    claim(same(sorted_by('-S', '1M', '--checkpoint=state', 'input.npy'), expected), '--checkpoint')
-    claim(same(sorted_by('--limit=7', '-r', 'input.npy', 'input.npy')[-1:],
+    claim(same(sort_to_file('-S', '1M', '--verify', 'input.npy'), expected), '--verify')
+    claim(same(sort_to_file('-S', '1M', '--checkpoint=state', 'input.npy'), expected), '--checkpoint')
+    claim(same(sort_to_file('--limit=7', '-r', 'input.npy', 'input.npy')[-1:],
                np.sort(np.concatenate([a, a]))[::-1][6:7]), '--limit')
     claim(gsort('--limit=9', 'input.npy').stdout[128:] == expected[:9].tobytes() or
           same(np.frombuffer(gsort('--limit=9', 'input.npy').stdout[128:], '<f8'), expected[:9]),
@@ -305,23 +305,23 @@ def check_ways():
           same(np.load('input.npy'), expected), 'in place')
     np.save('input.npy', a)
     claim(gsort('input.npy', '-o', 'packed.npy.zst').returncode == 0 and
-          same(sorted_by('packed.npy.zst'), expected), '.npy.zst')
+          same(sort_to_file('packed.npy.zst'), expected), '.npy.zst')
     packed = open('packed.npy.zst', 'rb').read()
-    claim(same(sorted_by(stdin=packed), expected), '.npy.zst through a pipe')
-    claim(same(sorted_by('--format=npy', 'input.npy'), expected), '--format=npy')
-    total = sorted_by('-t', 'f64:t', 'input.npy')
+    claim(same(sort_to_file(stdin=packed), expected), '.npy.zst through a pipe')
+    claim(same(sort_to_file('--format=npy', 'input.npy'), expected), '--format=npy')
+    total = sort_to_file('-t', 'f64:t', 'input.npy')
     claim(total is not None and total.tobytes() == np.frombuffer(
         gsort('-t', 'f64', stdin=a.tobytes()).stdout, '<f8').tobytes(), '-t f64:t')
     for version in [(1, 0), (2, 0), (3, 0)]:
         with open('version.npy', 'wb') as file:
             np.lib.format.write_array(file, a, version=version)
-        claim(same(sorted_by('version.npy'), expected), 'version %d' % version[0])
+        claim(same(sort_to_file('version.npy'), expected), 'version %d' % version[0])
     for n in [0, 1]:
         np.save('input.npy', a[:n])
-        claim(same(sorted_by('input.npy'), a[:n]), '%d items' % n)
+        claim(same(sort_to_file('input.npy'), a[:n]), '%d items' % n)
     np.save('wide.npy', np.zeros(5, [('f%d' % i, '<i2') for i in range(400)]))
-    claim(sorted_by('wide.npy') is not None, 'a header of many fields')
-    claim(sorted_by(stdin=open('wide.npy', 'rb').read()) is not None, 'the same through a pipe')
+    claim(sort_to_file('wide.npy') is not None, 'a header of many fields')
+    claim(sort_to_file(stdin=open('wide.npy', 'rb').read()) is not None, 'the same through a pipe')
 
 
 def check_ties():
@@ -330,8 +330,8 @@ def check_ties():
     specials.tofile('specials')
     for n in [1, 9, 30, 70]:
         for way in [[], ['-r']]:
-            claim(sorted_by(*way, '--limit=%d' % n, 'specials.npy').tobytes() ==
-                  sorted_by(*way, 'specials.npy')[:n].tobytes(), '--limit has the bytes of all')
+            claim(sort_to_file(*way, '--limit=%d' % n, 'specials.npy').tobytes() ==
+                  sort_to_file(*way, 'specials.npy')[:n].tobytes(), '--limit has the bytes of all')
             claim(gsort(*way, '-t', 'f64:n', '--limit=%d' % n, 'specials').stdout ==
                   gsort(*way, '-t', 'f64:n', 'specials').stdout[:8 * n],
                   '--limit has the bytes of all, of plain numbers')
@@ -339,12 +339,12 @@ def check_ties():
     zeros = np.array([0.0, -0.0, 1.0, 0.0, -0.0, -1.0])
     for a in [zeros.reshape(6, 1), zeros.reshape(6, 1, 1), zeros.view([('x', '<f8')])]:
         np.save('input.npy', a)
-        claim(sorted_by('input.npy').tobytes() ==
+        claim(sort_to_file('input.npy').tobytes() ==
               np.array([-1.0, 0.0, -0.0, 0.0, -0.0, 1.0]).tobytes(),
               'equal records of one float stay in their order: %s %s' % (a.dtype, a.shape))
 
 
-def refused(message, *arguments, stdin=None):
+def expect_error(message, *arguments, stdin=None):
     before = open('output.npy', 'rb').read()
     done = gsort(*arguments, '-o', 'output.npy', stdin=stdin)
     claim(done.returncode == 2 and message in done.stderr.decode() and
@@ -358,80 +358,80 @@ def check_refusals():
     np.save('b.npy', make('<f4', 100))
     np.save('s.npy', make(STRUCTURES[0], 100))
     a.tofile('raw')
-    refused('astype()', 'a.npy', 'b.npy')
+    expect_error('astype()', 'a.npy', 'b.npy')
     for n in [2, 3]:
         np.save('rows%d.npy' % n, np.zeros((5, n)))
-    refused("'<f8', (N, 2)\n", 'rows2.npy', 'rows3.npy')
-    refused('is not a .npy file', 'a.npy', 'raw')
-    refused('but an earlier input is not', 'raw', 'a.npy')
-    refused('is not a .npy file', '--format=npy', 'raw')
-    refused('of type f64le:n, and not f32le', '-t', 'f32', 'a.npy')
-    refused('records of 8 bytes, not 4', '-R', '4', 'a.npy')
-    refused('of type f64le:n, and not u64le', '-t', 'u64', 'a.npy')
-    refused('there is no field nix to sort by; those that have a name: id, time', '-k', 'nix', 's.npy')
+    expect_error("'<f8', (N, 2)\n", 'rows2.npy', 'rows3.npy')
+    expect_error('is not a .npy file', 'a.npy', 'raw')
+    expect_error('but an earlier input is not', 'raw', 'a.npy')
+    expect_error('is not a .npy file', '--format=npy', 'raw')
+    expect_error('of type f64le:n, and not f32le', '-t', 'f32', 'a.npy')
+    expect_error('records of 8 bytes, not 4', '-R', '4', 'a.npy')
+    expect_error('of type f64le:n, and not u64le', '-t', 'u64', 'a.npy')
+    expect_error('there is no field nix to sort by; those that have a name: id, time', '-k', 'nix', 's.npy')
     np.save('empty.npy', np.zeros(3, [('x', 'V0'), ('y', '<u8')]))
-    refused('there is no field x to sort by', '-k', 'x', 'empty.npy')
-    refused('has no fields with names', '-k', 'nix', 'raw')
-    refused('reaches past', '-R', '30', '-k', '29:u16', 's.npy')
+    expect_error('there is no field x to sort by', '-k', 'x', 'empty.npy')
+    expect_error('has no fields with names', '-k', 'nix', 'raw')
+    expect_error('reaches past', '-R', '30', '-k', '29:u16', 's.npy')
     for dtype in ['<f16', '<c32']:
         np.save('long.npy', np.zeros(3, dtype))
-        refused(dtype, 'long.npy')
+        expect_error(dtype, 'long.npy')
     np.save('o.npy', np.array([1, 'a'], dtype=object))
-    refused('Python objects', 'o.npy')
+    expect_error('Python objects', 'o.npy')
     claim(b'--skip-bytes' not in gsort('o.npy').stderr, 'a pickle is no plain records')
     np.save('many.npy', np.zeros((3, 65536), 'i1'))
-    refused('exceed the limit of 1048576', '-u', '--count', '--keys-only', 'many.npy')
+    expect_error('exceed the limit of 1048576', '-u', '--count', '--keys-only', 'many.npy')
     np.save('f.npy', np.asfortranarray(make('<u2', 6).reshape(2, 3)))
-    refused('Fortran order', 'f.npy')
+    expect_error('Fortran order', 'f.npy')
     whole = open('a.npy', 'rb').read()
     open('cut.npy', 'wb').write(whole[:-8])
-    refused('declares 100 records', 'cut.npy')
-    refused('declares 100 records', stdin=whole[:-8])
-    refused('declares 100 records', stdin=whole + b'12345678')
+    expect_error('declares 100 records', 'cut.npy')
+    expect_error('declares 100 records', stdin=whole[:-8])
+    expect_error('declares 100 records', stdin=whole + b'12345678')
     for n in [2**64 - 2, 2**64 - 1]:
         for descr in ["'<i4'", "'|u1'"]:
-            open('most.npy', 'wb').write(by_hand(descr, bytes(8), n))
+            open('most.npy', 'wb').write(npy_bytes(descr, bytes(8), n))
             for how in [[], ['-u'], ['--argsort'], ['-m'], ['--backend=cpu', '-S', '1M']]:
-                refused('declares %d records' % n, *how, 'most.npy')
-        refused('declares %d records' % n, stdin=by_hand("'<i4'", bytes(8), n))
-        refused('declares %d records' % n,
-                stdin=by_hand("'<i4'", bytes(8), n).replace(b',), }\n', b',2)}\n'))
-    refused('ends within its header of 128 bytes, after 100', stdin=whole[:100])
-    refused('more than 1048576', stdin=b'\x93NUMPY\2\0\0\0\0\xf0' + bytes(9999))
+                expect_error('declares %d records' % n, *how, 'most.npy')
+        expect_error('declares %d records' % n, stdin=npy_bytes("'<i4'", bytes(8), n))
+        expect_error('declares %d records' % n,
+                     stdin=npy_bytes("'<i4'", bytes(8), n).replace(b',), }\n', b',2)}\n'))
+    expect_error('ends within its header of 128 bytes, after 100', stdin=whole[:100])
+    expect_error('more than 1048576', stdin=b'\x93NUMPY\2\0\0\0\0\xf0' + bytes(9999))
 
 
-def check_what_is_said():
+def check_redundant_options():
     """Options that agree with the header change nothing. Options that contradict it are refused."""
     pairs = make([('i', '<i4'), ('x', '<f8')], 100)
     for name, a in [('a.npy', make('<f8', 100)), ('wide.npy', make('<f8', 300).reshape(100, 3)),
                     ('pairs.npy', pairs), ('text.npy', make('<U2', 60).reshape(20, 3))]:
         np.save(name, a)
         size = a.dtype.itemsize * (a.shape[1] if a.ndim > 1 else 1)
-        claim(same(sorted_by('-R', str(size), name), sorted_by(name)), name + ': its -R')
-        claim(same(sorted_by('-R', str(size), '--argsort', name), sorted_by('--argsort', name)),
+        claim(same(sort_to_file('-R', str(size), name), sort_to_file(name)), name + ': its -R')
+        claim(same(sort_to_file('-R', str(size), '--argsort', name), sort_to_file('--argsort', name)),
               name + ': its -R, and --argsort')
-        refused('plain records', '-t', 'b%d' % size, name)
-        refused('plain records', '-R', str(size), '-k', '0:u64', name)
-        refused('plain records', '--fields=a:u32,b:u32', name)
+        expect_error('plain records', '-t', 'b%d' % size, name)
+        expect_error('plain records', '-R', str(size), '-k', '0:u64', name)
+        expect_error('plain records', '--fields=a:u32,b:u32', name)
     np.save('v.npy', make('V8', 50))
-    claim(same(sorted_by('-t', 'b8', 'v.npy'), sorted_by('v.npy')), '-t b8 of V8')
-    refused('plain records', '-t', 'V7', 'v.npy')
-    claim(same(sorted_by('-t', 'f64:n', 'wide.npy'), sorted_by('wide.npy')), '-t of columns')
+    claim(same(sort_to_file('-t', 'b8', 'v.npy'), sort_to_file('v.npy')), '-t b8 of V8')
+    expect_error('plain records', '-t', 'V7', 'v.npy')
+    claim(same(sort_to_file('-t', 'f64:n', 'wide.npy'), sort_to_file('wide.npy')), '-t of columns')
     a = np.load('wide.npy')
     raw = gsort('-R', '24', '-k', '0:f64', '-k', '8:f64', '-k', '16:f64', stdin=a.tobytes()).stdout
-    claim(sorted_by('-t', 'f64:t', 'wide.npy').tobytes() == raw, '-t f64:t of columns')
+    claim(sort_to_file('-t', 'f64:t', 'wide.npy').tobytes() == raw, '-t f64:t of columns')
     for key in ['0:i32', '0:<i4']:
-        claim(same(sorted_by('-k', key, 'pairs.npy'), sorted_by('-k', 'i', 'pairs.npy')),
+        claim(same(sort_to_file('-k', key, 'pairs.npy'), sort_to_file('-k', 'i', 'pairs.npy')),
               '-k ' + key)
-    claim(same(sorted_by('-R', '12', '-k', 'i', 'pairs.npy'), sorted_by('-k', 'i', 'pairs.npy')),
+    claim(same(sort_to_file('-R', '12', '-k', 'i', 'pairs.npy'), sort_to_file('-k', 'i', 'pairs.npy')),
           '-R and -k i')
-    refused('has x of type f64le:n at byte 4, and not i64le', '-k', '4:i64', 'pairs.npy')
-    refused('has i of type i32le at byte 0', '-k', '2:u16', 'pairs.npy')
-    refused('has items of type f64le:n from byte 0 on, but none begins at byte 4',
+    expect_error('has x of type f64le:n at byte 4, and not i64le', '-k', '4:i64', 'pairs.npy')
+    expect_error('has i of type i32le at byte 0', '-k', '2:u16', 'pairs.npy')
+    expect_error('has items of type f64le:n from byte 0 on, but none begins at byte 4',
             '-k', '4:f64', 'wide.npy')
-    refused('records of 12 bytes, not 8', '-R', '8', '-k', 'i', 'pairs.npy')
-    refused('omit -k', '-k', '0', 'a.npy')
-    refused('--split writes all part files', '-m', '--shard=1/3', 'v.npy')
+    expect_error('records of 12 bytes, not 8', '-R', '8', '-k', 'i', 'pairs.npy')
+    expect_error('omit -k', '-k', '0', 'a.npy')
+    expect_error('--split writes all part files', '-m', '--shard=1/3', 'v.npy')
     np.save('fortran.npy', np.asfortranarray(make('<u2', 6).reshape(2, 3)))
     done = gsort('fortran.npy')
     claim(b'ascontiguousarray' in done.stderr and b'raw' not in done.stderr, 'a way out of Fortran')
@@ -441,18 +441,18 @@ def check_kept_headers():
     """A header that --skip-bytes copies is refused if the number or type of the records changes."""
     np.save('a.npy', np.array([3, 1, 2, 1], '<u8'))
     for options in [['-u'], ['--limit=1'], ['--argsort'], ['-u', '--count'], ['a.npy']]:
-        refused('does not fit', '-t', 'u64', '--skip-bytes=128', *options, 'a.npy')
-    claim(same(sorted_by('--skip-bytes=128', '-t', 'u64', 'a.npy'), np.array([1, 1, 2, 3], '<u8')),
+        expect_error('does not fit', '-t', 'u64', '--skip-bytes=128', *options, 'a.npy')
+    claim(same(sort_to_file('--skip-bytes=128', '-t', 'u64', 'a.npy'), np.array([1, 1, 2, 3], '<u8')),
           '--skip-bytes')
     whole = open('a.npy', 'rb').read()
     for version in [(4, 0), (0, 0), (1, 1)]:
         open('version.npy', 'wb').write(whole[:6] + bytes(version) + whole[8:])
-        refused('of version %d.%d' % version, 'version.npy')
-        refused('of version %d.%d' % version, '-t', 'u64', stdin=whole[:6] + bytes(version) + whole[8:])
+        expect_error('of version %d.%d' % version, 'version.npy')
+        expect_error('of version %d.%d' % version, '-t', 'u64', stdin=whole[:6] + bytes(version) + whole[8:])
     for n in range(6, 12):
         open('cut.npy', 'wb').write(whole[:n])
-        refused('truncated', 'cut.npy')
-        refused('truncated', '-t', 'u8', stdin=whole[:n])
+        expect_error('truncated', 'cut.npy')
+        expect_error('truncated', '-t', 'u8', stdin=whole[:n])
 
 
 def check_names():
@@ -463,14 +463,14 @@ def check_names():
                         ([("it's", [('q"q', '<i4')])], ["it's"])]:
         a = make(dtype, 50)
         np.save('input.npy', a)
-        done = sorted_by('--keys-only', *[w for key in keys for w in ['-k', key]], 'input.npy')
+        done = sort_to_file('--keys-only', *[w for key in keys for w in ['-k', key]], 'input.npy')
         claim(done is not None and len(done.dtype.names) >= len(keys), '--keys-only %s' % keys)
     for dtype in [[('count', '<i4'), ('count_', '<i4')], [('count', [('a', '<i4')])],
                   [(('count', 'q'), '<i4')], [(('q', 'count'), '<i4')],
                   np.dtype([('r', 'i1'), ('count', '<f8')], align=True),
                   np.dtype([('r', 'i1'), (('count', 'x'), '<f8')], align=True)]:
         np.save('input.npy', np.zeros(9, dtype))
-        done = sorted_by('-u', '--count', 'input.npy')
+        done = sort_to_file('-u', '--count', 'input.npy')
         claim(done is not None and done.tobytes()[:8] == bytes([9, 0, 0, 0, 0, 0, 0, 0]),
               '-u --count %s' % dtype)
     for name in ['gr\u00f6\u00dfe', 'a\\b', 'a\nb', 'a\tb', 'a\u00a0b', 'a\u0085b', 'a\u200bb', 'a\x7fb',
@@ -478,8 +478,8 @@ def check_names():
         a = make([('z', '<i4'), (name, '<i4')], 50)
         np.save('input.npy', a)
         expected = a[np.argsort(a[name], kind='stable')]
-        claim(same(sorted_by('-k', name, 'input.npy'), expected), '-k %r' % name)
-        claim(same(sorted_by('-k', name + ':r', '-k', 'z', 'input.npy')[name],
+        claim(same(sort_to_file('-k', name, 'input.npy'), expected), '-k %r' % name)
+        claim(same(sort_to_file('-k', name + ':r', '-k', 'z', 'input.npy')[name],
                    expected[name][::-1]), '-k %r:r' % name)
         for version in [(1, 0), (2, 0), (3, 0)]:
             try:
@@ -487,24 +487,24 @@ def check_names():
                     np.lib.format.write_array(file, a, version=version)
             except ValueError: # the name is not in Latin-1
                 continue
-            claim(sorted_by('input.npy', 'version.npy') is not None, '%r in two versions' % name)
+            claim(sort_to_file('input.npy', 'version.npy') is not None, '%r in two versions' % name)
     header = b"{'descr': [('\xf6', '<i8')], 'fortran_order': False, 'shape': (0,), }\n"
     claim(gsort(stdin=b'\x93NUMPY\3\0' + len(header).to_bytes(4, 'little') + header).returncode == 2,
           'a name that is not UTF-8')
     np.save('input.npy', make([('z', '<i4'), ('x', '<i4'), ('x:r', '<i4'), ('1:u8', '<i4')], 50))
-    refused('such as 4:i32le for field x', '-k', 'x:r', 'input.npy')
-    refused('1:u8 is ambiguous', '-k', '1:u8', 'input.npy')
-    claim(sorted_by('-k', '8:i32', 'input.npy') is not None, 'a place instead of a name')
-    refused('an order stands before r: z:n:r', '-k', 'z:r:n', 'input.npy')
+    expect_error('such as 4:i32le for field x', '-k', 'x:r', 'input.npy')
+    expect_error('1:u8 is ambiguous', '-k', '1:u8', 'input.npy')
+    claim(sort_to_file('-k', '8:i32', 'input.npy') is not None, 'a place instead of a name')
+    expect_error('an order stands before r: z:n:r', '-k', 'z:r:n', 'input.npy')
     # Fields of types that cannot be keys are carried along.
     a = make([('k', '<i4'), ('b', '<i2')], 50)
     wide = np.zeros(50, [('long', np.longdouble), ('k', '<i4'), ('s', [('u', '<i4')], (2,)), ('e', 'S0')])
     wide['k'], wide['s']['u'] = a['k'], a['b'][:, None]
     np.save('input.npy', wide)
     order = np.argsort(wide['k'], kind='stable')
-    claim(same(sorted_by('-k', 'k', 'input.npy')['s'], wide[order]['s']), 'other types are carried')
-    refused("field long has type '<f16'", 'input.npy')
-    refused('an array of structures', '-k', 's', 'input.npy')
+    claim(same(sort_to_file('-k', 'k', 'input.npy')['s'], wide[order]['s']), 'other types are carried')
+    expect_error("field long has type '<f16'", 'input.npy')
+    expect_error('an array of structures', '-k', 's', 'input.npy')
 
 
 for dtype in PLAIN + STRUCTURES:
@@ -514,7 +514,7 @@ check_rows()
 check_ways()
 check_ties()
 check_refusals()
-check_what_is_said()
+check_redundant_options()
 check_kept_headers()
 check_names()
 check_unique_in_order()

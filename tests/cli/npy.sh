@@ -4,9 +4,8 @@
 
 claim '--verify reports that /dev/null cannot be read back, even without records'
 head -c 8 /dev/zero > header
-run --verify --skip-bytes=8 header -o /dev/null
-[ "$status" -eq 2 ] || broken "no record: status $status, not 2"
-one_line '--verify: /dev/null: cannot be read back$' 'no record'
+expect_failure '--verify: /dev/null: cannot be read back$' \
+	--verify --skip-bytes=8 header -o /dev/null
 
 claim 'gsort sorts arrays as numpy does'
 # Prefer the Python of the system, which has numpy as a package. PATH may have another one first.
@@ -16,6 +15,6 @@ python=/usr/bin/python3
 status=$?
 cat findings
 [ $status -ne 77 ] || exit 77
-[ $status -eq 0 ] || broken "status $status"
+expect_status 0
 
 finish

@@ -2,8 +2,8 @@
 # permissions - sorts with a restrictive umask and as a user without privileges
 . "$(dirname "$0")/testlib.sh"
 
-# as_user ARGUMENT...: run gsort as a user without privileges; sets $status
-as_user() {
+# run_as_user ARGUMENT...: run gsort as a user without privileges; sets $status
+run_as_user() {
 	if [ "$(id -u)" -eq 0 ]; then
 		setpriv --reuid=65534 --regid=65534 --clear-groups ./gsort "$@" > stdout 2> stderr
 	else
@@ -22,12 +22,12 @@ chmod 711 .
 claim 'a sort with a checkpoint works with umask 777'
 (
 	umask 777
-	as_user --checkpoint=theirs/ck -S 4M --temp-compress=delta few -o theirs/output
+	run_as_user --checkpoint=theirs/ck -S 4M --temp-compress=delta few -o theirs/output
 	[ $status -eq 0 ]
-) || broken 'it failed'
-same expected theirs/output 'umask 777'
-[ "$(stat -c %a theirs/output)" = 600 ] || broken "mode $(stat -c %a theirs/output)"
-[ ! -e theirs/ck ] || broken 'the checkpoint is left'
+) || fail 'it failed'
+expect_same expected theirs/output 'umask 777'
+[ "$(stat -c %a theirs/output)" = 600 ] || fail "mode $(stat -c %a theirs/output)"
+[ ! -e theirs/ck ] || fail 'the checkpoint is left'
 
 claim 'a checkpoint that was created with umask 777 can be resumed'
 : > stdout
@@ -39,22 +39,22 @@ generate -n 2000000 -o random
 	# Some runs fit in 8 MiB. With -u gsort does not check the size of the output before the
 	# sort.
 	ulimit -f 16384
-	as_user --checkpoint=theirs/ck -S 4M --temp-compress=none -u random -o theirs/output
+	run_as_user --checkpoint=theirs/ck -S 4M --temp-compress=none -u random -o theirs/output
 	[ $status -eq 2 ]
-) || broken 'it did not fail'
+) || fail 'it did not fail'
 for path in theirs/ck theirs/ck/gsort-manifest theirs/ck/gsort-runs; do
 	case $(stat -c %a $path) in
 	*[67]00) ;;
-	*) broken "$path: mode $(stat -c %a $path)" ;;
+	*) fail "$path: mode $(stat -c %a $path)" ;;
 	esac
 done
 (
 	umask 777
-	as_user --checkpoint=theirs/ck -S 4M --temp-compress=none -u random -o theirs/output
+	run_as_user --checkpoint=theirs/ck -S 4M --temp-compress=none -u random -o theirs/output
 	[ $status -eq 0 ]
-) || broken 'it failed'
-says '^gsort: resuming: [1-9]' stderr
-same expected theirs/output 'resumed'
-[ ! -e theirs/ck ] || broken 'the checkpoint is left'
+) || fail 'it failed'
+expect_line '^gsort: resuming: [1-9]' stderr
+expect_same expected theirs/output 'resumed'
+[ ! -e theirs/ck ] || fail 'the checkpoint is left'
 
 finish

@@ -17,14 +17,14 @@ pick() {
 	picked=$1
 }
 
-# below N: set $picked to a number below N
-below() {
+# pick_below N: set $picked to a number below N
+pick_below() {
 	state=$((state * 48271 % 2147483647))
 	picked=$((state % $1))
 }
 
-# go_on ROUND: whether to run this round
-go_on() {
+# more_rounds ROUND: whether to run this round
+more_rounds() {
 	if [ -n "${GSORT_SECONDS:-}" ]; then
 		[ $(($(date +%s) - started)) -lt "$GSORT_SECONDS" ]
 	else

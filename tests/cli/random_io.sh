@@ -54,7 +54,7 @@ pick_shape() {
 	pick '' '' '' 1 100 100000
 	limit=$picked
 	[ -z "$limit" ] || {
-		below "$limit"
+		pick_below "$limit"
 		limit=$picked
 		shape="$shape --limit=$limit"
 	}
@@ -93,8 +93,8 @@ generate_inputs() {
 	}
 }
 
-# limited: keep the first $limit output records, or all
-limited() {
+# apply_limit: keep the first $limit output records, or all
+apply_limit() {
 	if [ -n "$limit" ]; then
 		head -c $((limit * written_nbytes))
 	else
@@ -102,68 +102,69 @@ limited() {
 	fi
 }
 
-header() {
+print_header() {
 	head -c "$header_nbytes" /dev/zero | tr '\0' "$1"
 }
 
-# expect: compute the file `expected`; call before headers are added to the inputs
-expect() {
-	header h > expected
+# compute_expected: compute the file `expected`; call before headers are added to the inputs
+compute_expected() {
+	print_header h > expected
 	if [ -n "$count" ]; then
-		cat $inputs | sorted_lines "$spec" $sort_flags | counted $order $column $keep
+		cat $inputs | sorted_lines "$spec" $sort_flags | count_equal $order $column $keep
 	elif [ -n "$keep" ]; then
-		cat $inputs | sorted_lines "$spec" $sort_flags | last_of_equal | column $column
+		cat $inputs | sorted_lines "$spec" $sort_flags | last_of_equal | print_column \
+			$column
 	else
-		cat $inputs | sorted_lines "$spec" $sort_flags $unique | column $column
-	fi | limited >> expected
+		cat $inputs | sorted_lines "$spec" $sort_flags $unique | print_column $column
+	fi | apply_limit >> expected
 }
 
-# prepare: compute `expected`; sort the inputs if $way is a merge; add headers. gsort must write the
-# header of the first input.
-prepare() {
+# prepare_inputs: compute `expected`; sort the inputs if $way is a merge; add headers. gsort must
+# write the header of the first input.
+prepare_inputs() {
 	for name in $inputs; do
 		case $way in
 		merge*)
-			oracle "$spec" $sort_flags < $name > sorted
+			reference_sort "$spec" $sort_flags < $name > sorted
 			mv sorted $name
 			;;
 		esac
 	done
-	expect
+	compute_expected
 	[ "$header_nbytes" -eq 0 ] || for name in $inputs; do
 		# The headers of the inputs differ.
-		header "$(echo "$name" | sed 's/input/h/; s/more/m/')" > headed
+		print_header "$(echo "$name" | sed 's/input/h/; s/more/m/')" > headed
 		cat $name >> headed
 		mv headed $name
 	done
 }
 
-# is_killed_and_goes_on ARGUMENT...: kill a sort with a checkpoint at random times, then resume it
-is_killed_and_goes_on() {
+# kill_and_resume ARGUMENT...: kill a sort with a checkpoint at random times, then resume it
+kill_and_resume() {
 	rm -rf output ck
 	for attempt in 1 2 3; do
 		pick 5 20 50 100 200 400
-		below "$picked"
+		pick_below "$picked"
 		run_for "$picked" --checkpoint=ck "$@" -o output
 		[ $status -ne 0 ] || break
-		[ $status -eq 137 ] || broken "killed: status $status"
+		expect_status 137 'killed'
 	done
 	[ $status -eq 0 ] || run --checkpoint=ck "$@" -o output
-	[ $status -eq 0 ] || broken "gsort $*: resumed: status $status"
-	same expected output "gsort $*: resumed"
-	[ ! -e ck ] || broken "gsort $*: the checkpoint is left"
-	nothing_left "gsort $*"
+	expect_status 0 "gsort $*: resumed"
+	expect_same expected output "gsort $*: resumed"
+	[ ! -e ck ] || fail "gsort $*: the checkpoint is left"
+	expect_no_temp_files "gsort $*"
 }
 
-# checks_out: gsort -c accepts the output, if it consists of records
-checks_out() {
+# check_output: gsort -c accepts the output, if it consists of records
+check_output() {
 	[ $column -ne 2 ] || [ -n "$count" ] ||
-		succeeds -c $options $unique --skip-bytes="$header_nbytes" output
+		expect_success -c $options $unique --skip-bytes="$header_nbytes" output
 }
 
-# try_way: sort the generated inputs and compare the output
-try_way() {
-	prepare
+# run_way: sort the generated inputs and compare the output
+run_way() {
+	prepare_inputs
 	set -- $options $resources $shape $directories
 	case $way in
 	merge*) set -- -m "$@" ;;
@@ -172,29 +173,29 @@ try_way() {
 	case $way in
 	pipe-out)
 		"$GSORT" "$@" input 2> stderr | cat > output
-		same expected output "$way"
+		expect_same expected output "$way"
 		;;
-	pipe-in) cat input | gives expected "$@" $verify - ;;
-	merge-pipe) cat more | gives expected "$@" $verify input - ;;
+	pipe-in) cat input | expect_output expected "$@" $verify - ;;
+	merge-pipe) cat more | expect_output expected "$@" $verify input - ;;
 	zst-in)
 		zstd -q -f --rm input -o input.zst
-		gives expected "$@" $verify input.zst
+		expect_output expected "$@" $verify input.zst
 		;;
-	zst-pipe) zstd -q -c input | gives expected "$@" $verify ;;
+	zst-pipe) zstd -q -c input | expect_output expected "$@" $verify ;;
 	zst-out)
-		succeeds "$@" $verify --zstd input -o output
+		expect_success "$@" $verify --zstd input -o output
 		zstd -q -d -c < output > plain
-		same expected plain "$way"
+		expect_same expected plain "$way"
 		;;
 	in-place)
-		succeeds "$@" $verify input -o input
-		same expected input "$way"
+		expect_success "$@" $verify input -o input
+		expect_same expected input "$way"
 		;;
-	checkpoint) is_killed_and_goes_on "$@" $verify input ;;
+	checkpoint) kill_and_resume "$@" $verify input ;;
 	*)
-		gives expected "$@" $verify $inputs
-		checks_out
+		expect_output expected "$@" $verify $inputs
+		check_output
 		;;
 	esac
-	[ -z "$(ls -A spare)" ] || broken "left behind: $(ls -A spare)"
+	[ -z "$(ls -A spare)" ] || fail "left behind: $(ls -A spare)"
 }

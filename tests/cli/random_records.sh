@@ -18,7 +18,7 @@ pick_key() {
 		nbytes_of_type "$key_type"
 		[ "$nbytes" -gt "$1" ] || break
 	done
-	below $(($1 - nbytes + 1))
+	pick_below $(($1 - nbytes + 1))
 	key=$picked:$key_type
 }
 
@@ -28,7 +28,7 @@ pick_record() {
 	pick 1 2 3 4 5 8 12 16 24 32 40 64 100 128 200 256 300
 	size=$picked
 	pick 0 0 1
-	[ "$picked" -eq 0 ] || below "$size"
+	[ "$picked" -eq 0 ] || pick_below "$size"
 	size=$((size - picked))
 	pick '' '' -r
 	reverse=$picked
@@ -63,19 +63,19 @@ pick_data() {
 	data="$data --prefix=$picked"
 	pick 1 100 10000 $((4000000 / size)) $((8000000 / size))
 	[ "$picked" -lt 400000 ] || picked=400000
-	below "$picked"
+	pick_below "$picked"
 	n=$picked
 }
 
 round=0
-while go_on $round; do
+while more_rounds $round; do
 	pick_record
 	pick_data
 	pick_resources
 	pick_shape
 	pick_way
 	generate_inputs "$n" $data $layout
-	try_way
+	run_way
 	round=$((round + 1))
 done
 echo "$round rounds"
@@ -90,12 +90,12 @@ for size in 4096 65536; do
 		generate -b 3M -R $size -d random -o input
 		generate -b 1M -R $size -k 0:b10 -d hundred-keys -o more
 		cat more more >> input
-		oracle "$size $keys" < input > expected
-		gives expected $options input
-		gives expected $options -S 1M input
-		gives expected $options -S 2M --parallel=1 --batch-size=2 input
-		oracle "$size $keys" -u < input > expected
-		gives expected $options -u -S 2M input
+		reference_sort "$size $keys" < input > expected
+		expect_output expected $options input
+		expect_output expected $options -S 1M input
+		expect_output expected $options -S 2M --parallel=1 --batch-size=2 input
+		reference_sort "$size $keys" -u < input > expected
+		expect_output expected $options -u -S 2M input
 	done
 done
 
@@ -106,27 +106,27 @@ for keys in '0:b40' '0:b32 32:u64:r' '32:u64 0:b32'; do
 		options="$options -k $key"
 	done
 	generate -n 60000 -R 48 -k 0:b40 --prefix=31 -d hundred-keys -o input
-	oracle "48 $keys" < input > expected
-	gives expected $options input
-	gives expected $options -S 1M input
-	gives expected $options -S 1M --batch-size=2 input
-	oracle "48 $keys" -u < input > expected
-	gives expected $options -u -S 1M input
+	reference_sort "48 $keys" < input > expected
+	expect_output expected $options input
+	expect_output expected $options -S 1M input
+	expect_output expected $options -S 1M --batch-size=2 input
+	reference_sort "48 $keys" -u < input > expected
+	expect_output expected $options -u -S 1M input
 done
 
 claim 'all keys equal, in records that differ'
 generate -n 100000 -R 40 -k 0:u64 -d random -o input
 xxd -p -c40 input | sed 's/^................/0000000000000000/' | xxd -r -p > same-keys
-gives same-keys -R 40 -k 0:u64 same-keys
-gives same-keys -R 40 -k 0:u64 -r -S 1M same-keys
-cat same-keys | gives same-keys -R 40 -k 0:u64 -S 64M -
+expect_output same-keys -R 40 -k 0:u64 same-keys
+expect_output same-keys -R 40 -k 0:u64 -r -S 1M same-keys
+cat same-keys | expect_output same-keys -R 40 -k 0:u64 -S 64M -
 head -c 40 same-keys > expected
-gives expected -R 40 -k 0:u64 -u -S 1M same-keys
+expect_output expected -R 40 -k 0:u64 -u -S 1M same-keys
 
 claim 'zeros of either sign, which are equal, in records that are that key alone'
 printf '\0\0\0\200\0\0' > zeros
-gives zeros -R 2 -k 0:f16:n zeros
-gives zeros -R 2 -k 0:f16:n --keys-only zeros
-gives zeros -R 2 -k 0:f16:n -r zeros
+expect_output zeros -R 2 -k 0:f16:n zeros
+expect_output zeros -R 2 -k 0:f16:n --keys-only zeros
+expect_output zeros -R 2 -k 0:f16:n -r zeros
 
 finish

@@ -9,7 +9,7 @@
 echo "GSORT_SEED=$seed"
 
 round=0
-while go_on $round; do
+while more_rounds $round; do
 	pick u8 u16be u32 u64 u64be u128 i8 i16 i32be i64 i128 i128be f32 f32be f64 b1 b3 b7 b9 \
 		b16 f16 bf16be u24 i56be i72
 	type=$picked
@@ -17,7 +17,7 @@ while go_on $round; do
 		organ-pipe clustered nan
 	data="-d $picked"
 	pick 1 100 10000 100000 300000
-	below "$picked"
+	pick_below "$picked"
 	n=$picked
 	pick '' '' -r
 	reverse=$picked
@@ -31,7 +31,7 @@ while go_on $round; do
 	pick_shape
 	pick_way
 	generate_inputs "$n" $data -t $type
-	try_way
+	run_way
 	round=$((round + 1))
 done
 echo "$round rounds"

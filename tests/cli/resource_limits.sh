@@ -11,29 +11,29 @@ trap '' XFSZ 2> /dev/null
 (
 	ulimit -f 4000 # in blocks of 512 bytes or 1 KiB, depending on the shell
 	named='; the limit .*\(RLIMIT_FSIZE\) is [0-9.]+ MiB: raise it with ulimit -f$'
-	refuses "^gsort: output: File too large: 8000000 bytes are needed$named" -S 64M input
-	cat input | refuses "^gsort: output: .*File too large.*$named" -S 64M
+	expect_error "^gsort: output: File too large: 8000000 bytes are needed$named" -S 64M input
+	cat input | expect_error "^gsort: output: .*File too large.*$named" -S 64M
 	"$GSORT" -S 1M --temp-compress=none input 2> stderr | cat > /dev/null
-	one_line "^gsort: $TMPDIR: File too large: .* temporary space .*$named" 'spilled'
+	expect_message "^gsort: $TMPDIR: File too large: .* temporary space .*$named" 'spilled'
 )
 
-# limited COMMAND...: write the script ./limited, which runs the command and then gsort
-limited() {
+# write_limited COMMAND...: write the script ./limited, which runs the command and then gsort
+write_limited() {
 	printf '#!/bin/sh\n%s\nexec "%s" "$@"\n' "$*" "$GSORT" > limited
 	chmod +x limited
 }
 
-# sorts_every_way: ./limited sorts files, pipes, compressed files, and with a checkpoint
-sorts_every_way() {
+# check_limited: ./limited sorts files, pipes, compressed files, and with a checkpoint
+check_limited() {
 	gsort=$GSORT
 	GSORT=./limited
-	gives expected-large large
-	gives expected-large --checkpoint=ck large
-	gives expected-mapped -R 100 -k 0:b10 mapped
-	cat large | "$GSORT" 2> stderr | cmp - expected-large || broken 'pipes'
+	expect_output expected-large large
+	expect_output expected-large --checkpoint=ck large
+	expect_output expected-mapped -R 100 -k 0:b10 mapped
+	cat large | "$GSORT" 2> stderr | cmp - expected-large || fail 'pipes'
 	if command -v zstd > zstd-path; then
-		succeeds large.zst -o output.zst
-		zstd -q -d -c output.zst | cmp - expected-large || broken 'compressed'
+		expect_success large.zst -o output.zst
+		zstd -q -d -c output.zst | cmp - expected-large || fail 'compressed'
 	fi
 	GSORT=$gsort
 	rm -f output*
@@ -61,15 +61,15 @@ if ! grep -q __sanitizer "$GSORT"; then
 	! command -v zstd > zstd-path || zstd -q large
 
 	claim 'gsort adapts to a limited address space'
-	limited ulimit -v 120000
-	sorts_every_way
+	write_limited ulimit -v 120000
+	check_limited
 
 	claim 'gsort adapts to the memory limit of its control group'
 	if [ "$(stat -f -c %T .)" = tmpfs ]; then
 		echo 'skipped: a control group, for files here are memory'
 	elif make_group 80000000; then
-		limited "echo \$\$ > $group/cgroup.procs"
-		sorts_every_way
+		write_limited "echo \$\$ > $group/cgroup.procs"
+		check_limited
 		rmdir $group
 	else
 		echo 'skipped: a control group, for none can be made'
@@ -77,18 +77,18 @@ if ! grep -q __sanitizer "$GSORT"; then
 	rm -f large* expected-large
 
 	claim 'a small address space is enough for the stacks of threads'
-	limited ulimit -v 30000
+	write_limited ulimit -v 30000
 	gsort=$GSORT
 	GSORT=./limited
-	gives expected input
-	gives expected -S 1M --parallel=2 input
-	gives expected -S 4M --parallel=8 input
+	expect_output expected input
+	expect_output expected -S 1M --parallel=2 input
+	expect_output expected -S 4M --parallel=8 input
 	for kib in 40000 45000 50000; do # threads and the program take a large part
 		GSORT=$gsort
-		limited ulimit -v $kib
+		write_limited ulimit -v $kib
 		GSORT=./limited
-		gives expected input
-		gives expected --parallel=16 input
+		expect_output expected input
+		expect_output expected --parallel=16 input
 	done
 	GSORT=$gsort
 	rm -f output
@@ -97,15 +97,15 @@ if ! grep -q __sanitizer "$GSORT"; then
 	(
 		ulimit -v 400000
 		head -c 8000000 input | "$GSORT" --explain -S 600M - > stdout 2> stderr
-	) || broken "--explain: status $?"
-	one_line '^gsort: warning: -S: the sort may need [0-9.]+ MiB, .*; use a smaller -S$' \
+	) || fail "--explain: status $?"
+	expect_message '^gsort: warning: -S: the sort may need [0-9.]+ MiB, .*; use a smaller -S$' \
 		'--explain'
-	says '^allowed memory +[0-9.]+ MiB; up to [0-9.]+ MiB are needed$' stdout
+	expect_line '^allowed memory +[0-9.]+ MiB; up to [0-9.]+ MiB are needed$' stdout
 	(
 		ulimit -v 400000
 		"$GSORT" -S 600M input -o output 2> stderr
-	) || broken "an input that needs less: status $?"
-	[ ! -s stderr ] || broken "an input that needs less: $(cat stderr)"
+	) || fail "an input that needs less: status $?"
+	[ ! -s stderr ] || fail "an input that needs less: $(cat stderr)"
 
 	claim 'too little memory for any sort is reported'
 	rm -f output
@@ -113,23 +113,23 @@ if ! grep -q __sanitizer "$GSORT"; then
 		ulimit -v 30000
 		"$GSORT" -S 64M input -o output 2> stderr
 		[ $? -eq 2 ]
-	) || broken 'not status 2'
-	says '^gsort: warning: -S: the sort may need .*; use a smaller -S$' stderr
+	) || fail 'not status 2'
+	expect_line '^gsort: warning: -S: the sort may need .*; use a smaller -S$' stderr
 	sed -i '/warning: -S:/d' stderr
-	one_line 'memory|start' '30 MB'
-	[ ! -e output ] || broken 'an output'
+	expect_message 'memory|start' '30 MB'
+	[ ! -e output ] || fail 'an output'
 fi
 
 if [ "$(stat -f -c %T /dev/shm)" = tmpfs ] && [ -w /dev/shm ]; then
 	claim 'temporary files on a tmpfs count as memory'
 	plan='-S 8M -T /dev/shm --assume-size=1P'
-	cat /dev/null | "$GSORT" $plan --explain - > stdout 2> stderr || broken "status $?"
-	one_line '^gsort: warning: /dev/shm: temporary files are in memory .* another -T ' \
+	cat /dev/null | "$GSORT" $plan --explain - > stdout 2> stderr || fail "status $?"
+	expect_message '^gsort: warning: /dev/shm: temporary files are in memory .* another -T ' \
 		'-T /dev/shm'
-	says '^temporary files +/dev/shm is in memory \(tmpfs\); its files count as memory$' stdout
-	cat /dev/null | "$GSORT" $plan --explain=json - > json 2> stderr || broken "JSON: status $?"
-	says '"temporary_in_memory": true' json
-	says '"sufficient": false' json
+	expect_line '^temporary files +/dev/shm is in memory \(tmpfs\); its files count' stdout
+	cat /dev/null | "$GSORT" $plan --explain=json - > json 2> stderr || fail "JSON: status $?"
+	expect_line '"temporary_in_memory": true' json
+	expect_line '"sufficient": false' json
 	rm -f json
 else
 	echo 'skipped: temporary files on a tmpfs'
@@ -138,28 +138,28 @@ fi
 if ! grep -q __sanitizer "$GSORT"; then
 	claim 'a small stack is enough'
 	for size in 64 128; do
-		limited ulimit -s $size
+		write_limited ulimit -s $size
 		gsort=$GSORT
 		GSORT=./limited
 		# Repeat, because the start of the stack is random.
 		for i in 1 2 3 4 5 6 7 8; do
-			gives expected input
+			expect_output expected input
 		done
-		gives expected -S 1M --checkpoint=ck input
+		expect_output expected -S 1M --checkpoint=ck input
 		GSORT=$gsort
 	done
-	limited ulimit -s 48
+	write_limited ulimit -s 48
 	gsort=$GSORT
 	GSORT=./limited
 	for i in 1 2 3 4 5 6 7 8; do
-		gives expected --parallel=16 --stats-json=/dev/null input
+		expect_output expected --parallel=16 --stats-json=/dev/null input
 	done
 	GSORT=$gsort
 	for i in 1 2 3 4 5 6 7 8; do
 		(
 			ulimit -s 48
 			"$GSORT_GEN" -n 1000 -o small && "$GSORT_CHECK" expected > /dev/null
-		) || broken "a tool: status $?"
+		) || fail "a tool: status $?"
 	done
 fi
 
@@ -172,39 +172,37 @@ cp part2 two
 cat part? | "$GSORT" -o expected-merged
 parts='part1 part2 part3 part4 part5 part6 part7 part8 part9'
 # A shell needs more than ten descriptors, so only gsort is limited.
-limited ulimit -n 10
+write_limited ulimit -n 10
 gsort=$GSORT
 GSORT=./limited
-gives expected -S 2M input
-gives expected-merged -S 4M $parts
-gives expected-merged -S 4M -m $parts
+expect_output expected -S 2M input
+expect_output expected-merged -S 4M $parts
+expect_output expected-merged -S 4M -m $parts
 GSORT=$gsort
 rm -f $parts
 
 claim 'closed standard descriptors are harmless'
 rm -f output
-"$GSORT" input -o output <&- >&- || broken "status $?"
-same expected output 'closed input and output'
+"$GSORT" input -o output <&- >&- || fail "status $?"
+expect_same expected output 'closed input and output'
 rm -f output
-"$GSORT" input -o output <&- >&- 2>&- || broken "status $?"
-same expected output 'all closed'
+"$GSORT" input -o output <&- >&- 2>&- || fail "status $?"
+expect_same expected output 'all closed'
 "$GSORT" missing -o output <&- >&- 2>&-
-[ $? -eq 2 ] || broken 'all closed and an error: not status 2'
-same expected output 'all closed and an error'
+[ $? -eq 2 ] || fail 'all closed and an error: not status 2'
+expect_same expected output 'all closed and an error'
 for closed in '>&-' '2>&-' '<&- >&- 2>&-'; do
 	eval '"$GSORT" input - '"$closed"' > /dev/full < input' 2> stderr
-	[ $? -eq 2 ] || broken "$closed: not status 2"
+	[ $? -eq 2 ] || fail "$closed: not status 2"
 done
 
 claim 'a full device'
 for option in -S64M -S2M; do
 	"$GSORT" $option input > /dev/full 2> stderr
-	[ $? -eq 2 ] || broken "$option: not status 2"
-	one_line 'standard output: .*No space' "$option"
-	"$GSORT" $option input -o /dev/full 2> stderr
-	[ $? -eq 2 ] || broken "$option -o: not status 2"
-	one_line '/dev/full: .*No space' "$option -o"
-	nothing_left "$option"
+	[ $? -eq 2 ] || fail "$option: not status 2"
+	expect_message 'standard output: .*No space' "$option"
+	expect_failure '/dev/full: .*No space' $option input -o /dev/full
+	expect_no_temp_files "$option"
 done
 
 claim 'a reader that closes the pipe'
@@ -213,27 +211,27 @@ for option in -S64M '-S2M --batch-size=2' '-u -S2M' '-m'; do
 		"$GSORT" $option one two 2> stderr
 		echo $? > code
 	} | head -c 8 > output
-	[ "$(cat code)" -eq 141 ] || broken "$option: status $(cat code)"
-	[ ! -s stderr ] || broken "$option: not silent"
-	nothing_left "$option"
+	[ "$(cat code)" -eq 141 ] || fail "$option: status $(cat code)"
+	[ ! -s stderr ] || fail "$option: not silent"
+	expect_no_temp_files "$option"
 done
 
-# ticks PID: print the CPU time of a process in clock ticks
-ticks() {
+# cpu_ticks PID: print the CPU time of a process in clock ticks
+cpu_ticks() {
 	sed 's/.*) //' /proc/"$1"/stat | cut -d' ' -f12,13 | tr ' ' '+'
 }
 
-# is_idle PID WHAT: within a minute the process uses no CPU time for a second, and all its threads
-# sleep, so that they do not merely wait for a processor
-is_idle() {
+# expect_idle PID WHAT: within a minute the process uses no CPU time for a second, and all its
+# threads sleep, so that they do not merely wait for a processor
+expect_idle() {
 	for attempt in $(seq 60); do
-		before=$(($(ticks "$1")))
+		before=$(($(cpu_ticks "$1")))
 		sleep 1
-		taken=$(($(ticks "$1") - before))
+		taken=$(($(cpu_ticks "$1") - before))
 		running=$(sed 's/.*) //' /proc/"$1"/task/*/stat | grep -c '^[RD]')
 		[ "$taken" -gt $(($(getconf CLK_TCK) / 20)) ] || [ "$running" -gt 0 ] || return 0
 	done
-	broken "$2: $taken ticks while it waits, and $running threads run"
+	fail "$2: $taken ticks while it waits, and $running threads run"
 }
 
 claim 'gsort uses no CPU time while its output is blocked'
@@ -242,26 +240,26 @@ mkfifo out in
 pid=$!
 exec 3< out
 head -c 8 <&3 > output
-is_idle $pid output
+expect_idle $pid output
 cat <&3 >> output
 exec 3<&-
-wait $pid || broken "status $?"
-same expected output 'after a pause'
+wait $pid || fail "status $?"
+expect_same expected output 'after a pause'
 
 claim 'gsort uses no CPU time while it waits for input'
 "$GSORT" -S 2M - -o output < in 2> stderr &
 pid=$!
 exec 3> in
 head -c 4000000 input >&3
-is_idle $pid input
+expect_idle $pid input
 tail -c +4000001 input >&3
 exec 3>&-
-wait $pid || broken "status $?"
-same expected output 'after a pause'
+wait $pid || fail "status $?"
+expect_same expected output 'after a pause'
 
-# changing REGEX COMMAND...: the command changes the input `changed`, a copy of $original, after
-# gsort has looked at it and while it reads a pipe. The sort fails.
-changing() {
+# change_during_sort REGEX COMMAND...: the command changes the input `changed`, a copy of
+# $original, after gsort has looked at it and while it reads a pipe. The sort fails.
+change_during_sort() {
 	regex=$1
 	shift
 	cp "$original" changed
@@ -275,23 +273,23 @@ changing() {
 	exec 3>&-
 	wait $pid
 	status=$?
-	[ $status -eq 2 ] || broken "$*: status $status"
-	one_line "$regex" "$*"
-	same before output "$*: the older output"
-	nothing_left "$*"
+	expect_status 2 "$*"
+	expect_message "$regex" "$*"
+	expect_same before output "$*: the older output"
+	expect_no_temp_files "$*"
 	rm -f changed before output
 }
 
 claim 'an input that changes while it is read is named'
 original=input
-changing 'changed: .* 8000000 bytes.* 4000000' truncate -s 4000000 changed
-changing 'changed: .* 8000000 bytes.* 0' truncate -s 0 changed
-changing 'changed: .* 8000000 bytes.* 16000000' sh -c 'cat untouched >> changed'
+change_during_sort 'changed: .* 8000000 bytes.* 4000000' truncate -s 4000000 changed
+change_during_sort 'changed: .* 8000000 bytes.* 0' truncate -s 0 changed
+change_during_sort 'changed: .* 8000000 bytes.* 16000000' sh -c 'cat untouched >> changed'
 "$GSORT" --zstd input > packed
 original=packed
-changing 'changed: ' truncate -s 0 changed
-changing 'changed: ' truncate -s 4000 changed
-changing 'changed: ' sh -c 'cat packed >> changed'
+change_during_sort 'changed: ' truncate -s 0 changed
+change_during_sort 'changed: ' truncate -s 4000 changed
+change_during_sort 'changed: ' sh -c 'cat packed >> changed'
 
 claim 'sizes whose sum exceeds 64 bits are refused'
 # A tmpfs supports sparse files of 2^63 - 1 bytes.
@@ -299,36 +297,37 @@ if [ "$(stat -f -c %T /dev/shm)" = tmpfs ] && sparse=$(mktemp /dev/shm/gsort-tes
 	trap 'cd /; rm -rf "$work"; rm -f "$sparse"' EXIT
 	truncate -s 9223372036854775807 "$sparse"
 	head -c 10 /dev/zero > ten
-	refuses 'ten: 10 bytes and .* the limit of 2\^64 - 2 bytes' -t u8 "$sparse" "$sparse" ten
-	refuses 'ten: 10 bytes and .* exceed the limit' -t u8 -m "$sparse" "$sparse" ten
-	refuses 'ten: 10 bytes and .* exceed the limit' -t u8 --explain "$sparse" "$sparse" ten
-	refuses 'too large: 9223372036854775807 records of 8 bytes; ' -t u8 --argsort "$sparse"
-	refuses 'too large: .*2\^63 - 1' -t u8 "$sparse" ten
-	refuses 'too large: .* records of 2 bytes' -R 1 -k 0:u8 -k 0:u8 --keys-only "$sparse"
+	expect_error 'ten: 10 bytes and .* the limit of 2\^64 - 2 bytes' -t u8 "$sparse" \
+		"$sparse" ten
+	expect_error 'ten: 10 bytes and .* exceed the limit' -t u8 -m "$sparse" "$sparse" ten
+	expect_error 'ten: 10 bytes and .* exceed the limit' -t u8 --explain "$sparse" "$sparse" ten
+	expect_error 'too large: 9223372036854775807 records of 8 bytes; ' -t u8 --argsort "$sparse"
+	expect_error 'too large: .*2\^63 - 1' -t u8 "$sparse" ten
+	expect_error 'too large: .* records of 2 bytes' -R 1 -k 0:u8 -k 0:u8 --keys-only "$sparse"
 	"$GSORT_CHECK" -t u8 --same-records ten "$sparse" "$sparse" ten > stdout 2> stderr
-	[ $? -eq 2 ] || broken 'gsort-check: not status 2'
-	says 'ten: 10 bytes and .* exceed the limit' stderr
+	[ $? -eq 2 ] || fail 'gsort-check: not status 2'
+	expect_line 'ten: 10 bytes and .* exceed the limit' stderr
 	rm -f "$sparse" ten
 else
 	echo 'skipped: files of 2^63 - 1 bytes, for there is no tmpfs'
 fi
 
-same untouched input 'the input'
+expect_same untouched input 'the input'
 
 claim 'limits near 2^64 are accepted'
 head -c 3200000 untouched > input
 "$GSORT" input -o sorted
 cat sorted sorted | "$GSORT" -o expected-twice
 for size in 15E 135107988863057920b 18446744073709551615b 1P; do
-	gives sorted -m -S $size sorted
-	gives expected-twice -m -S $size sorted sorted
-	gives sorted -S $size --device-memory=$size --temp-limit=$size input
-	cat input | gives sorted -S $size -
-	gives sorted -S 2M --limit=18446744073709551614 --temp-limit=$size input
-	"$GSORT" --explain -S $size input > stdout || broken "--explain -S $size: status $?"
+	expect_output sorted -m -S $size sorted
+	expect_output expected-twice -m -S $size sorted sorted
+	expect_output sorted -S $size --device-memory=$size --temp-limit=$size input
+	cat input | expect_output sorted -S $size -
+	expect_output sorted -S 2M --limit=18446744073709551614 --temp-limit=$size input
+	"$GSORT" --explain -S $size input > stdout || fail "--explain -S $size: status $?"
 	"$GSORT_GEN" -b $size -o none 2> stderr
-	[ $? -eq 2 ] || broken "gsort-gen -b $size: status $?"
-	says 'do not fit in a file|No space|too large' stderr
+	[ $? -eq 2 ] || fail "gsort-gen -b $size: status $?"
+	expect_line 'do not fit in a file|No space|too large' stderr
 done
 rm -f sorted expected-twice
 

@@ -12,70 +12,70 @@ echo "GSORT_SEED=$seed GSORT_KILLS=$kills"
 n_killed=0
 n_from_runs=0
 
-# note_resumed: count the last gsort if it resumed from runs
-note_resumed() {
+# count_resumed: count the last gsort if it resumed from runs
+count_resumed() {
 	! grep -q '^gsort: resuming: [1-9]' stderr || n_from_runs=$((n_from_runs + 1))
 }
 
 # run_and_kill MILLISECONDS ARGUMENT...: run gsort and kill it at a random time before MILLISECONDS
 run_and_kill() {
-	below "$1"
+	pick_below "$1"
 	shift
 	run_for "$picked" "$@"
-	note_resumed
+	count_resumed
 	case $status in
 	137) n_killed=$((n_killed + 1)) ;;
 	0) ;;
-	*) broken "gsort $*: status $status" ;;
+	*) fail "gsort $*: status $status" ;;
 	esac
 }
 
-# nothing_kept WHAT: no checkpoint and no temporary file is left, except an orphan of a kill during
-# the rename, which the next gsort reports
-nothing_kept() {
-	[ ! -e ck ] || broken "$1: the checkpoint is left: $(ls ck)"
+# expect_no_checkpoint WHAT: no checkpoint and no temporary file is left, except an orphan of a
+# kill during the rename, which the next gsort reports
+expect_no_checkpoint() {
+	[ ! -e ck ] || fail "$1: the checkpoint is left: $(ls ck)"
 	for name in .gsort-temp-*; do
 		! grep -q "$name in the same directory was left by a gsort" stderr || rm "$name"
 	done
-	ls -A | grep '^\.gsort-' && broken "$1: a hidden file is left"
-	nothing_left "$1"
+	ls -A | grep '^\.gsort-' && fail "$1: a hidden file is left"
+	expect_no_temp_files "$1"
 }
 
-# resumes ARGUMENT...: run gsort to the end. It reports the resumption if the manifest has more than
-# its header. The last kill may have happened during the removal of the checkpoint, after the runs.
-resumes() {
+# expect_resume ARGUMENT...: run gsort to the end. It reports the resumption if the manifest has
+# more than its header. The last kill may have happened during the removal of the checkpoint,
+# after the runs.
+expect_resume() {
 	was_there=$(find ck/gsort-manifest -size +64c 2> /dev/null)
-	run "$@"
-	[ $status -eq 0 ] || broken "gsort $*: status $status"
-	note_resumed
+	expect_exit 0 "$@"
+	count_resumed
 	[ -z "$was_there" ] ||
-		says '^gsort: (resuming: |ck: the runs of the checkpoint are missing)' stderr
+		expect_line '^gsort: (resuming: |ck: the runs of the checkpoint are missing)' stderr
 }
 
-# same_outputs WHAT: the output is complete
-same_outputs() {
+# expect_outputs WHAT: the output is complete
+expect_outputs() {
 	for path in $(cd expected && find . -type f); do
-		same "expected/$path" "$path" "$1"
+		expect_same "expected/$path" "$path" "$1"
 	done
 }
 
-# survives ARGUMENT...: a sort that is killed several times and resumed gives the bytes of a sort
-# without a checkpoint. $first and $later are further options of the first start and of later ones.
-# $to is the name of the output.
+# kill_and_resume ARGUMENT...: a sort that is killed several times and resumed gives the bytes of
+# a sort without a checkpoint. $first and $later are further options of the first start and of
+# later ones. $to is the name of the output.
 first=
 later=
 to=output
-survives() {
+kill_and_resume() {
 	rm -rf output* expected
 	mkdir expected
-	"$GSORT" -o expected/$to "$@" 2> stderr || broken "gsort $*: status $?"
+	"$GSORT" -o expected/$to "$@" 2> stderr || fail "gsort $*: status $?"
 	begin=$(date +%s%N)
 	# Word splitting is intended.
 	# shellcheck disable=SC2086
-	succeeds -o $to --checkpoint=ck $first "$@"
+	expect_success -o $to --checkpoint=ck $first "$@"
 	limit=$((($(date +%s%N) - begin) / 1000000 + 1))
-	same_outputs "gsort $*: not killed"
-	nothing_kept "gsort $*: not killed"
+	expect_outputs "gsort $*: not killed"
+	expect_no_checkpoint "gsort $*: not killed"
 	for i in $(seq "$kills"); do
 		rm -rf output*
 		how=$first
@@ -83,18 +83,19 @@ survives() {
 			# shellcheck disable=SC2086
 			run_and_kill "$limit" -o $to --checkpoint=ck $how "$@"
 			[ $status -ne 0 ] || break
-			[ ! -e output ] || same_outputs "gsort $*: killed, but complete"
+			[ ! -e output ] || expect_outputs "gsort $*: killed, but complete"
 			how=$later
 		done
 		# shellcheck disable=SC2086
-		[ $status -eq 0 ] || resumes -o $to --checkpoint=ck $how "$@"
-		same_outputs "gsort $*: resumed"
-		nothing_kept "gsort $*: resumed"
+		[ $status -eq 0 ] || expect_resume -o $to --checkpoint=ck $how "$@"
+		expect_outputs "gsort $*: resumed"
+		expect_no_checkpoint "gsort $*: resumed"
 	done
 }
 
-# survives_in_place INPUT ARGUMENT...: like survives, with an output that replaces the input
-survives_in_place() {
+# kill_and_resume_in_place INPUT ARGUMENT...: like kill_and_resume, with an output that replaces
+# the input
+kill_and_resume_in_place() {
 	in_place=$1
 	shift
 	rm -rf expected
@@ -104,33 +105,33 @@ survives_in_place() {
 		for j in 1 2 3 4 5 6; do
 			run_and_kill 600 "$@" --checkpoint=ck both -o both
 			cmp -s "$in_place" both || cmp -s expected both ||
-				broken "neither after $moment s"
+				fail "neither after $moment s"
 			[ $status -ne 0 ] || break
 		done
-		[ $status -eq 0 ] || resumes "$@" --checkpoint=ck both -o both
-		same expected both 'in place'
-		nothing_kept 'in place'
+		[ $status -eq 0 ] || expect_resume "$@" --checkpoint=ck both -o both
+		expect_same expected both 'in place'
+		expect_no_checkpoint 'in place'
 	done
 }
 
-# enough_are_killed ARGUMENT...: repeat until enough sorts were killed before their end. The times
+# kill_enough ARGUMENT...: repeat until enough sorts were killed before their end. The times
 # of kills may be too late, because they were chosen while the machine was busy.
-enough_are_killed() {
+kill_enough() {
 	claim 'enough sorts are killed before their end'
 	for attempt in $(seq 50); do
 		[ $n_killed -lt $((8 * kills)) ] || [ $n_from_runs -lt $((2 * kills)) ] || break
-		survives "$@"
+		kill_and_resume "$@"
 	done
-	[ $n_killed -ge $((8 * kills)) ] || broken "only $n_killed"
-	[ $n_from_runs -ge $((2 * kills)) ] || broken "only $n_from_runs had runs to go on from"
+	[ $n_killed -ge $((8 * kills)) ] || fail "only $n_killed"
+	[ $n_from_runs -ge $((2 * kills)) ] || fail "only $n_from_runs had runs to go on from"
 	echo "$n_killed killed; resumed from runs $n_from_runs times"
 }
 
-# lines_survive ARGUMENT...: like survives, with the bytes of GNU sort
-lines_survive() {
-	survives --lines "$@"
+# kill_and_resume_lines ARGUMENT...: like kill_and_resume, with the bytes of GNU sort
+kill_and_resume_lines() {
+	kill_and_resume --lines "$@"
 	sort -o sorted "$@"
-	same sorted output "sort $*"
+	expect_same sorted output "sort $*"
 }
 
 if [ "${1:-}" = lines ]; then
@@ -143,39 +144,39 @@ if [ "${1:-}" = lines ]; then
 	"$GSORT" --lines few -o few.zst
 
 	claim 'lines, killed at any time'
-	lines_survive -S 5M text
-	lines_survive -S 4M --batch-size=3 text
+	kill_and_resume_lines -S 5M text
+	kill_and_resume_lines -S 4M --batch-size=3 text
 	claim 'lines, with keys'
-	lines_survive -S 6M --batch-size=2 -k2,2n -k1,1nr text
-	lines_survive -S 5M -s -k3,3 text
+	kill_and_resume_lines -S 6M --batch-size=2 -k2,2n -k1,1nr text
+	kill_and_resume_lines -S 5M -s -k3,3 text
 	claim 'lines, with -u'
-	lines_survive -S 4M -u few
-	lines_survive -S 5M -u -k2,3 text
+	kill_and_resume_lines -S 4M -u few
+	kill_and_resume_lines -S 5M -u -k2,3 text
 	claim 'lines of several inputs without a last line end'
-	lines_survive -S 4M unfinished empty few unfinished text
+	kill_and_resume_lines -S 4M unfinished empty few unfinished text
 	tr '\n' '\000' < unfinished > nul
-	lines_survive -S 4M -z -r nul empty nul
+	kill_and_resume_lines -S 4M -z -r nul empty nul
 	claim 'lines, with headers and projections'
-	survives --lines -S 4M -u --count few
-	survives --lines -S 4M --limit=400000 text
-	survives --lines -S 4M --header=3 unfinished few text
-	survives --lines -S 4M few.zst text
-	survives --lines -S 4M --split=3 text
-	survives --lines -S 4M --split=3 -u --batch-size=3 text
+	kill_and_resume --lines -S 4M -u --count few
+	kill_and_resume --lines -S 4M --limit=400000 text
+	kill_and_resume --lines -S 4M --header=3 unfinished few text
+	kill_and_resume --lines -S 4M few.zst text
+	kill_and_resume --lines -S 4M --split=3 text
+	kill_and_resume --lines -S 4M --split=3 -u --batch-size=3 text
 	to=output.zst
-	survives --lines -S 4M text
+	kill_and_resume --lines -S 4M text
 	to=output
 	claim 'lines, with compressed runs, resumed with other options'
 	first='-S 4M --temp-compress=zstd --parallel=2'
 	later='-S 8M --temp-compress=none --parallel=1 --batch-size=2'
-	survives --lines text
+	kill_and_resume --lines text
 	first=
 	later=
 	claim 'lines, with everything in memory'
-	survives --lines -S 400M text
+	kill_and_resume --lines -S 400M text
 	claim 'lines in place: after a kill the input is unchanged or sorted'
-	survives_in_place text --lines -S 5M
-	enough_are_killed --lines -S 4M --batch-size=3 text
+	kill_and_resume_in_place text --lines -S 5M
+	kill_enough --lines -S 4M --batch-size=3 text
 	finish
 fi
 
@@ -185,45 +186,45 @@ generate -n 100000 --gensort=ascii -o hundred
 generate -R 12 -k 8:u32 -n 500000 -d hundred-keys -o edges
 
 claim 'killed at any time'
-survives -S 3M input
+kill_and_resume -S 3M input
 claim 'killed in any of several passes'
-survives -S 1M --batch-size=3 input
+kill_and_resume -S 1M --batch-size=3 input
 claim 'killed, records that consist of keys'
-survives -S 2M -R 12 -k 8:u32 -k 0:f64:r edges
+kill_and_resume -S 2M -R 12 -k 8:u32 -k 0:f64:r edges
 claim 'killed, with -u'
-survives -S 2M -u few
-survives -S 2M -u -t u32 input
+kill_and_resume -S 2M -u few
+kill_and_resume -S 2M -u -t u32 input
 claim 'killed, with records'
-survives -S 3M -R 100 -k 0:b10 hundred
-survives -S 3M -R 16 -k 4:u32:r -k 0:i8 input
+kill_and_resume -S 3M -R 100 -k 0:b10 hundred
+kill_and_resume -S 3M -R 16 -k 4:u32:r -k 0:i8 input
 claim 'killed, with headers and projections'
-survives -S 3M -R 16 -k 12:u16 --argsort input
-survives -S 3M -R 8 -k 7:u8 -u --count input
-survives -S 3M --limit=1000000 input
-survives -S 3M --skip-bytes=16 --partial=keep -R 24 -k 3:u32 input
+kill_and_resume -S 3M -R 16 -k 12:u16 --argsort input
+kill_and_resume -S 3M -R 8 -k 7:u8 -u --count input
+kill_and_resume -S 3M --limit=1000000 input
+kill_and_resume -S 3M --skip-bytes=16 --partial=keep -R 24 -k 3:u32 input
 claim 'killed, with compressed runs'
-survives -S 2M --temp-compress=zstd few
+kill_and_resume -S 2M --temp-compress=zstd few
 claim 'killed, with partitions, and resumed with fewer'
 first='--partitions=3 --parallel=2 -S 10M --verify'
 later=$first
-survives input
-survives -R 100 -k 0:b10 hundred
+kill_and_resume input
+kill_and_resume -R 100 -k 0:b10 hundred
 later='--partitions=2 --parallel=1 -S 4M --batch-size=2 --verify'
-survives --limit=1400000 input
-survives few
+kill_and_resume --limit=1400000 input
+kill_and_resume few
 first=
 later=
 claim 'killed, with part files, or compressed'
-survives -S 3M --split=3 input
-survives -S 1M --batch-size=3 --split=2 -R 16 -k 4:u32:r input
+kill_and_resume -S 3M --split=3 input
+kill_and_resume -S 1M --batch-size=3 --split=2 -R 16 -k 4:u32:r input
 to=output.zst
-survives -S 3M input
-survives -S 3M --zstd --split=2 few
+kill_and_resume -S 3M input
+kill_and_resume -S 3M --zstd --split=2 few
 to=output
 claim 'killed, with everything in memory'
-survives -S 64M input
+kill_and_resume -S 64M input
 
 claim 'in place: after a kill the input is unchanged or sorted'
-survives_in_place input -S 3M -t u64
-enough_are_killed -S 1M --batch-size=3 input
+kill_and_resume_in_place input -S 3M -t u64
+kill_enough -S 1M --batch-size=3 input
 finish

@@ -2,39 +2,40 @@
 # shards - the shards of a merge (-m --shard=K/P) together are the whole output
 . "$(dirname "$0")/testlib.sh"
 
-# parts P ARGUMENT...: the P shards together are `whole`, and differ by at most a record in length
-parts() {
+# check_shards P ARGUMENT...: the P shards together are `whole`, and differ by at most a record in
+# length
+check_shards() {
 	n_parts=$1
 	shift
 	: > together
 	least='' most=0
 	for k in $(seq "$n_parts"); do
 		rm -f output
-		succeeds -m --shard="$k/$n_parts" "$@" -o output
+		expect_success -m --shard="$k/$n_parts" "$@" -o output
 		size=$(wc -c < output)
 		[ -n "$least" ] && [ "$size" -ge "$least" ] || least=$size
 		[ "$size" -le "$most" ] || most=$size
 		cat output >> together
 	done
-	same whole together "gsort -m --shard=K/$n_parts $*"
+	expect_same whole together "gsort -m --shard=K/$n_parts $*"
 	[ $((most - least)) -le "$record_nbytes" ] ||
-		broken "$n_parts parts are of $least to $most bytes"
+		fail "$n_parts parts are of $least to $most bytes"
 }
 
-# merged RECORD_BYTES ARGUMENT...: merge s0, s1 and s2, whole and in shards
-merged() {
+# merge_in_shards RECORD_BYTES ARGUMENT...: merge s0, s1 and s2, whole and in shards
+merge_in_shards() {
 	record_nbytes=$1
 	shift
-	succeeds -m "$@" s0 s1 s2 -o whole
+	expect_success -m "$@" s0 s1 s2 -o whole
 	for n in 2 7; do
-		parts $n "$@" s0 s1 s2
+		check_shards $n "$@" s0 s1 s2
 	done
-	parts 3 -S 2M --parallel=5 "$@" s0 s1 s2
-	parts 3 -S 64M --partitions=3 "$@" s0 s1 s2
+	check_shards 3 -S 2M --parallel=5 "$@" s0 s1 s2
+	check_shards 3 -S 64M --partitions=3 "$@" s0 s1 s2
 }
 
-# sorted_inputs RECORD_BYTES GENERATOR_OPTIONS GSORT_OPTIONS: create s0, s1 and s2, which share keys
-sorted_inputs() {
+# create_inputs RECORD_BYTES GENERATOR_OPTIONS GSORT_OPTIONS: create s0, s1 and s2, which share keys
+create_inputs() {
 	# Word splitting is intended.
 	# shellcheck disable=SC2086
 	generate -n 40000 $2 -o input
@@ -48,38 +49,37 @@ sorted_inputs() {
 
 for d in random hundred-keys equal; do
 	claim "shards of a merge, keys: $d"
-	sorted_inputs 8 "-t u64 -d $d" "-t u64"
-	merged 8
+	create_inputs 8 "-t u64 -d $d" "-t u64"
+	merge_in_shards 8
 	claim "shards of records, keys: $d"
-	sorted_inputs 12 "-R 12 -k 2:b3 -d $d" "-R 12 -k 2:b3"
-	merged 12 -R 12 -k 2:b3
+	create_inputs 12 "-R 12 -k 2:b3 -d $d" "-R 12 -k 2:b3"
+	merge_in_shards 12 -R 12 -k 2:b3
 done
 
 claim "shards of records whose keys have a longer common prefix than the metadata of blocks"
-sorted_inputs 40 "-R 40 -k 0:b32 --prefix=30 -d hundred-keys" "-R 40 -k 0:b32"
-merged 40 -R 40 -k 0:b32
-merged 8 -R 40 -k 0:b32 --argsort
+create_inputs 40 "-R 40 -k 0:b32 --prefix=30 -d hundred-keys" "-R 40 -k 0:b32"
+merge_in_shards 40 -R 40 -k 0:b32
+merge_in_shards 8 -R 40 -k 0:b32 --argsort
 
 claim "more shards than records"
 generate -n 2 -t u64 -d sorted -o s0
 "$GSORT" -m s0 -o whole
 record_nbytes=8
-parts 5 s0
+check_shards 5 s0
 
 claim "wrong arguments of --shard"
 for wrong in 0/3 4/3 1 /3 1/ a/b 1/0 1/3x 1/1000001; do
-	refuses "--shard: '$wrong'" -m --shard=$wrong s0 -o output
+	expect_error "--shard: '$wrong'" -m --shard=$wrong s0 -o output
 done
-refuses "requires -m" --shard=1/2 s0 -o output
+expect_error "requires -m" --shard=1/2 s0 -o output
 cp s0 in
-run -m -t u64 --shard=1/2 in s1 -o in
-[ $status -eq 2 ] || broken "a part in the place of an input: status $status"
-one_line '^gsort: in: output of a shard would replace an input' 'in the place of an input'
-same s0 in 'a part in the place of an input'
-refuses "--shard.*-u|-u.*--shard" -m -u --shard=1/2 s0 -o output
-refuses "--shard.*--limit|--limit.*--shard" -m --limit=5 --shard=1/2 s0 -o output
-refuses "inputs must be files" -m --shard=1/2 - -o output < /dev/null
-refuses "not possible with headers" -m --shard=1/2 --skip-bytes=8 s0 -o output
+expect_failure '^gsort: in: output of a shard would replace an input' \
+	-m -t u64 --shard=1/2 in s1 -o in
+expect_same s0 in 'a part in the place of an input'
+expect_error "--shard.*-u|-u.*--shard" -m -u --shard=1/2 s0 -o output
+expect_error "--shard.*--limit|--limit.*--shard" -m --limit=5 --shard=1/2 s0 -o output
+expect_error "inputs must be files" -m --shard=1/2 - -o output < /dev/null
+expect_error "not possible with headers" -m --shard=1/2 --skip-bytes=8 s0 -o output
 
 claim "a shard names disorder within it, or before it"
 generate -n 9000 -t u64 -d sorted -o s0
@@ -89,9 +89,9 @@ for k in 1 2 3 4; do
 	run -m --shard=$k/4 s0 -o output
 	[ "$status" -ne 0 ] || continue
 	named=$((named + 1))
-	one_line "s0: record 4501: disorder; -m merges" "part $k"
+	expect_message "s0: record 4501: disorder; -m merges" "part $k"
 done
-[ "$named" -ge 1 ] || broken "no shard reported it"
+[ "$named" -ge 1 ] || fail "no shard reported it"
 
 claim "the makefile of docs/cluster.md"
 ! command -v make > /dev/null || {
@@ -104,9 +104,9 @@ claim "the makefile of docs/cluster.md"
 		"$(dirname "$0")/../../docs/cluster.md" > cluster/Makefile
 	"$GSORT" -t u64 input -o expected
 	(cd cluster && PATH="$(dirname "$GSORT"):$PATH" make -j2 > ../made 2>&1) ||
-		broken "make: $(tail -3 made)"
+		fail "make: $(tail -3 made)"
 	cat cluster/sorted.? > together
-	same expected together "make -j"
+	expect_same expected together "make -j"
 }
 
 finish

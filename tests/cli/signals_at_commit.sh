@@ -10,15 +10,14 @@ generate -d hundred-keys -n 300000 -o input
 claim 'a report to a pipe without a reader is an error and not a signal'
 mkfifo pipe
 exec 4<> pipe 3> pipe 4<&- # descriptor 3 is a pipe without a reader
-run input -o output --stats-json=/dev/fd/3
-[ "$status" -eq 2 ] || broken "--stats-json: status $status"
-says '^gsort: /dev/fd/3: ' stderr
-same expected output '--stats-json'
+expect_exit 2 input -o output --stats-json=/dev/fd/3
+expect_line '^gsort: /dev/fd/3: ' stderr
+expect_same expected output '--stats-json'
 rm output
 "$GSORT" input -o output --stats 2>&3
 status=$?
-[ "$status" -eq 2 ] || broken "--stats: status $status"
-same expected output '--stats'
+expect_status 2 '--stats'
+expect_same expected output '--stats'
 exec 3>&-
 
 if ! strace -f -qq -e trace=fsync -e inject=fsync:error=EIO true 2> /dev/null; then
@@ -26,8 +25,8 @@ if ! strace -f -qq -e trace=fsync -e inject=fsync:error=EIO true 2> /dev/null; t
 	finish
 fi
 
-# signalled SIGNAL CALL ARGUMENTS: run gsort, which gets the signal during the system call
-signalled() {
+# run_with_signal SIGNAL CALL ARGUMENTS: run gsort, which gets the signal during the system call
+run_with_signal() {
 	what=$1:$2
 	strace -f -qq -o trace -e trace="$2" -e inject="$2:signal=$1" \
 		"$GSORT" $3 > stdout 2> stderr
@@ -39,43 +38,42 @@ for signal in TERM INT HUP PIPE; do
 	for call in linkat renameat; do
 		for arguments in '-t u64 x -o x' '-u --count -t u64 x -o x --checkpoint=ck'; do
 			cp input x
-			signalled $signal $call "$arguments"
-			[ "$status" -eq 0 ] || broken "$what, $arguments: status $status"
-			[ ! -s stderr ] || broken "$what, $arguments: not silent"
-			[ ! -e ck ] || broken "$what: the checkpoint is left"
+			run_with_signal $signal $call "$arguments"
+			expect_status 0 "$what, $arguments"
+			[ ! -s stderr ] || fail "$what, $arguments: not silent"
+			[ ! -e ck ] || fail "$what: the checkpoint is left"
 			case $arguments in
-			-u*) same expected-counts x "$what, $arguments" ;;
-			*) same expected x "$what, $arguments" ;;
+			-u*) expect_same expected-counts x "$what, $arguments" ;;
+			*) expect_same expected x "$what, $arguments" ;;
 			esac
 		done
 	done
 	rm -f output
-	signalled $signal linkat 'input -o output'
-	[ "$status" -eq 0 ] || broken "$what, a new file: status $status"
-	same expected output "$what, a new file"
+	run_with_signal $signal linkat 'input -o output'
+	expect_status 0 "$what, a new file"
+	expect_same expected output "$what, a new file"
 done
 
 claim 'a signal during a rename that fails ends gsort'
 cp input x
 strace -f -qq -o trace -e trace=renameat -e inject=renameat:error=EACCES:signal=TERM \
 	"$GSORT" -t u64 x -o x > stdout 2> stderr
-[ $? -eq 143 ] || broken "status $?"
-same input x 'it'
-[ -z "$(ls -d .gsort-* 2> /dev/null)" ] || broken "left $(ls -d .gsort-*)"
+[ $? -eq 143 ] || fail "status $?"
+expect_same input x 'it'
+[ -z "$(ls -d .gsort-* 2> /dev/null)" ] || fail "left $(ls -d .gsort-*)"
 
 claim 'after a kill during the removal of the checkpoint, a sort in place is complete'
 for when in 1 2; do
 	cp input x
 	strace -f -qq -o trace -e trace=unlinkat -e inject=unlinkat:signal=KILL:when=$when \
 		"$GSORT" -t u64 -u --count x -o x --checkpoint=ck > stdout 2> stderr
-	[ $? -eq 137 ] || broken "$when: status $?"
-	same expected-counts x "$when: killed"
+	[ $? -eq 137 ] || fail "$when: status $?"
+	expect_same expected-counts x "$when: killed"
 	[ -e ck/gsort-manifest ] || break # the second kill came after the removal of the manifest
-	run -t u64 -u --count x -o x --checkpoint=ck
-	[ "$status" -eq 0 ] || broken "$when: status $status"
-	one_line 'resuming: x is complete' "$when"
-	same expected-counts x "$when: again"
-	[ ! -e ck ] || broken "$when: the checkpoint is left"
+	expect_exit 0 -t u64 -u --count x -o x --checkpoint=ck
+	expect_message 'resuming: x is complete' "$when"
+	expect_same expected-counts x "$when: again"
+	[ ! -e ck ] || fail "$when: the checkpoint is left"
 done
 
 finish

@@ -4,33 +4,33 @@
 
 generate -n 2000003 -o input
 "$GSORT" -S 256M input -o expected
-"$GSORT_CHECK" expected > /dev/null || broken 'not sorted in memory'
-"$GSORT_CHECK" --same-records expected input || broken 'not the same records in memory'
+"$GSORT_CHECK" expected > /dev/null || fail 'not sorted in memory'
+"$GSORT_CHECK" --same-records expected input || fail 'not the same records in memory'
 
 claim 'the bytes do not depend on memory, merge width or threads'
 for size in 1M 1500K 2M 5M 10M; do
-	gives expected -S $size input
-	gives expected -S $size --batch-size=2 input
-	gives expected -S $size --batch-size=5 --parallel=1 input
+	expect_output expected -S $size input
+	expect_output expected -S $size --batch-size=2 input
+	expect_output expected -S $size --batch-size=5 --parallel=1 input
 done
-gives expected -S 1M --parallel=7 input
+expect_output expected -S 1M --parallel=7 input
 
 claim '-S below the minimum means the minimum'
-gives expected -S 1b input
+expect_output expected -S 1b input
 
 claim 'several temporary directories are used'
 mkdir one two
-gives expected -S 2M -T one -T two input
-[ -z "$(ls -A one two | grep -v :)" ] || broken 'something left'
+expect_output expected -S 2M -T one -T two input
+[ -z "$(ls -A one two | grep -v :)" ] || fail 'something left'
 
 claim 'a temporary directory that cannot be used is named'
-refuses 'nowhere' -S 2M -T nowhere input
-refuses 'expected' -S 2M -T expected input
+expect_error 'nowhere' -S 2M -T nowhere input
+expect_error 'expected' -S 2M -T expected input
 
 claim 'TMPDIR is the default directory'
-TMPDIR=$work/nowhere refuses 'nowhere' -S 2M input
-TMPDIR=$work/nowhere gives expected -S 256M input
-TMPDIR='' gives expected -S 2M input
+TMPDIR=$work/nowhere expect_error 'nowhere' -S 2M input
+TMPDIR=$work/nowhere expect_output expected -S 256M input
+TMPDIR='' expect_output expected -S 2M input
 
 claim 'temporary files have no names while they are used'
 mkfifo fifo
@@ -38,17 +38,17 @@ mkfifo fifo
 exec 3> fifo
 cat input >&3
 # gsort has read all but the contents of the pipe and has spilled most of it.
-[ -z "$(ls -A tmp)" ] || broken "names: $(ls -A tmp)"
+[ -z "$(ls -A tmp)" ] || fail "names: $(ls -A tmp)"
 exec 3>&-
-wait $! || broken "status $?"
-same expected output 'sorted from a fifo'
+wait $! || fail "status $?"
+expect_same expected output 'sorted from a fifo'
 
 claim 'too little temporary space is reported before anything is written'
-refuses 'temp-limit' -S 2M --temp-limit=1M input
-gives expected -S 256M --temp-limit=0 input
-gives expected -S 2M --temp-limit=64M input
+expect_error 'temp-limit' -S 2M --temp-limit=1M input
+expect_output expected -S 256M --temp-limit=0 input
+expect_output expected -S 2M --temp-limit=64M input
 
 claim 'with input from a pipe, it is reported when it occurs'
-cat input | refuses 'temp-limit' -S 2M --temp-limit=1M -
+cat input | expect_error 'temp-limit' -S 2M --temp-limit=1M -
 
 finish

@@ -21,9 +21,9 @@ cp expected sorted
 echo 'an older output' > older
 n_refused=0 n_survived=0
 
-# one FAULT ARGUMENT...: run gsort with an injected fault; the output is complete, or nothing
-# changed
-one() {
+# run_with_fault FAULT ARGUMENT...: run gsort with an injected fault; the output is complete, or
+# nothing changed
+run_with_fault() {
 	what=$1
 	shift
 	cp older output
@@ -32,74 +32,77 @@ one() {
 	status=$?
 	case $status in
 	0)
-		same expected output "$what: status 0"
+		expect_same expected output "$what: status 0"
 		n_survived=$((n_survived + 1))
 		;;
 	2)
-		one_line . "$what"
+		expect_message . "$what"
 		if grep -q 'is complete, but its name' stderr; then
-			same expected output "$what: output"
+			expect_same expected output "$what: output"
 		else
-			same older output "$what: older output"
+			expect_same older output "$what: older output"
 		fi
 		n_refused=$((n_refused + 1))
 		;;
-	127) same older output "$what: the loader refused, but the older output" ;;
-	*) broken "$what: status $status" ;;
+	127) expect_same older output "$what: the loader refused, but the older output" ;;
+	*) fail "$what: status $status" ;;
 	esac
-	same untouched input "$what: input"
-	nothing_left "$what"
+	expect_same untouched input "$what: input"
+	expect_no_temp_files "$what"
 }
 
-# each CALL ERRNO FIRST ARGUMENT...: for each number from FIRST on, one run in which only this call
-# fails, and one in which this and all later ones fail. The loader makes earlier calls.
-each() {
+# run_with_each_fault CALL ERRNO FIRST ARGUMENT...: for each number from FIRST on, one run in
+# which only this call fails, and one in which this and all later ones fail. The loader makes
+# earlier calls.
+run_with_each_fault() {
 	call=$1
 	error=$2
 	n=$3
 	end=$(($3 + calls))
 	shift 3
 	while [ "$n" -lt $end ]; do
-		one "$call:error=$error:when=$n" "$@"
-		one "$call:error=$error:when=$n+" "$@"
+		run_with_fault "$call:error=$error:when=$n" "$@"
+		run_with_fault "$call:error=$error:when=$n+" "$@"
 		n=$((n + 1))
 	done
 }
 
 for mode in '-S64M input' '-S1M --verify --fsync input' '-S1M --batch-size=2 -m sorted'; do
 	claim "gsort $mode"
-	each openat EMFILE 8 $mode -o output
-	each pread64 EIO 5 $mode -o output
-	each pwrite64 ENOSPC 1 $mode -o output
-	each pwrite64 EIO 1 $mode -o output
-	each fallocate ENOSPC 1 $mode -o output
-	each fsync,fdatasync EIO 1 $mode -o output
-	each linkat,renameat,renameat2 EACCES 1 $mode -o output
-	each mmap ENOMEM 40 $mode -o output
-	each clone,clone3 EAGAIN 1 $mode -o output
-	each close EIO 12 $mode -o output
+	run_with_each_fault openat EMFILE 8 $mode -o output
+	run_with_each_fault pread64 EIO 5 $mode -o output
+	run_with_each_fault pwrite64 ENOSPC 1 $mode -o output
+	run_with_each_fault pwrite64 EIO 1 $mode -o output
+	run_with_each_fault fallocate ENOSPC 1 $mode -o output
+	run_with_each_fault fsync,fdatasync EIO 1 $mode -o output
+	run_with_each_fault linkat,renameat,renameat2 EACCES 1 $mode -o output
+	run_with_each_fault mmap ENOMEM 40 $mode -o output
+	run_with_each_fault clone,clone3 EAGAIN 1 $mode -o output
+	run_with_each_fault close EIO 12 $mode -o output
 done
 
-# loaders CALL: print how many of these calls the loader makes, which depends on the machine
-loaders() {
+# count_loader_calls CALL: print how many of these calls the loader makes, which depends on the
+# machine
+count_loader_calls() {
 	strace -f -qq -o trace -e trace="$1" "$GSORT" --version > stdout
 	grep -c "$1(" trace
 }
 
 claim 'system calls that signals interrupt'
 for call in openat pread64 pwrite64 fallocate; do
-	one "$call:error=EINTR:when=$(($(loaders $call) + 2))+3" -S1M input -o output
-	[ "$status" -eq 0 ] || broken "$call: status $status"
-	grep -q INJECTED trace || broken "$call: none was interrupted"
+	run_with_fault "$call:error=EINTR:when=$(($(count_loader_calls $call) + 2))+3" -S1M input \
+		-o output
+	expect_status 0 "$call"
+	grep -q INJECTED trace || fail "$call: none was interrupted"
 done
 
 claim 'a failed rename after a sort in memory leaves no checkpoint and no temporary file'
-one renameat,renameat2:error=EBUSY -S64M --checkpoint=ck input -o output
-[ "$status" -eq 2 ] || broken "status $status"
-[ ! -e ck ] || broken 'the checkpoint is left'
-[ -z "$(ls -d .gsort-* 2> /dev/null)" ] || broken "left behind: $(ls -d .gsort-*)"
+run_with_fault renameat,renameat2:error=EBUSY -S64M --checkpoint=ck input -o output
+expect_status 2
+[ ! -e ck ] || fail 'the checkpoint is left'
+[ -z "$(ls -d .gsort-* 2> /dev/null)" ] || fail "left behind: $(ls -d .gsort-*)"
 
 echo "$n_refused refused, $n_survived tolerated"
-[ "$n_refused" -gt 0 ] || broken 'nothing was refused'
+[ "$n_refused" -gt 0 ] || fail 'nothing was refused'
 
 finish

@@ -5,99 +5,99 @@
 generate -n 100003 --seed=1 -o a
 generate -n 50001 --seed=2 -o b
 generate -n 0 -o empty
-oracle u64 < a > a.sorted
-cat a b | oracle u64 > ab.sorted
+reference_sort u64 < a > a.sorted
+cat a b | reference_sort u64 > ab.sorted
 
 claim 'standard input to standard output'
-"$GSORT" < a > output 2> stderr || broken "status $?"
-same a.sorted output 'file to file'
+"$GSORT" < a > output 2> stderr || fail "status $?"
+expect_same a.sorted output 'file to file'
 cat a | "$GSORT" 2> stderr | cat > output
-same a.sorted output 'pipe to pipe'
-cat a | "$GSORT" - 2> stderr > output || broken "status $?"
-same a.sorted output 'a name of -'
+expect_same a.sorted output 'pipe to pipe'
+cat a | "$GSORT" - 2> stderr > output || fail "status $?"
+expect_same a.sorted output 'a name of -'
 
 claim 'a pipe larger than memory'
 cat a | "$GSORT" -S 1M 2> stderr | cat > output
-same a.sorted output 'pipe to pipe'
-nothing_left 'pipe to pipe'
+expect_same a.sorted output 'pipe to pipe'
+expect_no_temp_files 'pipe to pipe'
 
 claim 'a slow writer of pieces of odd sizes'
 (head -c 3; sleep 0.1; head -c 70001; sleep 0.1; cat) < a | "$GSORT" > output 2> stderr
-same a.sorted output 'slow pipe'
+expect_same a.sorted output 'slow pipe'
 
 claim 'standard input is read from its offset'
-tail -c 400008 a | oracle u64 > expected
+tail -c 400008 a | reference_sort u64 > expected
 (head -c 400016 > /dev/null; "$GSORT") < a > output 2> stderr
-same expected output 'rest of a file'
+expect_same expected output 'rest of a file'
 
 claim 'standard input is at its end afterwards'
 generate -R 100 -n 3000 -o wide
 "$GSORT" --zstd a -o indexed.zst 2> stderr
 for arguments in '' '-S 1M' -c -m '-r -u' --limit=3 '--skip-bytes=3 --partial=drop' --zstd; do
 	{ head -c 80 > /dev/null; "$GSORT" $arguments > output 2> stderr; wc -c; } < a.sorted > left
-	[ "$(cat left)" -eq 0 ] || broken "gsort $arguments: $(cat left) bytes are left"
+	[ "$(cat left)" -eq 0 ] || fail "gsort $arguments: $(cat left) bytes are left"
 done
 { "$GSORT" -R 100 -k 0:b10; wc -c > left; } < wide > output 2> stderr
-[ "$(cat left)" -eq 0 ] || broken "mapped: $(cat left) bytes are left"
+[ "$(cat left)" -eq 0 ] || fail "mapped: $(cat left) bytes are left"
 { "$GSORT" b -; wc -c > left; } < indexed.zst > output 2> stderr
-[ "$(cat left)" -eq 0 ] || broken "compressed: $(cat left) bytes are left"
+[ "$(cat left)" -eq 0 ] || fail "compressed: $(cat left) bytes are left"
 { "$GSORT_CHECK" -; wc -c > left; } < a > output 2> stderr
-[ "$(cat left)" -eq 0 ] || broken "gsort-check: $(cat left) bytes are left"
+[ "$(cat left)" -eq 0 ] || fail "gsort-check: $(cat left) bytes are left"
 { "$GSORT" --explain -S 64M; wc -c > left; } < a > output 2> stderr
-[ "$(cat left)" -eq 800024 ] || broken "--explain: only $(cat left) bytes are left"
+[ "$(cat left)" -eq 800024 ] || fail "--explain: only $(cat left) bytes are left"
 
 claim 'several inputs are sorted together'
-gives ab.sorted a b
-gives ab.sorted a empty b empty
-gives ab.sorted -S 1M b a
-cat b | gives ab.sorted a -
+expect_output ab.sorted a b
+expect_output ab.sorted a empty b empty
+expect_output ab.sorted -S 1M b a
+cat b | expect_output ab.sorted a -
 mkfifo fifo
 cat b > fifo &
-gives ab.sorted fifo a
+expect_output ab.sorted fifo a
 wait
 
 claim 'options after operands, -- and names that look like options'
 cp a ./-r
-gives a.sorted -- -r
+expect_output a.sorted -- -r
 rm ./-r
-gives a.sorted a --type=u64
+expect_output a.sorted a --type=u64
 
 claim 'empty inputs'
-gives empty empty
-gives empty empty empty
-gives empty /dev/null
-: | gives empty -
+expect_output empty empty
+expect_output empty empty empty
+expect_output empty /dev/null
+: | expect_output empty -
 
 claim 'names of inputs from a file'
 printf 'a\0b\0' > names
-gives ab.sorted --files0-from=names
+expect_output ab.sorted --files0-from=names
 printf 'a\0b' > names
-gives ab.sorted --files0-from=names
-printf 'a\0b\0' | gives ab.sorted --files0-from=-
+expect_output ab.sorted --files0-from=names
+printf 'a\0b\0' | expect_output ab.sorted --files0-from=-
 
 claim 'the output may be an input'
 cp a file
-succeeds file -t u64 -o file
-same a.sorted file 'in place'
+expect_success file -t u64 -o file
+expect_same a.sorted file 'in place'
 cp a file
-succeeds -S 1M b file -t u64 -o file
-same ab.sorted file 'one of several'
+expect_success -S 1M b file -t u64 -o file
+expect_same ab.sorted file 'one of several'
 cp a file
 ln -s file link
-succeeds file -t u64 -o link
-same a.sorted file 'through a link'
-[ -L link ] || broken 'the link became a file'
+expect_success file -t u64 -o link
+expect_same a.sorted file 'through a link'
+[ -L link ] || fail 'the link became a file'
 cp a file
 ln file hard
-succeeds hard -t u64 -o file
-same a.sorted file 'another name of the same file'
-same a hard 'the other name'
+expect_success hard -t u64 -o file
+expect_same a.sorted file 'another name of the same file'
+expect_same a hard 'the other name'
 
 claim 'the output keeps its mode'
 cp a file
 chmod 640 file
-succeeds file -t u64 -o file
-[ "$(stat -c %a file)" = 640 ] || broken "mode $(stat -c %a file)"
+expect_success file -t u64 -o file
+[ "$(stat -c %a file)" = 640 ] || fail "mode $(stat -c %a file)"
 
 if touch listed && setfacl -m u:daemon:rw listed 2> /dev/null; then
 	claim 'the output keeps its ACL, and the group gets no access if the ACL cannot be kept'
@@ -105,36 +105,37 @@ if touch listed && setfacl -m u:daemon:rw listed 2> /dev/null; then
 	chmod 600 listed
 	setfacl -m u:daemon:rw,g::- listed
 	getfacl -c listed > listed.before
-	succeeds listed -t u64 -o listed
+	expect_success listed -t u64 -o listed
 	getfacl -c listed > listed.after
-	same listed.before listed.after 'access list'
-	[ "$(stat -c %a listed)" = 660 ] || broken "mode $(stat -c %a listed)"
+	expect_same listed.before listed.after 'access list'
+	[ "$(stat -c %a listed)" = 660 ] || fail "mode $(stat -c %a listed)"
 else
 	echo 'no access lists here: skipped'
 fi
 
 claim 'a new output has the mode of the umask'
 (umask 027 && "$GSORT" a -o new)
-[ "$(stat -c %a new)" = 640 ] || broken "mode $(stat -c %a new)"
+[ "$(stat -c %a new)" = 640 ] || fail "mode $(stat -c %a new)"
 
 claim 'the output may be a device or a named pipe'
-succeeds a -o /dev/null
+expect_success a -o /dev/null
 cat fifo > output &
-succeeds a -o fifo
+expect_success a -o fifo
 wait
-same a.sorted output 'fifo'
+expect_same a.sorted output 'fifo'
 
 claim 'standard output may be appended to'
 cp b output
-"$GSORT" a >> output 2> stderr || broken "status $?"
+"$GSORT" a >> output 2> stderr || fail "status $?"
 cat b a.sorted > expected
-same expected output '>>'
+expect_same expected output '>>'
 
-# goes_on WHAT: `log` has the bytes written before the sort, the sorted records, and those after it
-goes_on() {
-	[ "$status" -eq 0 ] || broken "$1: status $status"
-	[ ! -s stderr ] || broken "$1: not silent"
-	same log.expected log "$1"
+# expect_log WHAT: `log` has the bytes written before the sort, the sorted records, and those
+# after it
+expect_log() {
+	expect_status 0 "$1"
+	[ ! -s stderr ] || fail "$1: not silent"
+	expect_same log.expected log "$1"
 }
 
 claim 'an output that the caller has opened is written from its offset'
@@ -144,51 +145,46 @@ for path in /dev/stdout /dev/fd/1 /proc/self/fd/1 to-standard; do
 	: > log
 	{ echo precious && "$GSORT" a -o $path && echo after; } >> log 2> stderr
 	status=$?
-	goes_on "-o $path >>"
+	expect_log "-o $path >>"
 	{ echo precious && "$GSORT" a -o $path && echo after; } > log 2> stderr
 	status=$?
-	goes_on "-o $path >"
+	expect_log "-o $path >"
 done
 for path in /dev/fd/3 /proc/self/fd/3; do
 	{ echo precious >&3 && "$GSORT" a -o $path && echo after >&3; } 3> log 2> stderr
 	status=$?
-	goes_on "-o $path 3>"
+	expect_log "-o $path 3>"
 	: > log
 	{ echo precious >&3 && "$GSORT" a -o $path && echo after >&3; } 3>> log 2> stderr
 	status=$?
-	goes_on "-o $path 3>>"
+	expect_log "-o $path 3>>"
 	{ echo precious && "$GSORT" a -o $path 3>&1 && echo after; } 2> stderr | cat > log
 	status=0
-	goes_on "-o $path to a pipe"
+	expect_log "-o $path to a pipe"
 done
 
 claim 'an open output may be compressed'
 ln -s /dev/fd/3 third.zst
-"$GSORT" a -o third.zst 3> output.zst 2> stderr || broken "status $?"
-gives a.sorted output.zst
+"$GSORT" a -o third.zst 3> output.zst 2> stderr || fail "status $?"
+expect_output a.sorted output.zst
 
 claim 'an open output must be writable'
 echo precious > log
 cp log log.expected
 for path in /dev/fd/3 /proc/self/fd/3; do
-	run a -o $path 3< log
-	[ "$status" -eq 2 ] || broken "$path: status $status"
-	one_line "^gsort: $path: is not open for writing" "$path"
-	same log.expected log "$path"
+	expect_failure "^gsort: $path: is not open for writing" a -o $path 3< log
+	expect_same log.expected log "$path"
 done
-run a -o /dev/fd/77
-[ "$status" -eq 2 ] || broken "not open: status $status"
-one_line '^gsort: /dev/fd/77: is not open for writing' 'not open'
+expect_failure '^gsort: /dev/fd/77: is not open for writing' a -o /dev/fd/77
 
 claim 'an open output cannot be verified, resumed or synced'
 for option in --verify --fsync --checkpoint=kept; do
 	for path in /dev/fd/1 /dev/fd/3; do
 		name=$path
 		[ $path = /dev/fd/3 ] || name='standard output'
-		run a -o $path $option 3>> log
-		[ "$status" -eq 2 ] || broken "$option $path: status $status"
-		one_line "${option%=*} requires -o .* a file, not $name" "$option $path"
-		same log.expected log "$option $path"
+		expect_exit 2 a -o $path $option 3>> log
+		expect_message "${option%=*} requires -o .* a file, not $name" "$option $path"
+		expect_same log.expected log "$option $path"
 	done
 done
 
@@ -198,8 +194,8 @@ generate -n 2000000 -o large
 	"$GSORT" -S 2M large 2> stderr
 	echo $? > code
 } | head -c 8 > output
-[ "$(cat code)" -eq 141 ] || broken "status $(cat code)"
-[ ! -s stderr ] || broken 'not silent'
-nothing_left head
+[ "$(cat code)" -eq 141 ] || fail "status $(cat code)"
+[ ! -s stderr ] || fail 'not silent'
+expect_no_temp_files head
 
 finish

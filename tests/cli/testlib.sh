@@ -5,13 +5,13 @@
 # directory that contains $TMPDIR. It makes claims, and ends with `finish`, which exits with 1 if a
 # claim failed. Each failure prints one line.
 #
-#	claim "old output is untouched"		name the claim of the next lines
-#	gives EXPECTED ARGUMENT...		the output is EXPECTED; no messages, no files left
-#	refuses REGEX ARGUMENT...		status 2, one line that matches, no file changed
+#	claim "old output is untouched"	name the claim of the next lines
+#	expect_output FILE ARGUMENT...	gsort writes the bytes of FILE, no messages, no other files
+#	expect_error REGEX ARGUMENT...	status 2, one line that matches, no file changed
 set -u
 export LC_ALL=C
 work=$(mktemp -d "${GSORT_TEST_DIR:-${TMPDIR:-/tmp}}/gsort-test.XXXXXX") || exit 99
-trap 'cd /; rm -rf "$work" "$work.broken"' EXIT
+trap 'cd /; rm -rf "$work" "$work.failed"' EXIT
 trap 'exit 99' HUP INT TERM
 cd "$work" || exit 99
 mkdir tmp
@@ -23,17 +23,17 @@ claim() {
 	claim=$*
 }
 
-# broken WHAT: report that the claim failed. Failures are counted in a file, because a function in a
+# fail WHAT: report that the claim failed. Failures are counted in a file, because a function in a
 # pipe runs in a subshell.
-broken() {
-	echo "BROKEN: $claim: $*"
+fail() {
+	echo "FAIL: $claim: $*"
 	[ ! -s stderr ] || sed 's/^/	stderr: /' stderr | head -5
-	echo "$claim" >> "$work.broken"
+	echo "$claim" >> "$work.failed"
 }
 
 finish() {
-	[ ! -e "$work.broken" ] || echo "$(wc -l < "$work.broken") broken"
-	[ ! -e "$work.broken" ]
+	[ ! -e "$work.failed" ] || echo "$(wc -l < "$work.failed") failed"
+	[ ! -e "$work.failed" ]
 	exit
 }
 
@@ -70,14 +70,14 @@ sorted_lines() {
 	"$KEY_LINES" $sorted_spec | sort -s -k1,1 "$@"
 }
 
-# column N < LINES: print a column as bytes
-column() {
+# print_column N < LINES: print a column as bytes
+print_column() {
 	cut -d' ' -f"$1" | xxd -r -p
 }
 
-# oracle SPEC [SORT-OPTION]... < RECORDS: print the records as GNU sort sorts them
-oracle() {
-	sorted_lines "$@" | column 2
+# reference_sort SPEC [SORT-OPTION]... < RECORDS: print the records as GNU sort sorts them
+reference_sort() {
+	sorted_lines "$@" | print_column 2
 }
 
 # last_of_equal < SORTED-LINES: print the last line of each key
@@ -87,9 +87,9 @@ last_of_equal() {
 	END { if (NR > 0) print line }'
 }
 
-# counted le|be COLUMN [last] < SORTED-LINES: for each key, print the number of lines in this byte
-# order and the column of the first or last line
-counted() {
+# count_equal le|be COLUMN [last] < SORTED-LINES: for each key, print the number of lines in this
+# byte order and the column of the first or last line
+count_equal() {
 	awk -v order="$1" -v column="$2" -v last="${3:-}" '
 	function write_count(    hex, digits, i) {
 		hex = sprintf("%016x", n)
@@ -110,67 +110,86 @@ counted() {
 	END { if (NR > 0) write_count() }' | xxd -r -p
 }
 
-same() {
-	difference=$(cmp "$1" "$2" 2>&1) || broken "$3: $difference"
+# expect_same FILE FILE WHAT: the files have the same content
+expect_same() {
+	difference=$(cmp "$1" "$2" 2>&1) || fail "$3: $difference"
 }
 
-# nothing_left WHAT: $TMPDIR is empty, except for a file that ThreadSanitizer creates at the start
-# of a program and that a kill leaves behind
-nothing_left() {
+# expect_no_temp_files WHAT: $TMPDIR is empty, except for a file that ThreadSanitizer creates at
+# the start of a program and that a kill leaves behind
+expect_no_temp_files() {
 	rm -f tmp/tsan.rodata.*
-	[ -z "$(ls -A tmp)" ] || broken "$1: left behind: $(ls -A tmp)"
+	[ -z "$(ls -A tmp)" ] || fail "$1: left behind: $(ls -A tmp)"
 }
 
-# succeeds ARGUMENT...: gsort exits with 0, prints no message and leaves no temporary file
-succeeds() {
+# expect_status STATUS [WHAT]: gsort, or the command that has set $status, exited with STATUS
+expect_status() {
+	[ "$status" -eq "$1" ] || fail "${2:+$2: }status $status, not $1"
+}
+
+# expect_exit STATUS ARGUMENT...: gsort exits with STATUS
+expect_exit() {
+	exit_status=$1
+	shift
 	run "$@"
-	[ "$status" -eq 0 ] || broken "gsort $*: status $status"
-	[ ! -s stderr ] || broken "gsort $*: not silent"
-	nothing_left "gsort $*"
+	expect_status "$exit_status" "gsort $*"
 }
 
-gives() {
-	gives_expected=$1
+# expect_success ARGUMENT...: gsort exits with 0, prints no message and leaves no temporary file
+expect_success() {
+	expect_exit 0 "$@"
+	[ ! -s stderr ] || fail "gsort $*: not silent"
+	expect_no_temp_files "gsort $*"
+}
+
+expect_output() {
+	expected_output=$1
 	shift
 	rm -f output
-	succeeds -o output "$@"
-	same "$gives_expected" output "gsort $*"
+	expect_success -o output "$@"
+	expect_same "$expected_output" output "gsort $*"
 }
 
-# one_line REGEX WHAT: `stderr` is one line of gsort that matches
-one_line() {
+# expect_message REGEX WHAT: `stderr` is one line of gsort that matches
+expect_message() {
 	if [ "$(wc -l < stderr)" -ne 1 ] || ! grep -q '^gsort: ' stderr; then
-		broken "$2: not one line of gsort's"
+		fail "$2: not one line of gsort's"
 	elif ! grep -qE -e "$1" stderr; then
-		broken "$2: the message does not match '$1'"
+		fail "$2: the message does not match '$1'"
 	fi
 }
 
-refuses() {
-	refuses_regex=$1
+# expect_failure REGEX ARGUMENT...: gsort exits with 2, prints one line that matches and no output
+expect_failure() {
+	failure_regex=$1
+	shift
+	expect_exit 2 "$@"
+	expect_message "$failure_regex" "gsort $*"
+	[ ! -s stdout ] || fail "gsort $*: wrote to standard output"
+}
+
+expect_error() {
+	error_regex=$1
 	shift
 	echo 'what was there before' > output
 	cp output before
 	: > stdout
 	: > stderr
 	names_before=$(ls -A)
-	run -o output "$@"
-	[ "$status" -eq 2 ] || broken "gsort $*: status $status, not 2"
-	one_line "$refuses_regex" "gsort $*"
-	[ ! -s stdout ] || broken "gsort $*: wrote to standard output"
-	same before output "gsort $*: the older output"
-	[ "$(ls -A)" = "$names_before" ] || broken "gsort $*: new files"
+	expect_failure "$error_regex" -o output "$@"
+	expect_same before output "gsort $*: the older output"
+	[ "$(ls -A)" = "$names_before" ] || fail "gsort $*: new files"
 	rm -f before output
-	nothing_left "gsort $*"
+	expect_no_temp_files "gsort $*"
 }
 
-# says REGEX FILE: a line of the file matches
-says() {
-	grep -qE -e "$1" "$2" || broken "$2 does not say '$1'"
+# expect_line REGEX FILE: a line of the file matches
+expect_line() {
+	grep -qE -e "$1" "$2" || fail "$2: no line matches '$1'"
 }
 
-# is_json FILE: the file is one JSON value
-is_json() {
+# expect_json FILE: the file is one JSON value
+expect_json() {
 	awk '
 	{ text = text $0 "\n" }
 	END {
@@ -182,7 +201,7 @@ is_json() {
 			n = gsub(/\{(s:s(,s:s)*)?\}|\[(s(,s)*)?\]/, "s", text)
 		} while (n)
 		exit text != "s"
-	}' "$1" || broken "$1 is not JSON"
+	}' "$1" || fail "$1 is not JSON"
 }
 
 # compressed_inputs EXTENSION COMMAND LEVEL...: make claims about compressed inputs. COMMAND, which
@@ -203,52 +222,51 @@ compressed_inputs() {
 	done
 
 	claim 'a compressed file is read as its content, with any name and level'
-	gives expected input.$extension
-	gives expected -S 1M input.$extension
-	gives expected --parallel=1 input.$extension
+	expect_output expected input.$extension
+	expect_output expected -S 1M input.$extension
+	expect_output expected --parallel=1 input.$extension
 	cp input.$extension plain_name
-	gives expected plain_name
+	expect_output expected plain_name
 	for level in "$@"; do
 		$compress -$level < input > level.$extension
-		gives expected level.$extension
+		expect_output expected level.$extension
 	done
 
 	claim 'a compressed pipe is read as its content'
-	cat input.$extension | gives expected
-	cat input.$extension | gives expected -S 1M -
+	cat input.$extension | expect_output expected
+	cat input.$extension | expect_output expected -S 1M -
 	mkfifo fifo
 	cat input.$extension > fifo &
-	gives expected fifo
-	gives expected - < input.$extension
+	expect_output expected fifo
+	expect_output expected - < input.$extension
 	: > empty
 	$compress < empty > nothing.$extension
-	gives empty nothing.$extension
-	cat nothing.$extension | gives empty
+	expect_output empty nothing.$extension
+	cat nothing.$extension | expect_output empty
 
 	claim 'compressed and plain inputs are sorted together'
-	gives both input.$extension second.$extension
-	gives both input second.$extension
-	gives both input.$extension second
-	cat input.$extension | gives both - second
-	cat input | gives both - second.$extension
+	expect_output both input.$extension second.$extension
+	expect_output both input second.$extension
+	expect_output both input.$extension second
+	cat input.$extension | expect_output both - second
+	cat input | expect_output both - second.$extension
 
 	claim 'compressed inputs can be checked and merged'
-	succeeds -c expected.$extension
-	cat expected.$extension | succeeds -c
-	run -c input.$extension
-	[ "$status" -eq 1 ] || broken "status $status"
-	gives both -m expected.$extension second_sorted.$extension
-	gives both -m expected.$extension second_sorted
-	cat expected.$extension | gives both -m - second_sorted.$extension
+	expect_success -c expected.$extension
+	cat expected.$extension | expect_success -c
+	expect_exit 1 -c input.$extension
+	expect_output both -m expected.$extension second_sorted.$extension
+	expect_output both -m expected.$extension second_sorted
+	cat expected.$extension | expect_output both -m - second_sorted.$extension
 
 	claim 'headers and incomplete records are those of the content'
 	{ printf 0123456789 && cat input; } | $compress > header.$extension
 	{ printf 0123456789 && cat expected; } > header_expected
-	gives header_expected --skip-bytes=10 header.$extension
+	expect_output header_expected --skip-bytes=10 header.$extension
 	head -c 3999997 input | $compress > partial.$extension
-	refuses "partial.$extension.*3999997.*left over" partial.$extension
-	succeeds --partial=drop -o output partial.$extension
-	[ "$(wc -c < output)" -eq 3999992 ] || broken 'the incomplete record was not dropped'
+	expect_error "partial.$extension.*3999997.*left over" partial.$extension
+	expect_success --partial=drop -o output partial.$extension
+	[ "$(wc -c < output)" -eq 3999992 ] || fail 'the incomplete record was not dropped'
 }
 
 # damaged_inputs EXTENSION MESSAGE POSITION...: inputs with overwritten bytes are refused
@@ -260,6 +278,6 @@ damaged_inputs() {
 		cp input.$extension damaged.$extension
 		printf '\252\125\252' |
 			dd of=damaged.$extension bs=1 seek="$at" conv=notrunc 2> /dev/null
-		refuses "damaged.$extension$message" damaged.$extension
+		expect_error "damaged.$extension$message" damaged.$extension
 	done
 }

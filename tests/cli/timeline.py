@@ -76,12 +76,12 @@ def check_bytes(events, stats):
     for e in events:
         if e.get('cat') == 'work' and e['name'] != 'partition':
             sums[e['name']] += e['args']['bytes']
-    said = collections.Counter()
+    expected = collections.Counter()
     for phase in stats['phases']:
         for stage in phase['stages']:
-            said[stage['name']] += stage['bytes']
-    for name in said:
-        claim(sums[name] == said[name], f'{name}: {sums[name]} bytes, expected {said[name]}')
+            expected[stage['name']] += stage['bytes']
+    for name in expected:
+        claim(sums[name] == expected[name], f'{name}: {sums[name]} bytes, expected {expected[name]}')
 
 
 def check_windows(events):

@@ -7,8 +7,8 @@
 set -u
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
-said=$work/said
-broken=0
+log=$work/log
+failed=0
 
 # Open MPI: allow root and more ranks than CPUs; ranks in containers cannot read each
 # other's memory. MPICH needs no settings.
@@ -20,31 +20,32 @@ export OMPI_MCA_btl_vader_backing_directory="$work"
 # meson has filled.
 unset MALLOC_PERTURB_
 
-# expect WHAT STATUSES REGEX COMMAND...: the command exits with one of the statuses and prints a
-# matching line
-expect() {
+# expect_status WHAT STATUSES REGEX COMMAND...: the command exits with one of the statuses and
+# prints a matching line
+expect_status() {
 	what=$1 statuses=$2 text=$3
 	shift 3
-	timeout 60 "$@" >"$said" 2>&1 </dev/null
-	is=$?
-	if ! echo "$statuses" | grep -qw "$is" || ! grep -q "$text" "$said"; then
-		echo "BROKEN: $what: status $is in place of $statuses, or not '$text':"
-		sed 's/^/	/' "$said"
-		broken=1
+	timeout 60 "$@" >"$log" 2>&1 </dev/null
+	status=$?
+	if ! echo "$statuses" | grep -qw "$status" || ! grep -q "$text" "$log"; then
+		echo "FAIL: $what: status $status, not $statuses, or no line with '$text':"
+		sed 's/^/	/' "$log"
+		failed=1
 	fi
 }
 
 for n in "$@"; do
-	expect "$n ranks" 0 "^$n ranks: all arrived" "$MPIRUN" -np "$n" "$EXCHANGE" 1000000 300000
+	expect_status "$n ranks" 0 "^$n ranks: all arrived" "$MPIRUN" -np "$n" "$EXCHANGE" \
+		1000000 300000
 done
 # A launcher that ends the ranks itself may report that all were killed.
 # The launcher ends with the status of MPI_Abort(), or with the signal by which it ended a rank.
-expect 'a rank that aborts' '1 2 9' 'rank 1: that is all' "$MPIRUN" -np 2 "$EXCHANGE" abort
-expect 'a rank that is stopped' '1 2 9' 'rank 1 on .* has not answered for 2' \
+expect_status 'a rank that aborts' '1 2 9' 'rank 1: that is all' "$MPIRUN" -np 2 "$EXCHANGE" abort
+expect_status 'a rank that is stopped' '1 2 9' 'rank 1 on .* has not answered for 2' \
 	"$MPIRUN" -np 2 "$EXCHANGE" stop
-expect 'a message that is too long' '1 2 9' 'rank 1 on .* has sent more than the 200 bytes' \
+expect_status 'a message that is too long' '1 2 9' 'rank 1 on .* has sent more than the 200 bytes' \
 	"$MPIRUN" -np 2 "$EXCHANGE" long
-expect 'a message that is too short' '1 2 9' \
+expect_status 'a message that is too short' '1 2 9' \
 	'rank 1 on .* has sent 199 bytes where 200 were expected' \
 	"$MPIRUN" -np 2 "$EXCHANGE" short
-exit $broken
+exit $failed

@@ -14,7 +14,7 @@ id=gs$$ # of names: those of links are short
 switch=${id}s
 nodes="${id}a ${id}b"
 network=10.83.0
-broken=0
+failed=0
 
 # Only processes of this test are in these namespaces.
 clean_up() {
@@ -56,22 +56,22 @@ launch() {
 	ip netns exec "$switch" "$MPIRUN" --mca plm_rsh_agent "$work/agent" \
 		--mca plm_rsh_no_tree_spawn 1 --mca btl self,tcp \
 		--mca oob_tcp_if_include $network.0/24 --mca btl_tcp_if_include $network.0/24 \
-		--host "${id}a:$n,${id}b:$n" "$@" >"$work/said" 2>&1 </dev/null
+		--host "${id}a:$n,${id}b:$n" "$@" >"$work/log" 2>&1 </dev/null
 }
 
-ranks() {
+run_ranks() {
 	n=$1
 	shift
 	launch "$n" "$EXCHANGE" "$@"
 }
 
-# comm PROGRAM: print the name of a program as the kernel truncates it
-comm() {
+# kernel_name PROGRAM: print the name of a program as the kernel truncates it
+kernel_name() {
 	basename "$1" | cut -c1-15
 }
 
-# left NODE...: list the processes of the program $name on these nodes
-left() {
+# list_processes NODE...: list the processes of the program $name on these nodes
+list_processes() {
 	for node; do
 		for process in $(ip netns pids "$node"); do
 			[ "$(cat "/proc/$process/comm" 2>/dev/null)" != "$name" ] || echo "$process"
@@ -79,8 +79,8 @@ left() {
 	done
 }
 
-# until_true SECONDS COMMAND...: wait until the command succeeds, at most SECONDS
-until_true() {
+# wait_until SECONDS COMMAND...: wait until the command succeeds, at most SECONDS
+wait_until() {
 	end=$(($(date +%s) + $1))
 	shift
 	while ! "$@"; do
@@ -89,37 +89,37 @@ until_true() {
 	done
 }
 
-none_left() {
+are_processes_gone() {
 	# Word splitting is intended.
 	# shellcheck disable=SC2086
-	[ -z "$(left $nodes)" ]
+	[ -z "$(list_processes $nodes)" ]
 }
 
-going_on() {
-	grep -q 'going on' "$work/said"
+is_running() {
+	grep -q 'going on' "$work/log"
 }
 
-broken() {
-	echo "BROKEN: $*"
-	sed 's/^/	/' "$work/said"
-	broken=1
+fail() {
+	echo "FAIL: $*"
+	sed 's/^/	/' "$work/log"
+	failed=1
 }
 
-# befall WHAT REGEX COMMAND...: run a command that causes a fault while ranks exchange messages. All
-# ranks end by themselves, and a rank that mpirun can reach reports the fault.
-befall() {
+# run_with_fault WHAT REGEX COMMAND...: run a command that causes a fault while ranks exchange
+# messages. All ranks end by themselves, and a rank that mpirun can reach reports the fault.
+run_with_fault() {
 	what=$1 text=$2
 	shift 2
-	: >"$work/said"
-	ranks 1 forever &
+	: >"$work/log"
+	run_ranks 1 forever &
 	launcher=$!
-	if until_true 30 going_on; then
+	if wait_until 30 is_running; then
 		"$@"
 		# The timeout and the time to end.
-		until_true 30 none_left || broken "$what: a rank has not ended"
-		grep -q "$text" "$work/said" || broken "$what: no message matches $text"
+		wait_until 30 are_processes_gone || fail "$what: a rank has not ended"
+		grep -q "$text" "$work/log" || fail "$what: no message matches $text"
 	else
-		broken "$what: the ranks have not begun"
+		fail "$what: the ranks have not begun"
 	fi
 	end_launcher
 }
@@ -139,19 +139,19 @@ end_launcher() {
 
 # signal_one SIGNAL: send a signal to the rank on the second node
 signal_one() {
-	kill "-$1" "$(left "${id}b")"
+	kill "-$1" "$(list_processes "${id}b")"
 }
 
-# differs WHAT REGEX COMMAND: ranks refuse to sort if the second node mounts another file with
-# COMMAND
-differs() {
+# expect_difference WHAT REGEX COMMAND: ranks refuse to sort if the second node mounts another
+# file with COMMAND
+expect_difference() {
 	echo "$3" >"$work/${id}b.mounts"
 	launch 1 "$GSORT_MPI" "$work/random" -o "$work/out/x"
 	is=$?
 	rm "$work/${id}b.mounts"
-	[ $is -eq 2 ] || broken "$1: status $is"
-	grep -q "^gsort: rank 1, on ${id}b: $2" "$work/said" || broken "$1: no message matches $2"
-	[ -z "$(ls -A "$work/out")" ] || broken "$1 leaves $(ls -A "$work/out")"
+	[ $is -eq 2 ] || fail "$1: status $is"
+	grep -q "^gsort: rank 1, on ${id}b: $2" "$work/log" || fail "$1: no message matches $2"
+	[ -z "$(ls -A "$work/out")" ] || fail "$1 leaves $(ls -A "$work/out")"
 }
 
 # sort_on_nodes: two nodes sort if they see the same files, and refuse if not
@@ -159,13 +159,13 @@ sort_on_nodes() {
 	mkdir "$work/out"
 	head -c 800000 /dev/urandom >"$work/random"
 	head -c 80000 "$work/random" >"$work/short"
-	"$GSORT_MPI" "$work/random" -o "$work/expected" || broken 'one rank sorts'
-	launch 2 "$GSORT_MPI" -T "$work" "$work/random" -o "$work/out/x" || broken 'nodes sort'
-	cmp "$work/expected" "$work/out/x" || broken 'nodes sort to something else'
+	"$GSORT_MPI" "$work/random" -o "$work/expected" || fail 'one rank sorts'
+	launch 2 "$GSORT_MPI" -T "$work" "$work/random" -o "$work/out/x" || fail 'nodes sort'
+	cmp "$work/expected" "$work/out/x" || fail 'nodes sort to something else'
 	rm -f "$work/out/x"
-	differs 'an input' "$work/random: file differs: " \
+	expect_difference 'an input' "$work/random: file differs: " \
 		"mount --bind $work/short $work/random"
-	differs 'the directory of the output' "$work/out/x: directory differs: " \
+	expect_difference 'the directory of the output' "$work/out/x: directory differs: " \
 		"mount -t tmpfs none $work/out"
 }
 
@@ -173,8 +173,8 @@ cut_link() {
 	ip -n "$switch" link set "${id}b" down
 }
 
-stopped() {
-	grep -q '^State:.T' "/proc/$(left "${id}b" || echo 0)/status" 2>/dev/null
+is_stopped() {
+	grep -q '^State:.T' "/proc/$(list_processes "${id}b" || echo 0)/status" 2>/dev/null
 }
 
 sort_checkpointed() {
@@ -184,28 +184,28 @@ sort_checkpointed() {
 		-o "$work/out/x"
 }
 
-# befall_sort WHAT POINT REGEX COMMAND...: run a command that causes a fault while the second rank
-# of a sort is at POINT. All ranks end, one reports the fault, and the next sort resumes.
-befall_sort() {
+# sort_with_fault WHAT POINT REGEX COMMAND...: run a command that causes a fault while the second
+# rank of a sort is at POINT. All ranks end, one reports the fault, and the next sort resumes.
+sort_with_fault() {
 	what=$1 point=$2 regex=$3
 	shift 3
-	name=$(comm "$GSORT_MPI_FAULTS")
+	name=$(kernel_name "$GSORT_MPI_FAULTS")
 	echo "export GSORT_TEST_STOP_AT=$point" >"$work/${id}b.mounts"
-	: >"$work/said"
+	: >"$work/log"
 	sort_checkpointed "$GSORT_MPI_FAULTS" &
 	launcher=$!
-	until_true 30 stopped || broken "$what: the rank has not reached the point"
+	wait_until 30 is_stopped || fail "$what: the rank has not reached the point"
 	rm "$work/${id}b.mounts"
 	"$@"
-	until_true 30 none_left || broken "$what: a rank has not ended"
-	[ -z "$regex" ] || grep -qE "^gsort: $regex" "$work/said" ||
-		broken "$what: no message matches $regex"
+	wait_until 30 are_processes_gone || fail "$what: a rank has not ended"
+	[ -z "$regex" ] || grep -qE "^gsort: $regex" "$work/log" ||
+		fail "$what: no message matches $regex"
 	end_launcher
 	ip -n "$switch" link set "${id}b" up
-	[ -z "$(ls -A "$work/out")" ] || broken "$what leaves $(ls -A "$work/out")"
-	sort_checkpointed "$GSORT_MPI" --debug || broken "$what: the next sort: status $?"
-	grep -q '^gsort: resuming: [12] runs' "$work/said" || broken "$what: nothing is resumed"
-	cmp "$work/expected" "$work/out/x" || broken "$what: the output differs"
+	[ -z "$(ls -A "$work/out")" ] || fail "$what leaves $(ls -A "$work/out")"
+	sort_checkpointed "$GSORT_MPI" --debug || fail "$what: the next sort: status $?"
+	grep -q '^gsort: resuming: [12] runs' "$work/log" || fail "$what: nothing is resumed"
+	cmp "$work/expected" "$work/out/x" || fail "$what: the output differs"
 	rm -f "$work/out/x"
 }
 
@@ -214,11 +214,11 @@ cut_link_of_stopped() {
 	signal_one CONT
 }
 
-sorts_that_end() {
-	befall_sort 'a rank of a sort that is stopped' written \
+check_sorts() {
+	sort_with_fault 'a rank of a sort that is stopped' written \
 		"rank 1 on ${id}b has not answered for 2" true
-	befall_sort 'a rank of a sort that is killed' checked '' signal_one KILL
-	befall_sort 'a link of a sort that is cut' written \
+	sort_with_fault 'a rank of a sort that is killed' checked '' signal_one KILL
+	sort_with_fault 'a link of a sort that is cut' written \
 		"rank [01] on ${id}[ab] has not answered for 2" cut_link_of_stopped
 }
 
@@ -241,13 +241,13 @@ export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechan
 # meson has filled.
 unset MALLOC_PERTURB_
 
-ranks 2 1000000 300000 || broken "ranks on two nodes: status $?"
-grep -q '^4 ranks: all arrived' "$work/said" || broken 'ranks on two nodes'
+run_ranks 2 1000000 300000 || fail "ranks on two nodes: status $?"
+grep -q '^4 ranks: all arrived' "$work/log" || fail 'ranks on two nodes'
 if [ -n "${GSORT_MPI:-}" ]; then
 	sort_on_nodes
-	sorts_that_end
+	check_sorts
 fi
-name=$(comm "$EXCHANGE")
-befall 'a rank that is stopped' "rank 1 on ${id}b has not answered" signal_one STOP
-befall 'a link that is cut' "rank 1 on ${id}b has not answered" cut_link
-exit $broken
+name=$(kernel_name "$EXCHANGE")
+run_with_fault 'a rank that is stopped' "rank 1 on ${id}b has not answered" signal_one STOP
+run_with_fault 'a link that is cut' "rank 1 on ${id}b has not answered" cut_link
+exit $failed

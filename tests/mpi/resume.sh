@@ -8,14 +8,14 @@
 generate -n 2000000 -t u64 -o input
 run input -o expected
 
-# pid_of RANK: print the process that has the checkpoint of the rank open
-pid_of() {
+# find_rank RANK: print the process that has the checkpoint of the rank open
+find_rank() {
 	find /proc/[0-9]*/fd -lname "$PWD/ck/rank-000$1/gsort-manifest" 2> /dev/null |
 		cut -d/ -f3 | head -1
 }
 
-# n_kept RANK: print the number of runs that the rank has stored
-n_kept() {
+# count_stored_runs RANK: print the number of runs that the rank has stored
+count_stored_runs() {
 	grep -aoP 'rmsg\x02' "ck/rank-000$1/gsort-manifest" 2> /dev/null | wc -l
 }
 
@@ -26,44 +26,44 @@ kill_after() {
 	timeout 120 "$MPIRUN" -np 3 "$GSORT_MPI" -S 2M --checkpoint=ck input -o out/x \
 		> stdout 2> stderr < /dev/null &
 	launcher=$!
-	while [ "$(n_kept "$1")" -lt "$n" ] && kill -0 $launcher 2> /dev/null; do
+	while [ "$(count_stored_runs "$1")" -lt "$n" ] && kill -0 $launcher 2> /dev/null; do
 		:
 	done
 	for rank in "$@"; do
-		process=$(pid_of "$rank")
+		process=$(find_rank "$rank")
 		[ -z "$process" ] || kill -9 "$process" 2> /dev/null
 	done
 	wait $launcher
 }
 
-# resumes WHAT ARGUMENT...: the sort completes, from stored runs unless the output was committed
-resumes() {
+# expect_resume WHAT ARGUMENT...: the sort completes, from stored runs unless the output was
+# committed
+expect_resume() {
 	what=$1
 	shift
 	was_there=$(ls out)
-	ranks 3 -S 2M --checkpoint=ck "$@" input -o out/x
-	as_expected "$what"
-	[ -n "$was_there" ] || says '^gsort: resuming: [1-9].* runs of all ranks hold' stderr
-	[ ! -e ck ] || broken "$what: the checkpoint is left: $(ls ck)"
+	run_ranks 3 -S 2M --checkpoint=ck "$@" input -o out/x
+	expect_rank_output "$what"
+	[ -n "$was_there" ] || expect_line '^gsort: resuming: [1-9].* runs of all ranks hold' stderr
+	[ ! -e ck ] || fail "$what: the checkpoint is left: $(ls ck)"
 }
 
 claim 'a rank is killed during run generation'
 kill_after 2 1
 mv ck/rank-0000 first
-run -S 2M --checkpoint=ck input -o out/x
-[ "$status" -eq 2 ] || broken "one process: status $status"
-says 'rank-000[12]: belongs to a sort by several ranks' stderr
+expect_exit 2 -S 2M --checkpoint=ck input -o out/x
+expect_line 'rank-000[12]: belongs to a sort by several ranks' stderr
 mv first ck/rank-0000
-resumes 'one is killed' --verify
+expect_resume 'one is killed' --verify
 
 claim 'all ranks are killed'
 kill_after 1 0 1 2
-resumes 'all are killed'
+expect_resume 'all are killed'
 
 claim 'the next merge pass removes the results of a pass over checkpointed runs'
-ranks 3 -S 2M --batch-size=2 --checkpoint=ck --stats-json=json input -o out/x
-as_expected '--batch-size=2'
+run_ranks 3 -S 2M --batch-size=2 --checkpoint=ck --stats-json=json input -o out/x
+expect_rank_output '--batch-size=2'
 peak=$(grep -o '"peak_temporary_bytes": *[0-9]*' json | head -1 | grep -o '[0-9]*$')
 [ "${peak:-0}" -gt 16000000 ] && [ "$peak" -lt $((4 * 16000000)) ] ||
-	broken "16 MB took ${peak:-no} bytes"
+	fail "16 MB took ${peak:-no} bytes"
 finish

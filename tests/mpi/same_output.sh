@@ -12,50 +12,50 @@ echo "GSORT_SEED=$seed"
 refuses_all() {
 	regex=$1
 	shift
-	ranks 3 "$@" -o out/x
-	[ "$status" -eq 2 ] || broken "$*: status $status"
-	[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "$*: not one line"
-	grep -qE "^gsort: .*$regex" stderr || broken "$*: does not say $regex"
-	all_gone "$*"
+	run_ranks 3 "$@" -o out/x
+	expect_status 2 "$*"
+	[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || fail "$*: not one line"
+	grep -qE "^gsort: .*$regex" stderr || fail "$*: does not say $regex"
+	expect_clean_directory "$*"
 }
 
-# agrees_in_parts N ARGUMENT...: like agrees, with a directory of part files
-agrees_in_parts() {
+# compare_parts N ARGUMENT...: like compare_with_gsort, with a directory of part files
+compare_parts() {
 	n=$1
 	shift
 	mkdir expected.d
-	run "$@" -o expected.d/x
-	[ "$status" -eq 0 ] || broken "gsort $*: status $status"
-	ranks "$n" "$@" -o out/x
-	[ "$status" -eq 0 ] || broken "$n ranks, $*: status $status"
-	diff -r expected.d out > difference || broken "$n ranks, $*: $(head -1 difference)"
+	expect_exit 0 "$@" -o expected.d/x
+	run_ranks "$n" "$@" -o out/x
+	expect_status 0 "$n ranks, $*"
+	diff -r expected.d out > difference || fail "$n ranks, $*: $(head -1 difference)"
 	rm -rf expected.d out/x
-	all_gone "$n ranks, $*"
+	expect_clean_directory "$n ranks, $*"
 }
 
-# agrees_as_asked WORDS: like agrees, or agrees_in_parts if WORDS contain a number of parts. With -u
-# the boundaries of part files may differ.
-agrees_as_asked() {
+# compare_options WORDS: like compare_with_gsort, or compare_parts if WORDS contain a number of
+# parts. With -u the boundaries of part files may differ.
+compare_options() {
 	# Word splitting is intended.
 	# shellcheck disable=SC2086
 	case $1 in
-	*-u*--split*) agrees ${1%--split*} ;;
-	*--split*) agrees_in_parts $1 ;;
-	*) agrees $1 ;;
+	*-u*--split*) compare_with_gsort ${1%--split*} ;;
+	*--split*) compare_parts $1 ;;
+	*) compare_with_gsort $1 ;;
 	esac
 }
 
-# agrees_together ARGUMENT...: like agrees, with concatenated part files that end at keys
-agrees_together() {
+# compare_joined_parts ARGUMENT...: like compare_with_gsort, with concatenated part files that end
+# at keys
+compare_joined_parts() {
 	run "$@" -o expected
-	ranks 3 --split=4 --split-by=keys "$@" -o out/x
-	[ "$status" -eq 0 ] || broken "in parts, $*: status $status"
+	run_ranks 3 --split=4 --split-by=keys "$@" -o out/x
+	expect_status 0 "in parts, $*"
 	cat out/x/part-* | cmp -s - expected ||
-		broken "in parts, $*: the output differs"
+		fail "in parts, $*: the output differs"
 	run -c out/x
-	[ "$status" -eq 0 ] || broken "in parts, $*: the manifest differs"
+	[ "$status" -eq 0 ] || fail "in parts, $*: the manifest differs"
 	rm -rf out/x
-	all_gone "in parts, $*"
+	expect_clean_directory "in parts, $*"
 }
 
 generate -n 200000 -t u64 -o random
@@ -64,38 +64,38 @@ generate -n 20000 -R 24 -k 3:b10 -d hundred-keys -o records
 head -c 24 random > tiny
 
 claim "one rank works like a single process, and two share spilled runs"
-agrees 1 random
-agrees 2 -S 1M --temp-limit=1G random few random
+compare_with_gsort 1 random
+compare_with_gsort 2 -S 1M --temp-limit=1G random few random
 
 claim "the sort is stable across ranks"
-agrees 4 -R 24 -k 3:b10 records --argsort
+compare_with_gsort 4 -R 24 -k 3:b10 records --argsort
 
 claim "-u keeps the first or the last of equal records of all ranks"
 generate -n 400000 -R 24 -k 3:b2 -o equal
-agrees 3 -S 1M -R 24 -k 3:b2 -u --keep=last equal
-agrees 3 -R 24 -k 3:b2 -u --keep=last --count equal records
+compare_with_gsort 3 -S 1M -R 24 -k 3:b2 -u --keep=last equal
+compare_with_gsort 3 -R 24 -k 3:b2 -u --keep=last --count equal records
 rm equal
 
 claim "with --limit each rank writes and preallocates only its part"
 generate -n 600000 -t u64 -o large
-agrees 3 --limit=450001 large
+compare_with_gsort 3 --limit=450001 large
 rm large
 
 claim "part files and manifest are those of one process"
-agrees_in_parts 3 --split=5 -S1M --verify random few
-agrees_in_parts 4 --split=2 -R 24 -k 3:b10 --limit=15000 --skip-bytes=24 records
+compare_parts 3 --split=5 -S1M --verify random few
+compare_parts 4 --split=2 -R 24 -k 3:b10 --limit=15000 --skip-bytes=24 records
 
 if [ "${1:-}" = briefly ]; then
 	claim "one rank that fails ends all"
-	ranks 3 -T nowhere random -o out/x
-	[ "$status" -ne 0 ] || broken "-T: status $status"
-	grep -q 'nowhere: temporary directory: No such' stderr || broken "-T: $(cat stderr)"
-	all_gone "-T nowhere"
+	run_ranks 3 -T nowhere random -o out/x
+	[ "$status" -ne 0 ] || fail "-T: status $status"
+	grep -q 'nowhere: temporary directory: No such' stderr || fail "-T: $(cat stderr)"
+	expect_clean_directory "-T nowhere"
 	finish
 fi
 
 claim "there may be more ranks than records"
-agrees 8 tiny
+compare_with_gsort 8 tiny
 
 claim "random options"
 for _ in $(seq "$GSORT_ROUNDS"); do
@@ -113,14 +113,14 @@ for _ in $(seq "$GSORT_ROUNDS"); do
 		pick $choice
 		asked="$asked $(echo "$picked" | tr , ' ')"
 	done
-	agrees_as_asked "$asked"
+	compare_options "$asked"
 done
 
 exchange=
 
 claim "part files that end at keys, and those of -u, have the same contents together"
-agrees_together few random
-agrees_together -u few random
+compare_joined_parts few random
+compare_joined_parts -u few random
 
 claim "sorted inputs are merged, each rank reading its partition of them"
 for _ in $(seq "$GSORT_ROUNDS"); do
@@ -146,67 +146,67 @@ for _ in $(seq "$GSORT_ROUNDS"); do
 		esac
 		asked="$asked $(echo "$picked" | tr , ' ')"
 	done
-	agrees_as_asked "$asked"
+	compare_options "$asked"
 done
 run random -o random.sorted
-ranks 3 -m random.sorted few random.sorted -o out/x
-[ "$status" -eq 2 ] || broken "-m of unsorted input: status $status"
+run_ranks 3 -m random.sorted few random.sorted -o out/x
+expect_status 2 '-m of unsorted input'
 grep -qE '^gsort: .*few: record [0-9]*: disorder; -m merges' stderr ||
-	broken "-m of unsorted input: $(cat stderr)"
-[ ! -e out/x ] || broken "-m of unsorted input: there is an output"
+	fail "-m of unsorted input: $(cat stderr)"
+[ ! -e out/x ] || fail "-m of unsorted input: there is an output"
 rm -f out/.gsort-temp-*
 
-# finds N ARGUMENT...: N ranks and one process report the same disorder or none; mpirun may print
-# more
-finds() {
+# compare_check N ARGUMENT...: N ranks and one process report the same disorder or none; mpirun
+# may print more
+compare_check() {
 	n=$1
 	shift
 	run "$@"
 	grep '^gsort: ' stderr > expected
 	found=$status
-	ranks "$n" "$@"
-	[ "$status" -eq "$found" ] || broken "$n ranks, $*: status $status, not $found"
-	grep '^gsort: ' stderr | cmp -s expected - || broken "$n ranks, $*: $(cat stderr)"
-	[ ! -s stdout ] || broken "$n ranks, $*: wrote to standard output"
+	run_ranks "$n" "$@"
+	expect_status "$found" "$n ranks, $*"
+	grep '^gsort: ' stderr | cmp -s expected - || fail "$n ranks, $*: $(cat stderr)"
+	[ ! -s stdout ] || fail "$n ranks, $*: wrote to standard output"
 }
 
 mkfifo pipe
 claim "-c finds the first disorder of all ranks, and none in sorted input"
-finds 2 -c random.sorted
-finds 3 -c -u random.sorted
+compare_check 2 -c random.sorted
+compare_check 3 -c -u random.sorted
 cp random.sorted input
 cat tiny >> input
-finds 4 -c input
-finds 3 -C input
-ranks 3 -c --stats-json=told --trace=times input
-[ "$status" -eq 1 ] || broken "-c --trace: status $status: $(cat stderr)"
-grep -q 'rank 2, on' times || broken "-c --trace: without the third rank"
-grep -q '"ranks"' told || broken "-c --stats-json: $(cat told)"
-ranks 2 -c pipe
-[ "$status" -eq 2 ] || broken "-c of a pipe: status $status"
+compare_check 4 -c input
+compare_check 3 -C input
+run_ranks 3 -c --stats-json=told --trace=times input
+[ "$status" -eq 1 ] || fail "-c --trace: status $status: $(cat stderr)"
+grep -q 'rank 2, on' times || fail "-c --trace: without the third rank"
+grep -q '"ranks"' told || fail "-c --stats-json: $(cat told)"
+run_ranks 2 -c pipe
+expect_status 2 '-c of a pipe'
 grep -q '^gsort: pipe: several ranks require regular files' stderr ||
-	broken "-c of a pipe: $(cat stderr)"
+	fail "-c of a pipe: $(cat stderr)"
 
 claim "an output directory with other contents is refused once"
 mkdir out/x
 : > out/x/mine
-ranks 3 --split=2 random -o out/x
-[ "$status" -eq 2 ] || broken "out/x/mine: status $status"
-[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "out/x/mine: not one line"
-grep -q '^gsort: out/x: contains mine' stderr || broken "out/x/mine"
+run_ranks 3 --split=2 random -o out/x
+expect_status 2 'out/x/mine'
+[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || fail "out/x/mine: not one line"
+grep -q '^gsort: out/x: contains mine' stderr || fail "out/x/mine"
 rm -r out/x
-all_gone "out/x/mine"
+expect_clean_directory "out/x/mine"
 
 claim "real ranks plan like assumed ranks, and one of them prints the plan"
 run --explain --ranks=3 --parallel=1 -S 4M random
 mv stdout assumed
-ranks 3 --explain --parallel=1 -S 4M random -o out/x
-[ "$status" -eq 0 ] || broken "--explain: status $status"
-grep -q 'each of 3 ranks' assumed || broken "--ranks=3: $(head -3 assumed)"
+run_ranks 3 --explain --parallel=1 -S 4M random -o out/x
+expect_status 0 '--explain'
+grep -q 'each of 3 ranks' assumed || fail "--ranks=3: $(head -3 assumed)"
 # This needs real ranks, which detect that $TMPDIR is in memory.
 sed -i '/^temporary files .* is in memory (tmpfs)/d' stdout
-cmp -s assumed stdout || broken "--explain: $(diff assumed stdout | head -4)"
-all_gone "--explain"
+cmp -s assumed stdout || fail "--explain: $(diff assumed stdout | head -4)"
+expect_clean_directory "--explain"
 
 claim "unsupported options are refused once, before anything is written"
 refuses_all 'incomplete record' --zstd --partial=keep random
@@ -214,95 +214,94 @@ refuses_all 'cannot be used together' --verify --argsort random
 refuses_all 'shard is not supported with several ranks; ranks share a merge' -m --shard=1/2 random
 refuses_all 'ranks is not supported with several ranks; leave it out' --explain --ranks=5 random
 refuses_all 'requires -u' --count random
-run --explain --ranks=3 -m random.sorted
-[ "$status" -eq 2 ] || broken "--explain -m: status $status"
-grep -q '^gsort: --explain of a merge' stderr || broken "--explain -m: $(cat stderr)"
+expect_exit 2 --explain --ranks=3 -m random.sorted
+grep -q '^gsort: --explain of a merge' stderr || fail "--explain -m: $(cat stderr)"
 refuses_all 'pipe: several ranks require regular files' pipe
 refuses_all 'nothing: cannot open' nothing
 refuses_all 'pipe is not a regular file' --files0-from=pipe
 
 claim "a pipe without a reader is refused as output, without waiting"
-ranks 2 random -o pipe
-[ "$status" -eq 2 ] || broken "-o pipe: status $status"
-grep -q '^gsort: pipe: is not a regular file; several' stderr || broken "-o pipe: $(cat stderr)"
-[ -p pipe ] || broken "-o pipe: it is gone"
+run_ranks 2 random -o pipe
+expect_status 2 '-o pipe'
+grep -q '^gsort: pipe: is not a regular file; several' stderr || fail "-o pipe: $(cat stderr)"
+[ -p pipe ] || fail "-o pipe: it is gone"
 
 claim "several ranks read a list of names from a regular file, and one rank from any file"
 printf 'random\0few\0' > list
 run --files0-from=list -o expected
-ranks 2 --files0-from=list -o out/x
-as_expected "a list"
+run_ranks 2 --files0-from=list -o out/x
+expect_rank_output "a list"
 printf 'random\0few\0' |
 	timeout 120 "$MPIRUN" -np 1 "$GSORT_MPI" --files0-from=- -o out/x > stdout 2> stderr
 status=$?
-as_expected "a list from a pipe"
+expect_rank_output "a list from a pipe"
 
 claim "several ranks do not wait for a list on standard input"
 timeout 120 "$MPIRUN" -np 2 "$GSORT_MPI" --files0-from=- -o out/x <> pipe > stdout 2> stderr
 status=$?
-[ "$status" -eq 2 ] || broken "a list from standard input: status $status"
-[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "a list from standard input: not one line"
+expect_status 2 'a list from standard input'
+[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || fail "a list from standard input: not one line"
 grep -q '^gsort: .* standard input is not a regular file' stderr ||
-	broken "a list from standard input: $(cat stderr)"
-all_gone "a list from standard input"
+	fail "a list from standard input: $(cat stderr)"
+expect_clean_directory "a list from standard input"
 
 claim "the help has the options of gsort-mpi and is printed once"
-ranks 2 --help
-[ "$status" -eq 0 ] || broken "--help: status $status"
-[ "$(grep -c '^ *--timeout=SECONDS' stdout)" -eq 1 ] || broken "--help: not one --timeout"
+run_ranks 2 --help
+expect_status 0 '--help'
+[ "$(grep -c '^ *--timeout=SECONDS' stdout)" -eq 1 ] || fail "--help: not one --timeout"
 head -1 stdout | grep -q '^Usage: mpirun .*gsort-mpi .*-o FILE' ||
-	broken "--help: $(head -1 stdout)"
+	fail "--help: $(head -1 stdout)"
 run --help
-! grep -q timeout stdout || broken "gsort --help: $(grep timeout stdout)"
+! grep -q timeout stdout || fail "gsort --help: $(grep timeout stdout)"
 refuses_all "'1000001' is not a number from 0 to 1000000" --timeout=1000001 random
 
 claim "if one rank is asked for help and others for a sort, nothing is sorted"
 launch -np 1 "$GSORT_MPI" --help : -np 2 "$GSORT_MPI" random -o out/x
-[ "$status" -eq 2 ] || broken "status $status"
-[ ! -s stdout ] || broken "answered"
-[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "not one line"
+expect_status 2
+[ ! -s stdout ] || fail "answered"
+[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || fail "not one line"
 grep -q '^gsort: rank 1, .*: --help is not given here, but on the first rank' stderr ||
-	broken "$(cat stderr)"
-all_gone "--help"
+	fail "$(cat stderr)"
+expect_clean_directory "--help"
 
 claim "compressed outputs are those of one process, and compressed inputs are read"
-agrees 3 --zstd --verify -S8M random few random
+compare_with_gsort 3 --zstd --verify -S8M random few random
 run random -o random.zst
-agrees 4 --zstd=1 random.zst few --skip-bytes=8
-ranks 2 random -o out/x.zst
-[ "$status" -eq 0 ] || broken "-o x.zst: status $status"
-cmp -s random.zst out/x.zst || broken "-o x.zst: the output differs"
+compare_with_gsort 4 --zstd=1 random.zst few --skip-bytes=8
+run_ranks 2 random -o out/x.zst
+expect_status 0 '-o x.zst'
+cmp -s random.zst out/x.zst || fail "-o x.zst: the output differs"
 rm -f out/x.zst
-all_gone "-o x.zst"
+expect_clean_directory "-o x.zst"
 
 claim "compressed part files are those of one process; with -u, their contents are together"
-agrees_in_parts 3 --zstd=1 --verify -S2M random few --split=4
-agrees_in_parts 4 --zstd=1 --skip-bytes=8 few --split=7
+compare_parts 3 --zstd=1 --verify -S2M random few --split=4
+compare_parts 4 --zstd=1 --skip-bytes=8 few --split=7
 run -u few random -o expected
-ranks 3 -u --zstd=1 few random --split=3 -o out/x
+run_ranks 3 -u --zstd=1 few random --split=3 -o out/x
 run -m out/x -o out/y
-cmp -s out/y expected || broken "-u, in parts: the output differs"
+cmp -s out/y expected || fail "-u, in parts: the output differs"
 rm -rf out/*
-all_gone "-u, in parts"
+expect_clean_directory "-u, in parts"
 
 claim "an error of all ranks is not attributed to a directory that ranks do not share"
-ranks 3 -T nowhere random -o out/x
-[ "$status" -eq 2 ] || broken "-T: status $status"
+run_ranks 3 -T nowhere random -o out/x
+expect_status 2 '-T'
 grep -qE '^gsort: (rank [12], on .*: )?nowhere: temporary directory: No such' stderr ||
-	broken "-T: $(cat stderr)"
-! grep -q 'of another rank in its directory' stderr || broken "-T: $(cat stderr)"
-all_gone "-T nowhere"
+	fail "-T: $(cat stderr)"
+! grep -q 'of another rank in its directory' stderr || fail "-T: $(cat stderr)"
+expect_clean_directory "-T nowhere"
 
 claim "ranks with different options or files report the difference"
 for other in 'few -o out/x' 'random -r -o out/x'; do
 	# Word splitting is intended.
 	# shellcheck disable=SC2086
 	launch -np 2 "$GSORT_MPI" random -o out/x : -np 2 "$GSORT_MPI" $other
-	[ "$status" -eq 2 ] || broken "$other: status $status"
+	expect_status 2 "$other"
 	grep -q '^gsort: rank 2, .*: differs: .* on rank 0 (' stderr ||
-		broken "$other"
-	[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || broken "$other: $(cat stderr)"
-	all_gone "$other"
+		fail "$other"
+	[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || fail "$other: $(cat stderr)"
+	expect_clean_directory "$other"
 done
 for job in check merge; do
 	options="--$job"
@@ -310,8 +309,8 @@ for job in check merge; do
 	# Word splitting is intended.
 	# shellcheck disable=SC2086
 	launch -np 1 "$GSORT_MPI" few $options : -np 1 "$GSORT_MPI" few -o out/x
-	[ "$status" -eq 2 ] || broken "$job: status $status"
-	grep -q "job: differs: 'sort' here, '$job' on rank 0" stderr || broken "$job: $(cat stderr)"
-	all_gone "$job"
+	expect_status 2 "$job"
+	grep -q "job: differs: 'sort' here, '$job' on rank 0" stderr || fail "$job: $(cat stderr)"
+	expect_clean_directory "$job"
 done
 finish

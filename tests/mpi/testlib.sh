@@ -25,16 +25,16 @@ launch() {
 	status=$?
 }
 
-# ranks N ARGUMENT...: run gsort-mpi with N ranks; $exchange is a further option
+# run_ranks N ARGUMENT...: run gsort-mpi with N ranks; $exchange is a further option
 exchange=
-ranks() {
+run_ranks() {
 	n=$1
 	shift
 	launch -np "$n" "$GSORT_MPI" ${exchange:+"$exchange"} "$@"
 }
 
-# in_time COMMAND...: wait until the command succeeds, at most a minute
-in_time() {
+# wait_until COMMAND...: wait until the command succeeds, at most a minute
+wait_until() {
 	until=$(($(date +%s) + 60))
 	while ! "$@"; do
 		[ "$(date +%s)" -lt $until ] || return 1
@@ -42,39 +42,38 @@ in_time() {
 	done
 }
 
-# no_session: the helpers that Open MPI starts for a process without a launcher have ended
-no_session() {
+# is_session_over: the helpers that Open MPI starts for a process without a launcher have ended
+is_session_over() {
 	[ -z "$(find "$TMPDIR" -maxdepth 1 -name 'ompi.*')" ]
 }
 
-# all_gone WHAT: no output and no temporary file is left
-all_gone() {
-	in_time no_session
-	[ -z "$(ls -A out)" ] || broken "$1 leaves $(ls -A out | tr '\n' ' ')"
-	nothing_left "$1"
+# expect_clean_directory WHAT: no output and no temporary file is left
+expect_clean_directory() {
+	wait_until is_session_over
+	[ -z "$(ls -A out)" ] || fail "$1 leaves $(ls -A out | tr '\n' ' ')"
+	expect_no_temp_files "$1"
 }
 
-# as_expected WHAT: the last ranks have written the contents of `expected` to out/x
-as_expected() {
-	[ "$status" -eq 0 ] || broken "$1: status $status"
-	cmp -s expected out/x || broken "$1: the output differs"
+# expect_rank_output WHAT: the last ranks have written the contents of `expected` to out/x
+expect_rank_output() {
+	expect_status 0 "$1"
+	cmp -s expected out/x || fail "$1: the output differs"
 	rm -f out/x
-	all_gone "$1"
+	expect_clean_directory "$1"
 }
 
-# agrees N ARGUMENT...: N ranks and one process write the same bytes
-agrees() {
+# compare_with_gsort N ARGUMENT...: N ranks and one process write the same bytes
+compare_with_gsort() {
 	n=$1
 	shift
-	run "$@" -o expected
-	[ "$status" -eq 0 ] || broken "gsort $*: status $status"
-	ranks "$n" "$@" -o out/x
-	as_expected "$n ranks, $*"
+	expect_exit 0 "$@" -o expected
+	run_ranks "$n" "$@" -o out/x
+	expect_rank_output "$n ranks, $*"
 }
 
 # --- failures ---
 
-no_process() {
+is_process_gone() {
 	for process in /proc/[0-9]*; do
 		case $(readlink "$process/exe") in
 		"$GSORT_MPI" | "$GSORT_MPI_FAULTS") ;;
@@ -84,19 +83,19 @@ no_process() {
 	done
 }
 
-# ends WHAT REGEX [STATUS...]: the last ranks ended with one of these statuses (default: 2) and
-# printed a matching line
-ends() {
+# expect_failed WHAT REGEX [STATUS...]: the last ranks ended with one of these statuses
+# (default: 2) and printed a matching line
+expect_failed() {
 	what=$1 regex=$2
 	shift 2
-	echo "${*:-2}" | grep -qw "$status" || broken "$what: status $status"
-	grep -qE "^gsort: $regex" stderr || broken "$what: no message matches $regex"
-	in_time no_process || broken "$what: a rank has not ended"
-	all_gone "$what"
+	echo "${*:-2}" | grep -qw "$status" || fail "$what: status $status"
+	grep -qE "^gsort: $regex" stderr || fail "$what: no message matches $regex"
+	wait_until is_process_gone || fail "$what: a rank has not ended"
+	expect_clean_directory "$what"
 }
 
-# begin POINT1 POINT2 ARGUMENT...: start two ranks that stop at these points ("": none)
-begin() {
+# start_ranks POINT1 POINT2 ARGUMENT...: start two ranks that stop at these points ("": none)
+start_ranks() {
 	first=$1 other=$2
 	shift 2
 	timeout 120 "$MPIRUN" -np 1 env GSORT_TEST_STOP_AT="$first" "$GSORT_MPI_FAULTS" "$@" : \
@@ -105,8 +104,8 @@ begin() {
 	launcher=$!
 }
 
-# all_stopped N NAME: N processes have created files NAME.PID and are stopped
-all_stopped() {
+# are_stopped N NAME: N processes have created files NAME.PID and are stopped
+are_stopped() {
 	stopped=
 	for told in "$2".*; do
 		[ ! -e "$told" ] || stopped="$stopped ${told##*.}"
@@ -119,14 +118,14 @@ all_stopped() {
 
 # signal_stopped SIGNAL N NAME: send the signal when N processes are stopped; wait for the launcher
 signal_stopped() {
-	in_time all_stopped "$2" "$3" || broken "$3: not $2 ranks have reached the point"
+	wait_until are_stopped "$2" "$3" || fail "$3: not $2 ranks have reached the point"
 	# Word splitting is intended.
 	# shellcheck disable=SC2086
 	kill -"$1" $stopped
-	wait_for_end "$3"
+	wait_for_launcher "$3"
 }
 
-wait_for_end() {
+wait_for_launcher() {
 	wait $launcher
 	status=$?
 	rm -f "$1".*
