@@ -146,7 +146,7 @@ static const struct option_spec *option_at(unsigned i, bool single_process)
 	return NULL;
 }
 
-static int get_option(const struct option_spec *row, struct gsort_option *ret_option, size_t size)
+int api_describe_option(const struct option_spec *row, struct gsort_option *ret_option, size_t size)
 {
 	struct gsort_option option;
 
@@ -170,12 +170,12 @@ static int get_option(const struct option_spec *row, struct gsort_option *ret_op
 
 int gsort_get_option(unsigned i, struct gsort_option *ret_option, size_t size)
 {
-	return get_option(option_at(i, true), ret_option, size);
+	return api_describe_option(option_at(i, true), ret_option, size);
 }
 
 int api_distributed_get_option(unsigned i, struct gsort_option *ret_option, size_t size)
 {
-	return get_option(option_at(i, false), ret_option, size);
+	return api_describe_option(option_at(i, false), ret_option, size);
 }
 
 const char *gsort_get_option_word(unsigned i, unsigned n, char *text)
@@ -198,14 +198,14 @@ static const struct option_spec *find_known_option(const struct gsort *sort, con
 	return row && row->mpi_support == OPTION_MPI_ONLY && !sort->comm ? NULL : row;
 }
 
-static int check_value(const struct option_spec *row, const char *value)
+int api_check_value(const struct option_spec *row, const char *value)
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 
 	option_format_name(row, spelling);
 	if (row->argument && !row->default_value && !value)
 		return fail(-EINVAL, "%s requires a value, %s", spelling, row->argument);
-	if (!row->argument && value)
+	if (!row->argument && value && *value)
 		return fail(-EINVAL, "%s takes no value: '%s'", spelling, value);
 	return 0;
 }
@@ -254,7 +254,7 @@ static int check_settable(const struct gsort *sort, const struct option_spec *ro
 
 	if (r < 0)
 		return r;
-	return row ? check_value(row, value) : refuse_unknown(sort, name, cli_only);
+	return row ? api_check_value(row, value) : refuse_unknown(sort, name, cli_only);
 }
 
 /* Set an option. Options that end a command line (--help) are only recorded. */

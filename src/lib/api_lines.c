@@ -4,7 +4,6 @@
 #include "src/lib/api_lines.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +13,7 @@
 
 /* An option that was set. */
 struct setting {
-	int option;
+	const struct option_spec *spec;
 	const char *value; /* NULL: none */
 };
 
@@ -62,135 +61,52 @@ void api_lines_free(struct api_lines *lines)
 
 /* --- Options --- */
 
-static const struct option *find_row(int option)
+static bool is_of_ranks(const struct option_spec *spec)
 {
-	const struct option *row = line_option_names;
-
-	while (row->name && row->val != option)
-		row++;
-	return row->name ? row : NULL;
-}
-
-static bool is_for_programs(int option)
-{
-	static const int options[] = { OPTION_CHECK,     OPTION_EXPLAIN,  OPTION_HELP,
-				       OPTION_VERSION,   OPTION_PROGRESS, OPTION_DEBUG,
-				       OPTION_COMPLETION };
-
-	for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
-		if (options[i] == option)
-			return true;
-	return line_option_is_of_ranks(option);
-}
-
-/* Return the name of an option's value; NULL: it has none. */
-static const char *argument_name(const struct option *row)
-{
-	if (row->has_arg == no_argument)
-		return NULL;
-	switch (row->val) {
-	case 'S':
-	case OPTION_TEMP_LIMIT:
-	case OPTION_DEVICE_MEMORY:
-		return "SIZE";
-	case 'o':
-	case OPTION_FILES0_FROM:
-	case OPTION_STATS_JSON:
-	case OPTION_TRACE:
-	case OPTION_REPORT:
-		return "FILE";
-	case 'T':
-	case OPTION_CHECKPOINT:
-		return "DIR";
-	default:
-		return "VALUE";
-	}
+	return spec->mpi_support == OPTION_MPI_ONLY;
 }
 
 int gsort_get_line_option(unsigned i, struct gsort_option *ret_option, size_t size)
 {
-	struct gsort_option option;
-	const struct option *row;
-	unsigned n = 0;
+	const bool exists = i < line_option_table.n_specs &&
+			    !is_of_ranks(&line_option_table.specs[i]);
 
-	if (!ret_option)
-		return -EINVAL;
-	/* Those of gsort-mpi are the last ones. */
-	while (line_option_names[n].name && !line_option_is_of_ranks(line_option_names[n].val))
-		n++;
-	if (i >= n)
-		return -ENOENT;
-	row = &line_option_names[i];
-	option = (struct gsort_option){
-		.name = row->name,
-		.argument = argument_name(row),
-		.default_value = row->has_arg == optional_argument ? "" : NULL,
-		.letter = row->val <= UCHAR_MAX ? row->val : 0,
-		.repeatable = row->val == 'k' || row->val == 'T',
-		.cli_only = is_for_programs(row->val),
-	};
-	copy_struct_prefix(ret_option, size, &option, sizeof option);
-	return 0;
+	return api_describe_option(exists ? &line_option_table.specs[i] : NULL, ret_option, size);
 }
 
 bool api_lines_have_option(const char *name)
 {
-	const int option = line_option_find(name);
+	const struct option_spec *spec = option_find(&line_option_table, name);
 
-	return option != 0 && !line_option_is_of_ranks(option);
+	return spec && !is_of_ranks(spec);
 }
 
 static int refuse_unknown(const char *name)
 {
-	const char *names[64], *nearest;
+	const char *names[OPTION_MAX_ROWS], *nearest;
 	unsigned n = 0;
 
-	for (const struct option *row = line_option_names; row->name && n < 64; row++)
-		if (!is_for_programs(row->val))
-			names[n++] = row->name;
+	for (unsigned i = 0; i < line_option_table.n_specs; i++)
+		if (!line_option_table.specs[i].cli_only)
+			names[n++] = line_option_table.specs[i].name;
 	nearest = suggest_word(name, strlen(name), names, n);
 	return nearest ? fail(-EINVAL, "unknown option '%s' of lines; did you mean %s?", name,
 			      nearest) :
 			 fail(-EINVAL, "unknown option '%s' of lines", name);
 }
 
-static int check_value(const struct option *row, const char *value)
-{
-	if (row->has_arg == required_argument && !value)
-		return fail(-EINVAL, "--%s requires a value", row->name);
-	if (row->has_arg == no_argument && value && *value)
-		return fail(-EINVAL, "--%s takes no value: '%s'", row->name, value);
-	return 0;
-}
-
 /* Set an option that the library implements for lines as for records. */
-static void set_common(struct options *options, int option, const char *value)
+static void set_common(struct options *options, const struct option_spec *spec, const char *value)
 {
-	switch (option) {
-	case OPTION_STATS:
-		options->stats = true;
-		break;
-	case OPTION_STATS_JSON:
-		options->stats_json_path = value;
-		break;
-	case OPTION_TRACE:
-		options->trace_path = value;
-		break;
-	case OPTION_REPORT:
-		options->report_path = value;
-		break;
-	case OPTION_FILES0_FROM:
-		options->files0_path = value;
-		break;
-	case OPTION_CHECKPOINT:
-		options->spec.checkpoint_path = value;
-		break;
-	case 'o':
-		options->spec.output_path = value;
-		break;
-	default:
-		break;
-	}
+	static const char *const names[] = { "stats",       "stats-json", "trace", "report",
+					     "files0-from", "checkpoint", "output" };
+
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (strcmp(spec->name, names[i]) == 0) {
+			const struct option_spec *common = option_find(&options_table, names[i]);
+
+			common->parse(common, value, options);
+		}
 }
 
 static int record_setting(struct api_lines *lines, struct setting setting)
@@ -207,34 +123,33 @@ static int record_setting(struct api_lines *lines, struct setting setting)
 int api_lines_set(struct gsort *sort, const char *name, const char *value)
 {
 	struct api_lines *lines = sort->lines;
-	const int option = line_option_find(name);
-	const struct option *row = find_row(option);
+	const struct option_spec *spec = option_find(&line_option_table, name);
 	int r = api_check_not_started(sort, name);
 
 	if (r < 0)
 		return r;
-	if (strcmp(name, "c") == 0 || strcmp(name, "C") == 0 || (row && is_for_programs(option)))
-		return fail(-ENOTSUP, "%s: only for programs", name);
-	if (!row)
+	if (!spec)
 		return refuse_unknown(name);
-	r = check_value(row, value);
+	if (spec->cli_only)
+		return fail(-ENOTSUP, "%s: only for programs", name);
+	r = api_check_value(spec, value);
 	if (r == 0)
-		r = line_options_set(&lines->checked, option, value);
+		r = line_options_set(&lines->checked, spec, value);
 	if (r == 0)
-		r = record_setting(lines, (struct setting){ option, value });
+		r = record_setting(lines, (struct setting){ spec, value });
 	if (r == 0)
-		set_common(&sort->options, option, value);
+		set_common(&sort->options, spec, value);
 	return r;
 }
 
 const char *api_lines_get_set(const struct gsort *sort, const char *name)
 {
-	const int option = line_option_find(name);
+	const struct option_spec *spec = option_find(&line_option_table, name);
 
 	for (size_t i = 0; i < sort->lines->n_settings; i++) {
 		const struct setting *setting = &sort->lines->settings[i];
 
-		if (setting->option == option)
+		if (setting->spec == spec)
 			return setting->value ? setting->value : "";
 	}
 	return NULL;
@@ -252,9 +167,8 @@ int api_lines_finalize(struct gsort *sort)
 	line_options_free(complete);
 	line_options_init(complete);
 	for (size_t i = 0; i < lines->n_settings && r == 0; i++)
-		if (lines->settings[i].option != OPTION_FILES0_FROM) /* its names are inputs */
-			r = line_options_set(complete, lines->settings[i].option,
-					     lines->settings[i].value);
+		r = line_options_set(complete, lines->settings[i].spec, lines->settings[i].value);
+	complete->files0_from = NULL; /* its names are inputs */
 	for (size_t i = 0; i < spec->n_inputs && r == 0; i++)
 		r = line_options_add_input(complete, spec->inputs[i]);
 	if (sort->operation == API_CHECK)

@@ -119,6 +119,13 @@ int api_check_pointer(const void *pointer, const char *name);
 /* Return 0, or -EBUSY (reported) if the sort has begun. */
 int api_check_not_started(const struct gsort *sort, const char *name);
 
+/* Fill in a row; NULL: -ENOENT. As gsort_get_option(). */
+int api_describe_option(const struct option_spec *row, struct gsort_option *ret_option,
+			size_t size);
+
+/* Check that a value is there if the option takes one, and only then. */
+int api_check_value(const struct option_spec *row, const char *value);
+
 /* Append an input. `name` must live as long as the handle. Returns 0 or -ENOMEM (reported). */
 int api_append_input(struct gsort *sort, const char *name, struct endpoint endpoint);
 

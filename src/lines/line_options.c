@@ -4,7 +4,7 @@
 #include "src/lines/line_options.h"
 
 #include <errno.h>
-#include <limits.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,74 +20,316 @@
 #include "src/base/system_limits.h"
 #include "src/comm/comm.h"
 #include "src/options/file_roles.h"
-
-const struct option line_option_names[] = {
-	{ "lines", no_argument, NULL, OPTION_LINES },
-	{ "ignore-leading-blanks", no_argument, NULL, 'b' },
-	{ "dictionary-order", no_argument, NULL, 'd' },
-	{ "ignore-case", no_argument, NULL, 'f' },
-	{ "general-numeric-sort", no_argument, NULL, 'g' },
-	{ "human-numeric-sort", no_argument, NULL, 'h' },
-	{ "ignore-nonprinting", no_argument, NULL, 'i' },
-	{ "month-sort", no_argument, NULL, 'M' },
-	{ "numeric-sort", no_argument, NULL, 'n' },
-	{ "random-sort", no_argument, NULL, 'R' },
-	{ "random-source", required_argument, NULL, OPTION_RANDOM_SOURCE },
-	{ "reverse", no_argument, NULL, 'r' },
-	{ "sort", required_argument, NULL, OPTION_SORT },
-	{ "version-sort", no_argument, NULL, 'V' },
-	{ "batch-size", required_argument, NULL, OPTION_BATCH_SIZE },
-	{ "check", optional_argument, NULL, OPTION_CHECK },
-	{ "compress-program", required_argument, NULL, OPTION_COMPRESS_PROGRAM },
-	{ "debug", no_argument, NULL, OPTION_DEBUG },
-	{ "files0-from", required_argument, NULL, OPTION_FILES0_FROM },
-	{ "header", optional_argument, NULL, OPTION_HEADER },
-	{ "key", required_argument, NULL, 'k' },
-	{ "count", no_argument, NULL, OPTION_COUNT },
-	{ "limit", required_argument, NULL, OPTION_LIMIT },
-	{ "merge", no_argument, NULL, 'm' },
-	{ "output", required_argument, NULL, 'o' },
-	{ "stable", no_argument, NULL, 's' },
-	{ "buffer-size", required_argument, NULL, 'S' },
-	{ "field-separator", required_argument, NULL, 't' },
-	{ "temporary-directory", required_argument, NULL, 'T' },
-	{ "parallel", required_argument, NULL, OPTION_PARALLEL },
-	{ "unique", no_argument, NULL, 'u' },
-	{ "zero-terminated", no_argument, NULL, 'z' },
-	{ "help", no_argument, NULL, OPTION_HELP },
-	{ "version", no_argument, NULL, OPTION_VERSION },
-	{ "backend", required_argument, NULL, OPTION_BACKEND },
-	{ "device-memory", required_argument, NULL, OPTION_DEVICE_MEMORY },
-	{ "format", required_argument, NULL, OPTION_FORMAT },
-	{ "temp-compress", required_argument, NULL, OPTION_TEMP_COMPRESS },
-	{ "temp-limit", required_argument, NULL, OPTION_TEMP_LIMIT },
-	{ "checkpoint", required_argument, NULL, OPTION_CHECKPOINT },
-	{ "zstd", optional_argument, NULL, OPTION_ZSTD },
-	{ "split", required_argument, NULL, OPTION_SPLIT },
-	{ "split-by", required_argument, NULL, OPTION_SPLIT_BY },
-	{ "shard", required_argument, NULL, OPTION_SHARD },
-	{ "explain", optional_argument, NULL, OPTION_EXPLAIN },
-	{ "progress", required_argument, NULL, OPTION_PROGRESS },
-	{ "stats", no_argument, NULL, OPTION_STATS },
-	{ "stats-json", required_argument, NULL, OPTION_STATS_JSON },
-	{ "trace", required_argument, NULL, OPTION_TRACE },
-	{ "report", required_argument, NULL, OPTION_REPORT },
-	{ "completion", required_argument, NULL, OPTION_COMPLETION },
-	{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
-	{ "shared-memory", required_argument, NULL, OPTION_SHARED_MEMORY },
-	{ NULL, 0, NULL, 0 },
-};
+#include "src/options/options.h"
 
 enum { MAX_THREADS = 1024 };
 
-int line_option_find(const char *name)
+/* --- Values of single options --- */
+
+static void *line_member(const struct option_spec *spec, void *target)
 {
-	for (const struct option *row = line_option_names; row->name; row++)
-		if (strcmp(row->name, name) == 0 ||
-		    (row->val <= UCHAR_MAX && name[0] == row->val && name[1] == '\0'))
-			return row->val;
+	return (char *)target + spec->offset;
+}
+
+/* An option of the order that has a letter of keys. */
+static int parse_letter(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct line_options *options = target;
+
+	(void)argument;
+	line_keys_add_letter(&options->keys, spec->letter);
 	return 0;
 }
+
+/*
+ * Parse a number of at least spec->min into a member of 4 or 8 bytes. It may have blanks and a sign
+ * before it. A larger one than the maximum of the member becomes that.
+ */
+static int parse_number(const struct option_spec *spec, const char *argument, void *target)
+{
+	const char *digits = line_number_digits(argument);
+	char *end;
+	const uint64_t n = strtoull(digits, &end, 10);
+
+	if (*digits < '0' || *digits > '9' || *end)
+		return fail(-EINVAL, "--%s: '%s' is not a number", spec->name, argument);
+	if (spec->max && (n < spec->min || n > spec->max))
+		return fail(-EINVAL, "--%s: '%s' is not from %" PRIu64 " to %" PRIu64, spec->name,
+			    argument, spec->min, spec->max);
+	if (n < spec->min)
+		return fail(-EINVAL, "--%s: must be at least %" PRIu64, spec->name, spec->min);
+	if (spec->member_nbytes == sizeof(uint32_t))
+		*(uint32_t *)line_member(spec, target) = (uint32_t)u64_min(n, UINT32_MAX);
+	else if (spec->member_nbytes)
+		*(uint64_t *)line_member(spec, target) = n;
+	return 0;
+}
+
+/* Parse a size, which may have blanks and a sign before it. */
+static int parse_size(const struct option_spec *spec, const char *argument, void *target)
+{
+	char spelling[OPTION_SPELLING_NBYTES];
+
+	return size_parse_option(option_format_name(spec, spelling), line_number_digits(argument),
+				 SIZE_OF_SPACE, line_member(spec, target));
+}
+
+/*
+ * Find the choice that a word abbreviates; choices differ in their first letters, or mean the same.
+ * Returns NULL after a message.
+ */
+static const struct option_choice *find_choice(const struct option_spec *spec, const char *word)
+{
+	char words[128] = "";
+
+	for (const struct option_choice *choice = spec->choices; choice->word; choice++) {
+		if (*word && strncmp(word, choice->word, strlen(word)) == 0)
+			return choice;
+		snprintf(words + strlen(words), sizeof words - strlen(words), "%s%s",
+			 *words ? ", " : "", choice->word);
+	}
+	fail(-EINVAL, "invalid argument '%s' for '--%s'; valid are %s", word, spec->name, words);
+	return NULL;
+}
+
+static int parse_sort(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct line_options *options = target;
+	const struct option_choice *choice = find_choice(spec, argument);
+
+	if (!choice)
+		return -EINVAL;
+	line_keys_add_letter(&options->keys, (char)choice->value);
+	return 0;
+}
+
+/* --check, and -C, which has no argument. */
+static int parse_check(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct line_options *options = target;
+	const struct option_choice *choice = argument ? find_choice(spec, argument) : NULL;
+	const char check = (char)(choice ? choice->value : spec->letter);
+
+	if (argument && !choice)
+		return -EINVAL;
+	if (options->check && options->check != check)
+		return fail(-EINVAL, "options '-cC' are incompatible");
+	options->check = check;
+	return 0;
+}
+
+static int parse_key(const struct option_spec *spec, const char *argument, void *target)
+{
+	(void)spec;
+	return line_keys_add(&((struct line_options *)target)->keys, argument);
+}
+
+static int parse_separator(const struct option_spec *spec, const char *argument, void *target)
+{
+	(void)spec;
+	return line_keys_set_separator(&((struct line_options *)target)->keys, argument);
+}
+
+static int parse_zero_terminated(const struct option_spec *spec, const char *argument, void *target)
+{
+	(void)spec;
+	(void)argument;
+	((struct line_options *)target)->keys.delimiter = '\0';
+	return 0;
+}
+
+static int parse_output(const struct option_spec *spec, const char *argument, void *target)
+{
+	const char *output = ((struct line_options *)target)->params.output;
+
+	if (output && strcmp(output, argument) != 0)
+		return fail(-EINVAL, "multiple output files specified");
+	return option_parse_text(spec, argument, target);
+}
+
+static int add_temp_directory(struct line_options *options, const char *path)
+{
+	if (options->params.n_temp_directories == LINE_MAX_TEMP_DIRECTORIES)
+		return fail(-EINVAL, "-T %s: more than %d directories", path,
+			    LINE_MAX_TEMP_DIRECTORIES);
+	options->temp_directories[options->params.n_temp_directories++] = path;
+	return 0;
+}
+
+static int parse_temp_directory(const struct option_spec *spec, const char *argument, void *target)
+{
+	(void)spec;
+	return add_temp_directory(target, argument);
+}
+
+/* --temp-compress, and --compress-program, whose value is not used. */
+static int parse_compression(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct compression_params *compression = line_member(spec, target);
+
+	if (compression_parse(spec->choices ? argument : "zstd", compression) < 0 ||
+	    compression->mode == COMPRESS_DELTA)
+		return fail(-EINVAL, "--temp-compress: '%s' is not auto, none, zstd or zstd:LEVEL",
+			    argument);
+	return 0;
+}
+
+static int parse_zstd(const struct option_spec *spec, const char *argument, void *target)
+{
+	if (compression_parse_level(argument, line_member(spec, target)) < 0)
+		return fail(-EINVAL, "--zstd: '%s' is not a level from 1 to %d", argument,
+			    compression_max_level());
+	return 0;
+}
+
+static int parse_shard(const struct option_spec *spec, const char *argument, void *target)
+{
+	struct line_sort_params *params = &((struct line_options *)target)->params;
+
+	(void)spec;
+	return options_parse_shard(argument, &params->shard, &params->n_shards);
+}
+
+/* --- All options, in the order of --help; those of gsort-mpi are the last ones --- */
+
+static const struct option_choice sort_words[] = {
+	{ "general-numeric", 'g' }, { "human-numeric", 'h' }, { "month", 'M' },
+	{ "numeric", 'n' },         { "version", 'V' },       { 0 }
+};
+
+static const struct option_choice check_words[] = {
+	{ "diagnose-first", 'c' }, { "quiet", 'C' }, { "silent", 'C' }, { 0 }
+};
+
+static const struct option_choice split_units[] = { { "records", true }, { 0 } };
+
+static const struct option_choice formats[] = { { "auto", false }, { "raw", true }, { 0 } };
+
+static const struct option_choice compression_words[] = {
+	{ "auto", 0 }, { "none", 0 }, { "zstd", 0 }, { 0 }
+};
+
+#define MEMBER(member) OPTION_MEMBER(struct line_options, member)
+#define LETTER(name, letter, help) name, letter, NULL, help, .parse = parse_letter, OF_GNU_SORT
+#define OF_GNU_SORT .is_of_gnu_sort = true
+
+_Static_assert(DEFAULT_ZSTD_LEVEL == 3, "the default in the row of --zstd");
+
+static const struct option_spec specs[] = {
+	{ LETTER("ignore-leading-blanks", 'b', "skip blanks at the beginning of a key"),
+	  .section = "Ordering" },
+	{ LETTER("dictionary-order", 'd', "compare only blanks, letters and digits") },
+	{ LETTER("ignore-case", 'f', "compare lower case as upper case") },
+	{ LETTER("general-numeric-sort", 'g', "compare floating-point numbers") },
+	{ LETTER("human-numeric-sort", 'h', "compare numbers with suffixes (2K, 1G)") },
+	{ LETTER("ignore-nonprinting", 'i', "compare only printable characters") },
+	{ LETTER("month-sort", 'M', "compare months (JAN < ... < DEC)") },
+	{ LETTER("numeric-sort", 'n', "compare decimal numbers") },
+	{ LETTER("reverse", 'r', "reverse the order") },
+	{ LETTER("version-sort", 'V', "compare version numbers in names") },
+	{ "sort", 0, "WORD", "general-numeric, human-numeric, month, numeric or version",
+	  .parse = parse_sort, .choices = sort_words, OF_GNU_SORT },
+	{ "key", 'k', "POS1[,POS2]",
+	  "compare from POS1 to POS2, or to the end of the line; a position is "
+	  "FIELD[.CHAR][bdfghiMnrV]",
+	  .repeats = true, .parse = parse_key, OF_GNU_SORT },
+	{ "field-separator", 't', "CHAR", "separate fields by CHAR", .parse = parse_separator,
+	  OF_GNU_SORT },
+	{ "stable", 's', NULL, "keep the order of lines with equal keys",
+	  .parse = option_parse_flag, MEMBER(keys.stable), OF_GNU_SORT },
+	{ "unique", 'u', NULL, "write only the first of lines with equal keys",
+	  .parse = option_parse_flag, MEMBER(keys.unique), OF_GNU_SORT },
+
+	{ "check", 'c', "WORD", "check the order; quiet or silent: without a message",
+	  .section = "Operation and output", .default_value = "diagnose-first", .cli_only = true,
+	  .parse = parse_check, .choices = check_words, OF_GNU_SORT },
+	{ "C", 'C', NULL, "check the order without a message", .cli_only = true,
+	  .parse = parse_check, OF_GNU_SORT },
+	{ "merge", 'm', NULL, "merge sorted files", .parse = option_parse_flag, MEMBER(merges),
+	  OF_GNU_SORT },
+	{ "output", 'o', "FILE", "write to FILE, which may be an input", .parse = parse_output,
+	  MEMBER(params.output), OF_GNU_SORT },
+	{ "zero-terminated", 'z', NULL, "end lines with NUL instead of newline",
+	  .parse = parse_zero_terminated, OF_GNU_SORT },
+	{ "split", 0, "P", "write P part files of equal numbers of lines, in the directory of -o",
+	  .min = 1, .max = PART_MANIFEST_MAX_PARTS, .parse = parse_number,
+	  MEMBER(params.n_part_files) },
+	{ "split-by", 0, "records", "split after equal numbers of lines",
+	  .parse = option_parse_choice, MEMBER(has_split_by), .choices = split_units },
+	{ "shard", 0, "K/P", "with -m: write only part K of P of the output",
+	  .parse = parse_shard },
+	{ "zstd", 0, "LEVEL", "compress the output (level 3 if it is named *.zst)",
+	  .default_value = "3", .parse = parse_zstd, MEMBER(params.zstd_level) },
+	{ "files0-from", 0, "FILE", "read NUL-terminated input names from FILE",
+	  .parse = option_parse_text, MEMBER(files0_from), OF_GNU_SORT },
+	{ "format", 0, "auto|raw", "decompress zstd and gzip inputs, or read any bytes",
+	  .parse = option_parse_choice, MEMBER(params.is_raw), .choices = formats },
+	{ "header", 0, "N", "keep the first N lines (1) of the input in front",
+	  .default_value = "1", .parse = parse_number, MEMBER(params.n_header_lines) },
+	{ "count", 0, NULL, "with -u: write before each line how many were equal",
+	  .parse = option_parse_flag, MEMBER(params.counts) },
+	{ "limit", 0, "N", "write only the first N lines of the result", .parse = parse_number,
+	  MEMBER(params.limit) },
+
+	{ "buffer-size", 'S', "SIZE", "limit host memory; at least 4 MiB are used",
+	  .section = "Resources", .parse = parse_size, MEMBER(params.memory_nbytes), OF_GNU_SORT },
+	{ "temporary-directory", 'T', "DIR", "store temporary files in DIR", .repeats = true,
+	  .parse = parse_temp_directory, OF_GNU_SORT },
+	{ "temp-limit", 0, "SIZE", "limit temporary space of spilled runs", .parse = parse_size,
+	  MEMBER(params.temp_limit_nbytes) },
+	{ "temp-compress", 0, "MODE", "compress spilled runs: auto, none, zstd, zstd:LEVEL",
+	  .parse = parse_compression, .choices = compression_words, MEMBER(params.compression) },
+	{ "checkpoint", 0, "DIR", "store runs in DIR; rerun the same command to resume",
+	  .parse = option_parse_text, MEMBER(params.checkpoint_path) },
+	{ "compress-program", 0, "PROG", "compress spilled runs with Zstandard, whatever PROG is",
+	  .parse = parse_compression, MEMBER(params.compression), OF_GNU_SORT },
+	{ "parallel", 0, "N", "use N CPU threads", .min = 1, .parse = parse_number,
+	  MEMBER(params.n_threads), OF_GNU_SORT },
+	{ "batch-size", 0, "N", "merge at most N runs at once", .min = 2, .parse = parse_number,
+	  MEMBER(params.max_runs), OF_GNU_SORT },
+	{ "backend", 0, "auto|cpu|cuda", "sort on a GPU or on the CPU",
+	  .parse = option_parse_choice, MEMBER(params.backend), .choices = option_backends },
+	{ "device-memory", 0, "SIZE", "limit GPU memory", .parse = parse_size,
+	  MEMBER(params.device_memory_nbytes) },
+
+	{ "explain", 0, "text|json", "print what would be done", .section = "Diagnostics",
+	  .default_value = "text", .cli_only = true, .parse = option_parse_choice, MEMBER(explain),
+	  .choices = option_explain_formats },
+	{ "progress", 0, "auto|always|never",
+	  "show a progress line; auto: on a terminal, after a second; SIGUSR1 prints it once",
+	  .cli_only = true, .parse = option_parse_choice, MEMBER(progress),
+	  .choices = option_progress_modes },
+	{ "stats", 0, NULL, "print bytes, times and rates of each stage",
+	  .parse = option_parse_flag, MEMBER(prints_stats) },
+	{ "stats-json", 0, "FILE", "write statistics to FILE as JSON", .parse = option_parse_text,
+	  MEMBER(report_paths.stats_json) },
+	{ "trace", 0, "FILE", "write a timeline to FILE in the Chrome trace format",
+	  .parse = option_parse_text, MEMBER(report_paths.trace) },
+	{ "report", 0, "FILE", "write an HTML report to FILE", .parse = option_parse_text,
+	  MEMBER(report_paths.html) },
+	{ "debug", 0, NULL, "ignored, for compatibility with GNU sort", .cli_only = true,
+	  .parse = option_parse_nothing, OF_GNU_SORT },
+	{ "random-source", 0, "FILE", "ignored, for compatibility with GNU sort",
+	  .parse = option_parse_nothing, OF_GNU_SORT },
+	{ "lines", 0, NULL, "sort lines, with these options", .parse = option_parse_nothing },
+	{ BUILTIN_OPTIONS_ROW_COMPLETION, .cli_only = true },
+	{ BUILTIN_OPTIONS_ROW_HELP, .cli_only = true, OF_GNU_SORT },
+	{ BUILTIN_OPTIONS_ROW_VERSION, .cli_only = true, OF_GNU_SORT },
+
+	{ "timeout", 0, "SECONDS", "abort if a rank has not answered for SECONDS (60)",
+	  .cli_only = true, .section = "Ranks (" GSORT_PROGRAM "-mpi)", .parse = parse_number,
+	  .mpi_support = OPTION_MPI_ONLY },
+	{ "shared-memory", 0, "auto|off",
+	  "read runs in the memory of other ranks of the same machine (auto), or exchange all as "
+	  "messages (off)",
+	  .parse = option_parse_choice, MEMBER(params.disable_shared_memory),
+	  .choices = option_shared_memory_modes, .cli_only = true, .mpi_support = OPTION_MPI_ONLY },
+};
+
+const struct option_table line_option_table = { .specs = specs,
+						.n_specs = sizeof specs / sizeof specs[0] };
+
+/* --- The options of a sort --- */
 
 void line_options_init(struct line_options *options)
 {
@@ -108,322 +350,12 @@ void line_options_free(struct line_options *options)
 	free(options->inputs);
 }
 
-static int add_temp_directory(struct line_options *options, const char *path)
+int line_options_set(struct line_options *options, const struct option_spec *spec,
+		     const char *value)
 {
-	if (options->params.n_temp_directories == LINE_MAX_TEMP_DIRECTORIES)
-		return fail(-EINVAL, "-T %s: more than %d directories", path,
-			    LINE_MAX_TEMP_DIRECTORIES);
-	options->temp_directories[options->params.n_temp_directories++] = path;
-	return 0;
-}
-
-static int take_backend(struct line_options *options, const char *word)
-{
-	static const char *const words[] = {
-		[BACKEND_AUTO] = "auto", [BACKEND_CPU] = "cpu", [BACKEND_CUDA] = "cuda"
-	};
-
-	for (enum backend_choice i = BACKEND_AUTO; i <= BACKEND_CUDA; i++) {
-		if (strcmp(word, words[i]) == 0) {
-			options->params.backend = i;
-			return 0;
-		}
-	}
-	return fail(-EINVAL, "--backend: '%s' is not auto, cpu or cuda", word);
-}
-
-static int take_compression(struct line_options *options, const char *mode)
-{
-	if (compression_parse(mode, &options->params.compression) < 0 ||
-	    options->params.compression.mode == COMPRESS_DELTA)
-		return fail(-EINVAL, "--temp-compress: '%s' is not auto, none, zstd or zstd:LEVEL",
-			    mode);
-	return 0;
-}
-
-/* A number may have blanks and a sign before it. A larger one than UINT64_MAX becomes that. */
-static int take_number(const char *option, const char *text, uint64_t *ret_number)
-{
-	const char *digits = line_number_digits(text);
-	char *end;
-
-	*ret_number = strtoull(digits, &end, 10);
-	return *digits < '0' || *digits > '9' || *end ?
-		       fail(-EINVAL, "%s: '%s' is not a number", option, text) :
-		       0;
-}
-
-/* Parse a size, which may have blanks and a sign before it. */
-static int take_size(const char *option, const char *text, uint64_t *ret_nbytes)
-{
-	return size_parse_option(option, line_number_digits(text), SIZE_OF_SPACE, ret_nbytes);
-}
-
-/* --sort=WORD */
-static int take_sort_word(struct line_options *options, const char *word)
-{
-	static const struct {
-		const char *word;
-		char letter;
-	} words[] = { { "general-numeric", 'g' },
-		      { "human-numeric", 'h' },
-		      { "month", 'M' },
-		      { "numeric", 'n' },
-		      { "version", 'V' } };
-
-	if (*word && strncmp(word, "random", strlen(word)) == 0)
-		return fail(-EINVAL, "--sort=random: random order is not supported");
-	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-		/* The words differ in their first letters. */
-		if (*word && strncmp(word, words[i].word, strlen(word)) == 0) {
-			line_keys_add_letter(&options->keys, words[i].letter);
-			return 0;
-		}
-	return fail(-EINVAL,
-		    "invalid argument '%s' for '--sort'; valid are general-numeric, "
-		    "human-numeric, month, numeric and version",
-		    word);
-}
-
-/* --format=auto|raw */
-static int take_format(struct line_options *options, const char *format)
-{
-	options->params.is_raw = strcmp(format, "raw") == 0;
-	return options->params.is_raw || strcmp(format, "auto") == 0 ?
-		       0 :
-		       fail(-EINVAL, "--format: '%s' is not auto or raw", format);
-}
-
-/* --split=P */
-static int take_split(struct line_options *options, const char *text)
-{
-	uint64_t n;
-	const int r = take_number("--split", text, &n);
-
-	if (r == 0 && (n < 1 || n > PART_MANIFEST_MAX_PARTS))
-		return fail(-EINVAL, "--split: '%s' is not from 1 to %d", text,
-			    PART_MANIFEST_MAX_PARTS);
-	options->params.n_part_files = (uint32_t)n;
-	return r;
-}
-
-/* --shard=K/P */
-static int take_shard(struct line_options *options, const char *text)
-{
-	enum { MAX_SHARDS = 1000000 };
-	struct line_sort_params *params = &options->params;
-	int n = 0;
-
-	if (*text >= '0' && *text <= '9' &&
-	    sscanf(text, "%7u/%7u%n", &params->shard, &params->n_shards, &n) == 2 && !text[n] &&
-	    params->shard >= 1 && params->shard <= params->n_shards &&
-	    params->n_shards <= MAX_SHARDS)
-		return 0;
-	return fail(-EINVAL, "--shard: '%s' is not K/P with 1 <= K <= P <= %d, for example 2/8",
-		    text, MAX_SHARDS);
-}
-
-/* Options of the output that GNU sort does not have. Returns as take_report_option(). */
-static int take_output_option(struct line_options *options, int option, const char *value)
-{
-	switch (option) {
-	case OPTION_COUNT:
-		options->params.counts = true;
-		return 0;
-	case OPTION_HEADER:
-		return take_number("--header", value ? value : "1",
-				   &options->params.n_header_lines);
-	case OPTION_LIMIT:
-		return take_number("--limit", value, &options->params.limit);
-	case OPTION_ZSTD:
-		options->params.zstd_level = DEFAULT_ZSTD_LEVEL;
-		return value && *value &&
-				       compression_parse_level(value, &options->params.zstd_level) <
-					       0 ?
-			       fail(-EINVAL, "--zstd: '%s' is not a level from 1 to %d", value,
-				    compression_max_level()) :
-			       0;
-	case OPTION_SPLIT:
-		return take_split(options, value);
-	case OPTION_SPLIT_BY:
-		options->has_split_by = true;
-		return strcmp(value, "records") == 0 ?
-			       0 :
-			       fail(-EINVAL,
-				    "--split-by: lines are split by their number: records");
-	case OPTION_SHARD:
-		return take_shard(options, value);
-	default:
-		return 1;
-	}
-}
-
-/* The name of a file to write. */
-static int take_file_name(const char *option, const char *path, const char **ret_path)
-{
-	*ret_path = path;
-	return *path ? 0 : fail(-EINVAL, "%s: FILE cannot be empty", option);
-}
-
-/* --explain[=FORM] */
-static int take_explain(struct line_options *options, const char *form)
-{
-	if (strcmp(form, "text") != 0 && strcmp(form, "json") != 0)
-		return fail(-EINVAL, "--explain: '%s' is not text or json", form);
-	options->explain = form;
-	return 0;
-}
-
-/* Options that report on the sort. Returns 0, -EINVAL after a message, or 1 for others. */
-static int take_report_option(struct line_options *options, int option, const char *value)
-{
-	switch (option) {
-	case OPTION_EXPLAIN:
-		return take_explain(options, value ? value : "text");
-	case OPTION_STATS:
-		options->prints_stats = true;
-		return 0;
-	case OPTION_STATS_JSON:
-		return take_file_name("--stats-json", value, &options->report_paths.stats_json);
-	case OPTION_TRACE:
-		return take_file_name("--trace", value, &options->report_paths.trace);
-	case OPTION_REPORT:
-		return take_file_name("--report", value, &options->report_paths.html);
-	default:
-		return 1;
-	}
-}
-
-bool line_option_is_of_ranks(int option)
-{
-	return option == OPTION_TIMEOUT || option == OPTION_SHARED_MEMORY;
-}
-
-/* --timeout=SECONDS, which gsort-mpi has read before; --shared-memory=auto|off */
-static int take_rank_option(struct line_options *options, int option, const char *value)
-{
-	uint64_t seconds;
-
-	if (!options->accepts_ranks)
-		return fail(-EINVAL, "--%s: only with " GSORT_PROGRAM "-mpi",
-			    option == OPTION_TIMEOUT ? "timeout" : "shared-memory");
-	if (option == OPTION_TIMEOUT)
-		return take_number("--timeout", value, &seconds);
-	options->params.disable_shared_memory = strcmp(value, "off") == 0;
-	return options->params.disable_shared_memory || strcmp(value, "auto") == 0 ?
-		       0 :
-		       fail(-EINVAL, "--shared-memory: '%s' is not auto or off", value);
-}
-
-/* --check=WORD */
-static int take_check_word(struct line_options *options, const char *word)
-{
-	char check = 'c';
-
-	const size_t n = word ? strlen(word) : 0;
-
-	if (n && (strncmp(word, "quiet", n) == 0 || strncmp(word, "silent", n) == 0))
-		check = 'C';
-	else if (word && (n == 0 || strncmp(word, "diagnose-first", n) != 0))
-		return fail(-EINVAL,
-			    "invalid argument '%s' for '--check'; valid are "
-			    "diagnose-first, quiet and silent",
-			    word);
-	if (options->check && options->check != check)
-		return fail(-EINVAL, "options '-cC' are incompatible");
-	options->check = check;
-	return 0;
-}
-
-static int take_output(struct line_options *options, const char *path)
-{
-	if (options->params.output && strcmp(options->params.output, path) != 0)
-		return fail(-EINVAL, "multiple output files specified");
-	return take_file_name("-o, --output", path, &options->params.output);
-}
-
-int line_options_set(struct line_options *options, int option, const char *value)
-{
-	struct line_sort_params *params = &options->params;
-	uint64_t number = 0;
-	int r = take_report_option(options, option, value);
-
-	if (r > 0)
-		r = take_output_option(options, option, value);
-	if (r <= 0)
-		return r;
-	if (line_option_is_of_ranks(option))
-		return take_rank_option(options, option, value);
-	switch (option) {
-	case OPTION_LINES:
-	case OPTION_DEBUG:
-	case OPTION_RANDOM_SOURCE:
-	case 'y':
-		return 0;
-	case OPTION_SORT:
-		return take_sort_word(options, value);
-	case OPTION_CHECK:
-	case 'c':
-		return take_check_word(options, value);
-	case 'C':
-		return take_check_word(options, "quiet");
-	case 'k':
-		return line_keys_add(&options->keys, value);
-	case 'm':
-		options->merges = true;
-		return 0;
-	case 'o':
-		return take_output(options, value);
-	case 'R':
-		return fail(-EINVAL, "-R: random order is not supported");
-	case 's':
-		options->keys.stable = true;
-		return 0;
-	case 'S':
-		return take_size("-S", value, &params->memory_nbytes);
-	case 't':
-		return line_keys_set_separator(&options->keys, value);
-	case 'T':
-		return add_temp_directory(options, value);
-	case 'u':
-		options->keys.unique = true;
-		return 0;
-	case 'z':
-		options->keys.delimiter = '\0';
-		return 0;
-	case OPTION_FILES0_FROM:
-		options->files0_from = value;
-		return 0;
-	case OPTION_PARALLEL:
-		r = take_number("--parallel", value, &number);
-		if (r == 0 && number == 0)
-			r = fail(-EINVAL, "--parallel: must be at least 1");
-		params->n_threads = number < MAX_THREADS ? (uint32_t)number : MAX_THREADS;
-		return r;
-	case OPTION_BATCH_SIZE:
-		r = take_number("--batch-size", value, &number);
-		if (r == 0 && number < 2)
-			r = fail(-EINVAL, "--batch-size: must be at least 2");
-		params->max_runs = number < UINT32_MAX ? (uint32_t)number : UINT32_MAX;
-		return r;
-	case OPTION_BACKEND:
-		return take_backend(options, value);
-	case OPTION_DEVICE_MEMORY:
-		return take_size("--device-memory", value, &params->device_memory_nbytes);
-	case OPTION_COMPRESS_PROGRAM:
-		return take_compression(options, "zstd");
-	case OPTION_TEMP_COMPRESS:
-		return take_compression(options, value);
-	case OPTION_CHECKPOINT:
-		params->checkpoint_path = value;
-		return 0;
-	case OPTION_TEMP_LIMIT:
-		return take_size("--temp-limit", value, &params->temp_limit_nbytes);
-	case OPTION_FORMAT:
-		return take_format(options, value);
-	default:
-		return line_keys_add_letter(&options->keys, (char)option) ? 0 : -EINVAL;
-	}
+	if (spec->mpi_support == OPTION_MPI_ONLY && !options->accepts_ranks)
+		return fail(-EINVAL, "--%s: only with " GSORT_PROGRAM "-mpi", spec->name);
+	return spec->parse(spec, value ? value : spec->default_value, options);
 }
 
 int line_options_add_input(struct line_options *options, const char *path)
@@ -580,8 +512,8 @@ static void set_default_resources(struct line_sort_params *params)
 	const bool is_bound = (long)n_cpus < sysconf(_SC_NPROCESSORS_ONLN);
 
 	if (params->n_threads == 0)
-		params->n_threads =
-			(uint32_t)u64_clamp(is_bound ? n_cpus : n_cpus / n, 1, MAX_THREADS);
+		params->n_threads = (uint32_t)u64_max(is_bound ? n_cpus : n_cpus / n, 1);
+	params->n_threads = (uint32_t)u64_min(params->n_threads, MAX_THREADS);
 	if (params->memory_nbytes == 0)
 		params->memory_nbytes = memory_available_nbytes("") / 2 / n;
 }

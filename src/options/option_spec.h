@@ -38,6 +38,7 @@ struct option_spec {
 	const char *default_value; /* value without an argument, which is then optional */
 	bool repeats;              /* may be given several times with different arguments */
 	bool cli_only;             /* only a program can implement it, not the library */
+	bool is_of_gnu_sort;       /* of lines: GNU sort has the option, too */
 	enum option_mpi_support mpi_support;
 	const char *mpi_substitute; /* OPTION_MPI_NO: what to use with several ranks instead */
 	const char *required;       /* name of a row that must be given, too; NULL: none */

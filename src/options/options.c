@@ -148,48 +148,38 @@ static bool parse_digits(const char **cursor, unsigned long *ret_number)
 	return true;
 }
 
-/* The value of --shard. */
-struct shard_choice {
-	unsigned long shard, n_shards;
-};
-
-static int parse_shard_choice(const char *argument, struct shard_choice *ret_choice)
+int options_parse_shard(const char *argument, uint32_t *ret_shard, uint32_t *ret_n_shards)
 {
-	struct shard_choice choice = { 0 };
+	unsigned long shard, n_shards;
 	const char *cursor = argument;
 
-	if (!parse_digits(&cursor, &choice.shard) || *cursor++ != '/' ||
-	    !parse_digits(&cursor, &choice.n_shards) || *cursor || choice.shard < 1 ||
-	    choice.shard > choice.n_shards || choice.n_shards > MAX_SHARDS)
+	if (!parse_digits(&cursor, &shard) || *cursor++ != '/' ||
+	    !parse_digits(&cursor, &n_shards) || *cursor || shard < 1 || shard > n_shards ||
+	    n_shards > MAX_SHARDS)
 		return fail(-EINVAL,
 			    "--shard: '%s' is not K/P with 1 <= K <= P <= %d, for example 2/8",
 			    argument, MAX_SHARDS);
-	*ret_choice = choice;
+	*ret_shard = (uint32_t)shard;
+	*ret_n_shards = (uint32_t)n_shards;
 	return 0;
 }
 
 static int parse_shard(const struct option_spec *spec, const char *argument, void *target)
 {
-	struct options *options = target;
-	struct shard_choice choice = { 0 };
-	const int r = parse_shard_choice(argument, &choice);
+	struct sort_spec *sort = &((struct options *)target)->spec;
 
 	(void)spec;
-	if (r < 0)
-		return r;
-	options->spec.shard = (uint32_t)choice.shard;
-	options->spec.n_shards = (uint32_t)choice.n_shards;
-	return 0;
+	return options_parse_shard(argument, &sort->shard, &sort->n_shards);
 }
 
 static int same_shard(const char *first, const char *second)
 {
-	struct shard_choice a = { 0 }, b = { 0 };
-	int r = parse_shard_choice(first, &a);
+	uint32_t shard, n_shards, other_shard, n_other_shards;
+	int r = options_parse_shard(first, &shard, &n_shards);
 
 	if (r == 0)
-		r = parse_shard_choice(second, &b);
-	return r < 0 ? r : a.shard == b.shard && a.n_shards == b.n_shards;
+		r = options_parse_shard(second, &other_shard, &n_other_shards);
+	return r < 0 ? r : shard == other_shard && n_shards == n_other_shards;
 }
 
 /* The value of --gpus. */
@@ -284,7 +274,7 @@ static const struct option_choice check_modes[] = { { "diagnose-first", MODE_CHE
 						    { "silent", MODE_CHECK_QUIET },
 						    { 0 } };
 
-static const struct option_choice backends[] = {
+const struct option_choice option_backends[] = {
 	{ "auto", BACKEND_AUTO }, { "cuda", BACKEND_CUDA }, { "cpu", BACKEND_CPU }, { 0 }
 };
 
@@ -292,16 +282,16 @@ static const struct option_choice kept_records[] = { { "first", false }, { "last
 
 static const struct option_choice split_units[] = { { "records", false }, { "keys", true }, { 0 } };
 
-static const struct option_choice progress_modes[] = { { "auto", PROGRESS_OPTION_AUTO },
+const struct option_choice option_progress_modes[] = { { "auto", PROGRESS_OPTION_AUTO },
 						       { "always", PROGRESS_OPTION_ALWAYS },
 						       { "never", PROGRESS_OPTION_NEVER },
 						       { 0 } };
 
-static const struct option_choice explain_formats[] = { { "text", EXPLAIN_TEXT },
+const struct option_choice option_explain_formats[] = { { "text", EXPLAIN_TEXT },
 							{ "json", EXPLAIN_JSON },
 							{ 0 } };
 
-static const struct option_choice shared_memory_modes[] = { { "auto", false },
+const struct option_choice option_shared_memory_modes[] = { { "auto", false },
 							    { "off", true },
 							    { 0 } };
 
@@ -357,7 +347,7 @@ static const struct option_spec specs[] = {
 	  .parse = option_parse_choice, MEMBER(spec.split_by_keys), .choices = split_units,
 	  .required = "split", .mpi_support = OPTION_MPI_YES },
 	{ "explain", 0, "text|json", "print the plan and exit", .default_value = "text",
-	  .parse = option_parse_choice, MEMBER(explain), .choices = explain_formats,
+	  .parse = option_parse_choice, MEMBER(explain), .choices = option_explain_formats,
 	  .cli_only = true, .mpi_support = OPTION_MPI_SAME_ON_ALL },
 	{ "assume-size", 0, "SIZE", "with --explain: plan for SIZE bytes from a pipe",
 	  .parse = option_parse_size, MEMBER(assumed_nbytes), .cli_only = true,
@@ -429,7 +419,7 @@ static const struct option_spec specs[] = {
 	  .max = MAX_PARTITIONS, .parse = option_parse_count, MEMBER(spec.n_partitions),
 	  .mpi_support = OPTION_MPI_YES },
 	{ "backend", 0, "auto|cuda|cpu", "sort and merge on this back end; default auto",
-	  .parse = option_parse_choice, MEMBER(spec.backend), .choices = backends,
+	  .parse = option_parse_choice, MEMBER(spec.backend), .choices = option_backends,
 	  .mpi_support = OPTION_MPI_YES },
 	{ "gpus", 0, "LIST", "sort on these GPUs, for example 0,1, or on all", .parse = parse_gpus,
 	  .same_value = same_gpus, .mpi_support = OPTION_MPI_YES },
@@ -438,7 +428,8 @@ static const struct option_spec specs[] = {
 	  "show a progress line on standard error; auto (default): on a terminal, after a second; "
 	  "SIGUSR1 prints it once",
 	  .section = "Diagnostics", .parse = option_parse_choice, MEMBER(progress),
-	  .cli_only = true, .choices = progress_modes, .mpi_support = OPTION_MPI_SAME_ON_ALL },
+	  .cli_only = true, .choices = option_progress_modes,
+	  .mpi_support = OPTION_MPI_SAME_ON_ALL },
 	{ "stats", 0, NULL,
 	  "print a table of bytes, times and rates of each stage on standard error at the end",
 	  .parse = option_parse_flag, MEMBER(stats), .mpi_support = OPTION_MPI_SAME_ON_ALL },
@@ -458,7 +449,7 @@ static const struct option_spec specs[] = {
 	  "read runs in the memory of other ranks of the same machine (auto, default), or "
 	  "exchange all runs as messages (off)",
 	  .parse = option_parse_choice, MEMBER(spec.disable_shared_memory),
-	  .choices = shared_memory_modes, .mpi_support = OPTION_MPI_ONLY },
+	  .choices = option_shared_memory_modes, .mpi_support = OPTION_MPI_ONLY },
 	{ BUILTIN_OPTIONS_ROW_COMPLETION, .cli_only = true, .mpi_support = OPTION_MPI_SAME_ON_ALL },
 	{ BUILTIN_OPTIONS_ROW_HELP, .cli_only = true, .mpi_support = OPTION_MPI_SAME_ON_ALL },
 	{ BUILTIN_OPTIONS_ROW_VERSION, .cli_only = true, .mpi_support = OPTION_MPI_SAME_ON_ALL },

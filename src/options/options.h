@@ -64,6 +64,13 @@ struct options {
 		.spec = SORT_SPEC_DEFAULTS, .timeout_s = 60                                        \
 	}
 
+/* Words that options of records and of lines accept. */
+extern const struct option_choice option_backends[], option_explain_formats[],
+	option_progress_modes[], option_shared_memory_modes[];
+
+/* Parse K/P, the value of --shard. Returns 0 or -EINVAL (reported). */
+int options_parse_shard(const char *argument, uint32_t *ret_shard, uint32_t *ret_n_shards);
+
 /* Rows fill a struct options and point to the strings of the arguments. */
 extern const struct option_table options_table;
 

@@ -122,7 +122,7 @@ expect_failed "options '-gn' are incompatible" -g -n
 expect_failed 'multi-character tab' -t xx
 expect_failed 'random order is not supported' -R
 expect_failed 'partitions: not with --lines' --partitions=3
-expect_failed 'unrecognized option' --nonsense
+expect_failed 'unknown option' --nonsense
 expect_failed 'not allowed with -c' -c stdin other
 expect_failed 'No such file or directory' stdin -o nowhere/output
 expect_failed "invalid argument 'sorted' for '--check'" --check=sorted stdin

@@ -153,7 +153,7 @@ done
 : > fifo
 wait $! || fail "status $?"
 expect_line '^input  *unknown size$' plan
-expect_failure "'x' is not text or json" --lines --explain=x many
+expect_failure "'x' is invalid; use text.json" --lines --explain=x many
 for option in --stats --stats-json=new --trace=new --report=new; do
 	expect_failure "--explain and ${option%=*} cannot be used together" \
 		--lines --explain $option few
@@ -296,7 +296,7 @@ done
 claim 'progress ends at 100 %'
 "$GSORT" --lines --progress=always many -o found 2> stderr || fail "status $?"
 expect_line '^final merge: 100 %' stderr
-expect_failure "'x' is not auto, always or never" --lines --progress=x few
+expect_failure "'x' is invalid; use auto.always.never" --lines --progress=x few
 
 claim 'SIGUSR1 prints the progress and does not end the sort'
 "$GSORT" --lines fifo -o found 2> stderr &

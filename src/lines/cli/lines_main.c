@@ -4,7 +4,6 @@
 #include "src/lines/cli/lines_main.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,86 +25,11 @@
 #include "src/lines/line_options.h"
 #include "src/sort/distributed_sort.h"
 
-static const char help_text[] =
-	"Sort lines of text as GNU sort does in the C locale.\n"
-	"\n"
-	"Ordering:\n"
-	"  -b, --ignore-leading-blanks    skip blanks at the beginning of a key\n"
-	"  -d, --dictionary-order         compare only blanks, letters and digits\n"
-	"  -f, --ignore-case              compare lower case as upper case\n"
-	"  -g, --general-numeric-sort     compare floating-point numbers\n"
-	"  -h, --human-numeric-sort       compare numbers with suffixes (2K, 1G)\n"
-	"  -i, --ignore-nonprinting       compare only printable characters\n"
-	"  -M, --month-sort               compare months (JAN < ... < DEC)\n"
-	"  -n, --numeric-sort             compare decimal numbers\n"
-	"  -r, --reverse                  reverse the order\n"
-	"  -V, --version-sort             compare version numbers in names\n"
-	"      --sort=WORD                general-numeric, human-numeric, month, numeric\n"
-	"                                 or version\n"
-	"  -k, --key=POS1[,POS2]          compare from POS1 to POS2, or to the end of the line;\n"
-	"                                 a position is FIELD[.CHAR][bdfghiMnrV]\n"
-	"  -t, --field-separator=CHAR     separate fields by CHAR\n"
-	"  -s, --stable                   keep the order of lines with equal keys\n"
-	"  -u, --unique                   write only the first of lines with equal keys\n"
-	"\n"
-	"Operation and output:\n"
-	"  -c, --check[=WORD]             check the order; quiet or silent: without a message\n"
-	"  -C                             check the order without a message\n"
-	"  -m, --merge                    merge sorted files\n"
-	"  -o, --output=FILE              write to FILE, which may be an input\n"
-	"  -z, --zero-terminated          end lines with NUL instead of newline\n"
-	"      --split=P                  write P part files of equal numbers of lines, in the\n"
-	"                                 directory of -o\n"
-	"      --shard=K/P                with -m: write only part K of P of the output\n"
-	"      --zstd[=LEVEL]             compress the output (level 3 if it is named *.zst)\n"
-	"      --files0-from=FILE         read NUL-terminated input names from FILE\n"
-	"      --format=auto|raw          decompress zstd and gzip inputs, or read any bytes\n"
-	"      --header[=N]               keep the first N lines (1) of the input in front\n"
-	"      --count                    with -u: write before each line how many were equal\n"
-	"      --limit=N                  write only the first N lines of the result\n"
-	"\n"
-	"Resources:\n"
-	"  -S, --buffer-size=SIZE         limit host memory; at least 4 MiB are used\n"
-	"  -T, --temporary-directory=DIR  store temporary files in DIR\n"
-	"      --temp-limit=SIZE          limit temporary space of spilled runs\n"
-	"      --temp-compress=MODE       compress spilled runs: auto, none, zstd, zstd:LEVEL\n"
-	"      --checkpoint=DIR           store runs in DIR; rerun the same command to resume\n"
-	"      --compress-program=PROG    compress spilled runs with Zstandard, whatever PROG is\n"
-	"      --parallel=N               use N CPU threads\n"
-	"      --batch-size=N             merge at most N runs at once\n"
-	"      --backend=auto|cpu|cuda    sort on a GPU or on the CPU\n"
-	"      --device-memory=SIZE       limit GPU memory\n"
-	"\n"
-	"Diagnostics:\n"
-	"      --explain[=FORM]           print what would be done, as text or json\n"
-	"      --progress=WHEN            show a progress line: auto (on a terminal, after a\n"
-	"                                 second), always or never; SIGUSR1 prints it once\n"
-	"      --stats                    print bytes, times and rates of each stage\n"
-	"      --stats-json=FILE          write statistics to FILE as JSON\n"
-	"      --trace=FILE               write a timeline to FILE in the Chrome trace format\n"
-	"      --report=FILE              write an HTML report to FILE\n"
-	"      --completion=SHELL         print a completion script for lsort: bash, zsh or fish\n"
-	"      --help                     print this help\n"
-	"      --version                  print the version\n"
-	"      --debug, --random-source=FILE  ignored, for compatibility with GNU sort\n"
-	"\n"
-	"Exit status: 0 success; 1 -c or -C found disorder; 2 error, with a message.\n";
-
-static const char rank_help_text[] =
-	"\n"
-	"Ranks (" GSORT_PROGRAM "-mpi):\n"
-	"      --timeout=SECONDS          abort if a rank has not answered for SECONDS (60)\n"
-	"      --shared-memory=auto|off   read runs in the memory of other ranks of the same\n"
-	"                                 machine (auto), or exchange all as messages (off)\n";
-
 /* What the command line asks for. */
 struct lines_command {
 	const struct lines_hooks *hooks;
 	struct line_options options;
-	enum progress_mode progress;
-	int answer;                /* --help, --version or --completion; 0: none */
-	const char *answered_word; /* the shell of --completion */
-	char **words;              /* the command line without obsolete keys */
+	char **words; /* the command line without obsolete keys */
 };
 
 bool lines_is_requested(int argc, char **argv)
@@ -122,19 +46,32 @@ bool lines_is_requested(int argc, char **argv)
 	return false;
 }
 
-/* --progress=WHEN */
-static int take_progress(struct lines_command *command, const char *when)
-{
-	static const char *const modes[] = {
-		[PROGRESS_AUTO] = "auto", [PROGRESS_ALWAYS] = "always", [PROGRESS_NEVER] = "never"
-	};
+/* An option of GNU sort that is refused. */
+static const struct unsupported_option unsupported_line_options[] = {
+	{ "random-sort", 'R', "random order is not supported", NULL }, { 0 }
+};
 
-	for (enum progress_mode mode = PROGRESS_AUTO; mode <= PROGRESS_NEVER; mode++)
-		if (strcmp(when, modes[mode]) == 0) {
-			command->progress = mode;
-			return 0;
-		}
-	return fail(-EINVAL, "--progress: '%s' is not auto, always or never", when);
+static const char *get_word(const void *context, unsigned i, unsigned n, char *text)
+{
+	(void)context;
+	return option_word(&line_option_table.specs[i], n, text);
+}
+
+/* List the options; those of gsort-mpi only if it is the program. */
+static void list_options(bool with_ranks, struct option_list *ret_options)
+{
+	const struct option_spec *specs = line_option_table.specs;
+
+	*ret_options = (struct option_list){ .get_word = get_word };
+	for (unsigned i = 0; i < line_option_table.n_specs; i++)
+		if (with_ranks || specs[i].mpi_support != OPTION_MPI_ONLY)
+			ret_options->options[ret_options->n++] =
+				(struct gsort_option){ .name = specs[i].name,
+						       .argument = specs[i].argument,
+						       .default_value = specs[i].default_value,
+						       .help = specs[i].help,
+						       .section = specs[i].section,
+						       .letter = specs[i].letter };
 }
 
 /* An obsolete position, F[.C][LETTERS] that counts from 0. Returns what follows the numbers. */
@@ -180,14 +117,14 @@ static int convert_obsolete_key(int argc, char **argv, int i, char **ret_key)
 /* Return whether the option before a word takes it as its value. */
 static bool takes_next_word(const char *word)
 {
-	static const char *const letters[] = { "-k", "-o", "-S", "-t", "-T" };
+	for (unsigned i = 0; i < line_option_table.n_specs; i++) {
+		const struct option_spec *spec = &line_option_table.specs[i];
 
-	for (size_t i = 0; i < sizeof letters / sizeof letters[0]; i++)
-		if (strcmp(word, letters[i]) == 0)
+		if (spec->argument && !spec->default_value && word[0] == '-' &&
+		    ((spec->letter && word[1] == spec->letter && !word[2]) ||
+		     (word[1] == '-' && strcmp(word + 2, spec->name) == 0)))
 			return true;
-	for (const struct option *option = line_option_names; option->name; option++)
-		if (strncmp(word, "--", 2) == 0 && strcmp(word + 2, option->name) == 0)
-			return option->has_arg == required_argument;
+	}
 	return false;
 }
 
@@ -195,20 +132,22 @@ static bool takes_next_word(const char *word)
  * Find the option of GNU sort that a word abbreviates, if it could also be one that only gsort has.
  * NULL: there is none, or more than one.
  */
-static const struct option *find_gnu_option(const char *word)
+static const struct option_spec *find_gnu_option(const char *word)
 {
 	const size_t n = strcspn(word, "=");
-	const struct option *found = NULL;
+	const struct option_spec *found = NULL;
 
 	if (strncmp(word, "--", 2) != 0 || n == 2)
 		return NULL;
-	for (const struct option *option = line_option_names; option->name; option++) {
-		if (strncmp(word + 2, option->name, n - 2) != 0)
+	for (unsigned i = 0; i < line_option_table.n_specs; i++) {
+		const struct option_spec *spec = &line_option_table.specs[i];
+
+		if (strncmp(word + 2, spec->name, n - 2) != 0)
 			continue;
-		if (option->name[n - 2] == '\0' || (option->val < OPTION_LINES && found))
+		if (spec->name[n - 2] == '\0' || (spec->is_of_gnu_sort && found))
 			return NULL;
-		if (option->val < OPTION_LINES)
-			found = option;
+		if (spec->is_of_gnu_sort)
+			found = spec;
 	}
 	return found;
 }
@@ -219,8 +158,8 @@ static bool is_record_option(const char *word)
 	const size_t n = strcspn(word, "=") - 2;
 	struct gsort_option option;
 
-	for (const struct option *row = line_option_names; row->name; row++)
-		if (strncmp(word + 2, row->name, n) == 0)
+	for (unsigned i = 0; i < line_option_table.n_specs; i++)
+		if (strncmp(word + 2, line_option_table.specs[i].name, n) == 0)
 			return false; /* maybe an abbreviation */
 	for (unsigned i = 0; gsort_get_option(i, &option, sizeof option) == 0; i++)
 		if (strlen(option.name) == n && strncmp(word + 2, option.name, n) == 0)
@@ -235,7 +174,7 @@ static bool is_record_option(const char *word)
 static int complete_option_names(int argc, char **argv)
 {
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-		const struct option *option;
+		const struct option_spec *option;
 		char *word;
 
 		if (strncmp(argv[i], "--", 2) != 0 || takes_next_word(argv[i - 1]))
@@ -263,6 +202,15 @@ static int add_word(char **words, int *n, const char *word)
 	return 0;
 }
 
+/* Return the number of words of the obsolete option "-y[N]" or "-y N", which is ignored. */
+static int count_obsolete_option(int argc, char **argv, int i)
+{
+	if (strncmp(argv[i], "-y", 2) != 0)
+		return 0;
+	return !argv[i][2] && i + 1 < argc && argv[i + 1][0] >= '0' && argv[i + 1][0] <= '9' ? 2 :
+											       1;
+}
+
 /*
  * Copy the command line, without obsolete keys. They end at "--", and are accepted as by GNU sort:
  * unless _POSIX2_VERSION is from 200112 to 200808. The caller frees the words. Returns their
@@ -275,14 +223,17 @@ static int convert_obsolete_keys(int argc, char **argv, char **ret_words)
 	const bool accepts = posix_version < 200112 || posix_version >= 200809;
 	int n = 0, i = 1, r;
 
-	/* For the messages of getopt_long(). */
 	r = add_word(ret_words, &n, GSORT_PROGRAM);
 	while (r == 0 && i < argc && strcmp(argv[i], "--") != 0) {
 		const bool is_value = takes_next_word(argv[i - 1]);
+		const int n_ignored = is_value ? 0 : count_obsolete_option(argc, argv, i);
 		char *key = NULL;
 		const int n_taken =
 			accepts && !is_value ? convert_obsolete_key(argc, argv, i, &key) : 0;
 
+		i += n_ignored;
+		if (n_ignored > 0)
+			continue;
 		if (n_taken == 0) {
 			r = add_word(ret_words, &n, argv[i++]);
 			continue;
@@ -305,98 +256,53 @@ static void free_words(char **words)
 	free(words);
 }
 
-/* A word that an option's value can be; NULL: there are no more. */
-static const char *get_line_option_word(const void *context, unsigned i, unsigned n, char *text)
-{
-	static const struct {
-		int option;
-		const char *words[6];
-	} rows[] = {
-		{ OPTION_SORT,
-		  { "general-numeric", "human-numeric", "month", "numeric", "version" } },
-		{ OPTION_CHECK, { "diagnose-first", "quiet", "silent" } },
-		{ OPTION_BACKEND, { "auto", "cpu", "cuda" } },
-		{ OPTION_FORMAT, { "auto", "raw" } },
-		{ OPTION_TEMP_COMPRESS, { "auto", "none", "zstd" } },
-		{ OPTION_EXPLAIN, { "text", "json" } },
-		{ OPTION_PROGRESS, { "auto", "always", "never" } },
-		{ OPTION_COMPLETION, { "bash", "zsh", "fish" } },
-	};
-
-	const struct option_list *options = context;
-	const int option = line_option_find(options->options[i].name);
-
-	(void)text;
-	for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++)
-		if (rows[row].option == option)
-			return rows[row].words[n];
-	return NULL;
-}
-
-static int print_completion(const char *shell)
-{
-	struct option_list options = { .get_word = get_line_option_word, .context = &options };
-	struct gsort_option option;
-
-	for (unsigned i = 0; gsort_get_line_option(i, &option, sizeof option) == 0; i++)
-		if (options.n < OPTION_LIST_MAX &&
-		    strcmp(option.name, "random-sort") != 0) /* which is refused */
-			options.options[options.n++] = option;
-	return option_print_completion(shell, "lsort", &options, stdout) ?
-		       0 :
-		       fail(-EINVAL, "--completion: '%s' is not bash, zsh or fish", shell);
-}
-
-static void print_help(const struct lines_command *command)
-{
-	if (command->hooks->accepts_ranks)
-		printf("Usage: mpirun -np N %s-mpi --lines [OPTION]... -o FILE FILE...\n",
-		       GSORT_PROGRAM);
-	else
-		printf("Usage: %s --lines [OPTION]... [FILE]...\n", GSORT_PROGRAM);
-	fputs(help_text, stdout);
-	if (command->hooks->accepts_ranks)
-		fputs(rank_help_text, stdout);
-}
-
 /* Print what is asked for instead of a sort. Returns the exit status. */
-static int print_answer(const struct lines_command *command)
+static int print_answer(const struct lines_command *command, int answer)
 {
-	int r = 0;
+	const bool with_ranks = command->hooks->accepts_ranks;
+	struct option_list options;
 
-	if (command->answer == OPTION_HELP)
-		print_help(command);
-	else if (command->answer == OPTION_VERSION)
+	list_options(with_ranks && answer == BUILTIN_OPTION_HELP, &options);
+	if (answer == BUILTIN_OPTION_HELP) {
+		printf(with_ranks ?
+			       "Usage: mpirun -np N %s-mpi --lines [OPTION]... -o FILE FILE...\n" :
+			       "Usage: %s --lines [OPTION]... [FILE]...\n",
+		       GSORT_PROGRAM);
+		fputs("Sort lines of text as GNU sort does in the C locale.\n", stdout);
+		option_print_help(&options, stdout);
+		fputs("\nExit status: 0 success; 1 -c or -C found disorder; 2 error, with a "
+		      "message.\n",
+		      stdout);
+	} else if (answer == BUILTIN_OPTION_VERSION) {
 		printf("%s %s\n", GSORT_PROGRAM, GSORT_VERSION);
-	else
-		r = print_completion(command->answered_word);
-	return r == 0 && fflush(stdout) == 0 ? EXIT_SORTED : EXIT_TROUBLE;
+	} else {
+		option_print_completion(option_shell_name(answer), "lsort", &options, stdout);
+	}
+	return fflush(stdout) == 0 ? EXIT_SORTED : EXIT_TROUBLE;
 }
 
-/* Returns 0; 1 if there is a command.answer; or a negative errno after a message. */
+static int set_option(void *context, unsigned i, const char *value)
+{
+	return line_options_set(context, &line_option_table.specs[i], value);
+}
+
+/*
+ * Returns 0; the positive result of an option that is answered instead of a sort; or a negative
+ * errno after a message.
+ */
 static int parse_words(struct lines_command *command, int argc, char **argv)
 {
-	int option, r = 0;
+	struct option_list options;
+	struct parsed_command_line parsed;
+	int r;
 
-	optind = 0; /* a process may parse several command lines */
-	while (r == 0 && (option = getopt_long(argc, argv, "bcCdfghik:mMno:rRsS:t:T:uVy:z",
-					       line_option_names, NULL)) != -1) {
-		if (option == '?')
-			return -EINVAL;
-		if (option == OPTION_HELP || option == OPTION_VERSION ||
-		    option == OPTION_COMPLETION) {
-			command->answer = option;
-			command->answered_word = optarg;
-			return 1;
-		}
-		/* -y takes a number, or nothing. */
-		if (option == 'y' && optarg == argv[optind - 1] && (*optarg < '0' || *optarg > '9'))
-			optind--;
-		r = option == OPTION_PROGRESS ? take_progress(command, optarg) :
-						line_options_set(&command->options, option, optarg);
-	}
-	for (int i = optind; r == 0 && i < argc; i++)
-		r = line_options_add_input(&command->options, argv[i]);
+	list_options(true, &options);
+	r = option_parse(&options, unsupported_line_options, argc, argv, set_option,
+			 &command->options, &parsed);
+	if (r < 0 && *parsed.error)
+		return fail(r, "%s", parsed.error);
+	for (unsigned i = 0; r == 0 && i < parsed.n_operands; i++)
+		r = line_options_add_input(&command->options, parsed.operands[i]);
 	return r;
 }
 
@@ -407,7 +313,7 @@ static int explain(const struct line_options *options)
 	int r;
 
 	r = line_plan_make(process_syscalls(process_get()), &options->params, &plan);
-	if (r == 0 && strcmp(options->explain, "json") == 0)
+	if (r == 0 && options->explain == EXPLAIN_JSON)
 		r = line_plan_write_json(&plan, stdout);
 	else if (r == 0)
 		line_plan_print(&plan, stdout);
@@ -428,11 +334,17 @@ static void print_disorder(const struct line_options *options, const struct line
 /* A progress line would be between lines of output on a terminal. */
 static enum progress_mode progress_mode(const struct lines_command *command)
 {
+	static const enum progress_mode modes[] = {
+		[PROGRESS_OPTION_AUTO] = PROGRESS_AUTO,
+		[PROGRESS_OPTION_ALWAYS] = PROGRESS_ALWAYS,
+		[PROGRESS_OPTION_NEVER] = PROGRESS_NEVER,
+	};
 	const bool is_output_shown = !command->options.check && !command->options.params.output &&
 				     isatty(STDOUT_FILENO);
 
-	return command->progress == PROGRESS_AUTO && is_output_shown ? PROGRESS_NEVER :
-								       command->progress;
+	return command->options.progress == PROGRESS_OPTION_AUTO && is_output_shown ?
+		       PROGRESS_NEVER :
+		       modes[command->options.progress];
 }
 
 /* Sort or check, and report. Returns the exit status. */
@@ -535,7 +447,7 @@ static int run_command(struct lines_command *command, int argc, char **argv)
 	r = command->hooks->comm ? parse_of_ranks(command, argc, argv) :
 				   parse_command_line(command, argc, argv);
 	if (r > 0) /* rank 0 answers for all ranks */
-		return command->hooks->message_prefix ? EXIT_SORTED : print_answer(command);
+		return command->hooks->message_prefix ? EXIT_SORTED : print_answer(command, r);
 	if (r < 0)
 		return EXIT_TROUBLE;
 	return command->options.explain ? explain(&command->options) : sort_or_check(command);

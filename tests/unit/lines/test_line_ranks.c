@@ -72,12 +72,11 @@ static int run_sort(const struct requested_sort *request, struct comm *comm, con
 	options.params.comm = comm;
 	options.params.disable_shared_memory = !request->uses_memory;
 	for (size_t i = 0; request->options[i] && r == 0; i++) {
-		const int option = line_option_find(request->options[i]);
-		const bool has_value = option == 'k' || option == 'S' || option == OPTION_HEADER ||
-				       option == OPTION_LIMIT;
+		const struct option_spec *spec =
+			option_find(&line_option_table, request->options[i]);
 
-		i += has_value;
-		r = line_options_set(&options, option, has_value ? request->options[i] : NULL);
+		i += spec->argument != NULL;
+		r = line_options_set(&options, spec, spec->argument ? request->options[i] : NULL);
 	}
 	for (size_t i = 0; i < 2 && request->inputs[i] && r == 0; i++)
 		r = line_options_add_input(&options, request->inputs[i]);
