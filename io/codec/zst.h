@@ -174,9 +174,8 @@ int zst_writer_append(struct zst_writer *writer, const void *data, size_t nbytes
 int zst_writer_finish(struct zst_writer *writer);
 
 /*
- * Instead of zst_writer_finish(), for a part of a file's content whose index the caller writes:
- * wait until the frames are written. may_be_empty: write no frame if there is no content. Called
- * once.
+ * Like zst_writer_finish(), but for a part of a file's content, whose index the caller writes: wait
+ * until all frames are written. may_be_empty: write no frame if there is no content. Called once.
  */
 int zst_writer_finish_frames(struct zst_writer *writer, bool may_be_empty);
 

@@ -46,7 +46,7 @@ struct zst_writer {
 	pthread_cond_t changed; /* any of the following members */
 	/* Protected by the lock. */
 	int r;               /* the first error, or 0 */
-	uint64_t n_assigned; /* the first so many frames have an offset */
+	uint64_t n_assigned; /* number of frames that have an offset, from the first */
 	uint64_t stored_nbytes;
 	struct zst_index index;
 };

@@ -150,10 +150,10 @@ int file_enable_packet_buffer(struct file *file);
 void file_free_packet_buffer(struct file *file);
 
 /*
- * Clear O_DIRECT of a regular file or a block device that somebody else has opened with it, until
- * file_restore_o_direct(). O_DIRECT requires aligned transfers and memory. The flag is shared by
- * all who share the descriptor. *ret_had_o_direct says whether it was set. Does nothing for a pipe,
- * where the flag means packets. Returns 0 or a negative errno.
+ * Clear O_DIRECT of a regular file or a block device that another program has opened with it, until
+ * file_restore_o_direct(). O_DIRECT requires aligned transfers and memory. All processes that
+ * inherited the descriptor share the flag. *ret_had_o_direct says whether it was set. Does nothing
+ * for a pipe, where the flag means packets. Returns 0 or a negative errno.
  */
 int file_clear_o_direct(const struct file *file, bool *ret_had_o_direct);
 void file_restore_o_direct(const struct file *file);

@@ -15,7 +15,7 @@
 /* Windows are stored raw until the codec is measured again. */
 enum { PROBE_INTERVAL = 16 };
 
-/* Measurements older than so many bytes, encoded or written, count half. */
+/* A measurement counts half after this many bytes, encoded or written. */
 static const double recent_probe_nbytes = 8 << 20, recent_write_nbytes = 64 << 20;
 
 enum { FAST_ZSTD_LEVEL = 1 };

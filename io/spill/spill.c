@@ -50,7 +50,7 @@ struct spill_file {
 	uint64_t busy_ns;           /* of these writes */
 	int full_error;             /* since the last release: why it is full, or 0 */
 	uint64_t known_free_nbytes; /* the free space when it was last queried ... */
-	uint64_t recheck_nbytes;    /* ... which is due after so many bytes are discarded */
+	uint64_t recheck_nbytes;    /* ... and the bytes to discard before the next query */
 };
 
 struct spill {
@@ -398,7 +398,7 @@ enum { BACKLOG_DIVISOR = 128, AMPLE_BACKLOG_DIVISOR = 16, AMPLE_FREE_FACTOR = 2 
 static const uint64_t min_backlog_nbytes = UINT64_C(4) << 20, max_backlog_nbytes = UINT64_C(256)
 										   << 20;
 
-/* Free space is queried each time so much was discarded; the disk may be remote. */
+/* Query free space each time this much was discarded, not more often: the disk may be remote. */
 static const uint64_t free_space_recheck_nbytes = UINT64_C(16) << 20;
 
 uint64_t spill_backlog_nbytes(uint64_t peak_nbytes)
@@ -637,7 +637,7 @@ int spill_write(struct spill *spill, const void *data, size_t nbytes,
 {
 	uint64_t offset;
 
-	/* If memory cannot be used, for whatever reason, files can. */
+	/* If memory cannot be used, use files. */
 	if (memory_tier_write(spill->memory, data, nbytes, &offset) < 0)
 		return write_to_file(spill, data, nbytes, ret_extent);
 	*ret_extent = (struct spill_extent){ .file = (uint32_t)spill->n_files,

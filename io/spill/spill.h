@@ -42,9 +42,9 @@ struct spill_extent {
 
 /*
  * Open a spill in n >= 1 directories, whose names must outlive it; they are not accessed before
- * something is stored. limit_nbytes: at most so much is stored in files at any time. memory_nbytes:
- * at most so much is stored in memory, which does not count against the limit. Returns 0 or
- * -ENOMEM.
+ * something is stored. limit_nbytes: the maximum that is stored in files at any time.
+ * memory_nbytes: the maximum that is stored in memory, which does not count against the limit.
+ * Returns 0 or -ENOMEM.
  */
 int spill_open(const struct syscalls *calls, const char *const *directories, size_t n,
 	       uint64_t limit_nbytes, uint64_t memory_nbytes, struct spill **ret_spill);

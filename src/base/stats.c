@@ -430,7 +430,7 @@ static struct phase_progress get_phase_progress(const struct stats *stats, enum 
 	const bool is_over = has_begun && (i != stats->phase || phase->is_complete);
 	const uint64_t done = completed_nbytes(stats, i);
 
-	/* A phase that is over has moved all that it had to, whatever was expected. */
+	/* A finished phase has moved all of its bytes, even if more were expected. */
 	return (struct phase_progress){
 		.done_nbytes = done,
 		.total_nbytes = is_over ? done : phase->total_nbytes,

@@ -36,8 +36,8 @@ struct thread_pool;
 typedef int thread_pool_task(void *context, uint32_t i);
 
 /*
- * Start a pool of n_threads, including the thread that runs a job; fewer if so many cannot be
- * started. Returns 0, or -ENOMEM without a message.
+ * Start a pool of n_threads, including the thread that runs a job. The pool has fewer if some
+ * cannot be started. Returns 0, or -ENOMEM without a message.
  */
 int thread_pool_open(uint32_t n_threads, struct thread_pool **ret_pool);
 
@@ -57,8 +57,8 @@ int thread_pool_run(struct thread_pool *pool, thread_pool_task *task, void *cont
 
 /*
  * Call work(context, number, n) on n threads at once, including the caller's, with the number of
- * the thread, from 0, and return when all calls have returned. Runs on fewer threads if so many
- * cannot be started.
+ * the thread, from 0, and return when all calls have returned. Runs on fewer threads if some cannot
+ * be started.
  */
 typedef void numbered_thread_fn(void *context, uint32_t number, uint32_t n);
 void threads_run_numbered(uint32_t n_threads, numbered_thread_fn *work, void *context);

@@ -392,7 +392,7 @@ void trace_close(struct trace *trace)
 
 /* --- timeline --- */
 
-/* After so many samples the interval doubles. */
+/* The interval doubles after this many samples. */
 enum { SAMPLES_PER_INTERVAL = 1000 };
 
 #define FIRST_INTERVAL_NS UINT64_C(5000000)

@@ -43,7 +43,7 @@ struct verify_result {
 };
 
 /*
- * Check what is left of `input` and move to its end. Returns 0 and *ret_result, whether there are
+ * Check the rest of `input` and move to its end. Returns 0 and *ret_result, whether there are
  * disorders or not; or a negative errno (reported).
  */
 int verify_input(struct input *input, const struct verify_options *options,

@@ -3,9 +3,9 @@
  *
  * When the progress is requested on rank 0, it queries the other ranks, waits a moment for their
  * replies and adds up the counters. For a rank that has not replied it uses the previous reply. So
- * nothing is sent while nobody looks, and only ranks that have answered the previous query are
- * queried. The sort never waits for a reply. A lost rank is not detected here, but by those who
- * await its messages (comm_receive_unwatched()).
+ * nothing is sent unless the progress is requested, and only ranks that have answered the previous
+ * query are queried. The sort never waits for a reply. A lost rank is not detected here, but by
+ * those who await its messages (comm_receive_unwatched()).
  *
  *	rank 0				other ranks
  *	rank_progress_get()    --- query --->	a thread that only answers queries

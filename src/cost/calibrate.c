@@ -525,7 +525,7 @@ static int queue_encode(struct device_probe *probe)
 						 });
 }
 
-/* Load what is to be sorted to a. Elements of an indirect layout refer to records in `host`. */
+/* Load the data to sort into `a`. Elements of an indirect layout refer to records in `host`. */
 static int queue_load(struct device_probe *probe)
 {
 	return layout_is_indirect(probe->job->layout) ?
@@ -635,8 +635,8 @@ static uint32_t count_distinct_devices(const struct job *job)
 }
 
 /*
- * Measure one queue. Queues that share the CPUs, and several devices, do so many times as much
- * together. Returns false if there is no memory for it.
+ * Measure one queue. Multiply its rates by the number of queues that share the CPUs, or of devices.
+ * Returns false if there is no memory for the measurement.
  */
 static bool measure_device(const struct calibration *calibration, uint64_t nbytes)
 {

@@ -97,8 +97,8 @@ static uint64_t limit_chunk_records(const struct plan *plan, uint64_t limit, uin
 }
 
 /*
- * Return the bytes that a merge of so many records counts. With -u, elements are scanned once more
- * for equal ones, and so are sorted inputs, which may have equal neighbours.
+ * Return the bytes that a merge of n_records counts. With -u, elements are scanned once more for
+ * equal ones, and so are sorted inputs, which may have equal neighbours.
  */
 static uint64_t merge_work_nbytes(const struct plan_request *request, uint64_t n_records)
 {

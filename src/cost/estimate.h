@@ -58,7 +58,7 @@ struct stage_volumes {
 /* Bytes per second of each stage when it runs alone, on all its threads; 0: not measured. */
 struct stage_rates {
 	double bytes_per_s[N_STAGES];
-	uint32_t n_devices; /* the rates of device stages are sums over so many devices; 0: one */
+	uint32_t n_devices; /* the rates of device stages are sums over this many devices; 0: one */
 };
 
 /* Compute what the stages of a plan move. With -u this assumes that no two records are equal. */

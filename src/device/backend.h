@@ -316,7 +316,7 @@ struct sort_lines_op {
 	unsigned char delimiter;
 	struct device_line_order order_by;
 	bool unique;    /* drop all but the first of lines that are equal in this order */
-	uint64_t limit; /* the order ends after so many lines */
+	uint64_t limit; /* the order ends after this many lines */
 	void *memory;   /* memory_nbytes(nbytes, max_n, has_keys); the lines refer to it */
 	struct sort_lines_result *ret; /* host; assigned */
 };
@@ -326,7 +326,7 @@ enum { BACKEND_LINE_SEGMENT = 1024 };
 
 struct gather_lines_result {
 	struct digest digest; /* of the lines that begin in the window */
-	uint64_t n_disorders; /* of these: how many should come before the line before */
+	uint64_t n_disorders; /* number of these lines that should precede the previous line */
 };
 
 /* Write bytes [begin, end) of the output, which belong to n_segments segments. */
@@ -341,7 +341,7 @@ struct gather_lines_op {
 };
 
 struct backend_line_ops {
-	/* The memory of a sort of at most max_n lines besides the text. */
+	/* The memory that a sort of at most max_n lines needs in addition to the text. */
 	size_t (*memory_nbytes)(uint64_t nbytes, uint64_t max_n, bool has_keys);
 	int (*sort)(struct device_queue *queue, const struct sort_lines_op *op);
 	/* Make n lines of the order from first_line on the output. Waits for the device. */

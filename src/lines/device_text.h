@@ -51,8 +51,8 @@ void device_text_get_info(const struct device_text *text, struct device_info *re
 
 /*
  * Read text until device memory is full, and sort its lines. The next call begins with what is left
- * over. limit: only the first so many lines are of interest. *ret_at_end: nothing is left. Returns
- * 0 or a negative errno after a message.
+ * over. limit: the number of lines that are needed, from the first. *ret_at_end: nothing is left.
+ * Returns 0 or a negative errno after a message.
  */
 int device_text_sort(struct device_text *text, struct line_input *input, uint64_t limit,
 		     bool *ret_at_end);

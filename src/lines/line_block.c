@@ -104,7 +104,7 @@ static void shorten_shared(void *context, struct line_view string)
 
 struct sampled_string {
 	uint64_t prefix;
-	bool goes_on; /* after the prefix */
+	bool continues; /* after the prefix */
 };
 
 struct sample {
@@ -121,7 +121,7 @@ static void take_prefix(void *context, struct line_view string)
 		.prefix =
 			line_load_prefix(string, sample->block->n_shared,
 					 line_string_is_descending(&sample->block->in, STRING_KEY)),
-		.goes_on = string.nbytes > sample->block->n_shared + sizeof(uint64_t),
+		.continues = string.nbytes > sample->block->n_shared + sizeof(uint64_t),
 	};
 }
 
@@ -147,7 +147,7 @@ static bool has_many_ties(const struct sample *sample, uint64_t n)
 		n_before = sample->strings[i].prefix == sample->strings[i - 1].prefix ?
 				   n_before + 1 :
 				   0;
-		if (sample->strings[i].goes_on)
+		if (sample->strings[i].continues)
 			n_tied_pairs += (double)n_before;
 	}
 	return n_tied_pairs * (double)n > n_pairs / 2;
@@ -416,7 +416,7 @@ static uint64_t elements_nbytes(uint64_t n)
 	return align_element(n_elements * sizeof(struct line_element) + 2 * n);
 }
 
-/* Keys of so many bytes fit in any case; others depend on the text. */
+/* Keys of this length always fit. Whether longer ones fit depends on the text. */
 static uint64_t min_entry_nbytes(const struct line_block *block)
 {
 	if (line_keys_are_remade(&block->in))
@@ -433,7 +433,10 @@ static bool place_elements(struct line_block *block, const unsigned char *text_e
 	const uint64_t begin =
 		align_element((uint64_t)(text_end - block->memory) + LINE_SLACK_NBYTES);
 	const uint64_t available = block->memory_nbytes > begin ? block->memory_nbytes - begin : 0;
-	/* Keys take what is left: for each line this, and the rest by the length of the text. */
+	/*
+	 * Keys get the remaining memory: this much for each line, and the rest in proportion to the
+	 * length of the text.
+	 */
 	const uint64_t min_key_nbytes = min_entry_nbytes(block);
 	uint64_t n = 0, text_nbytes = 0, key_begin = 0, key_nbytes;
 	uint32_t i = 0;
@@ -497,7 +500,7 @@ size_t line_block_text_nbytes(struct line_block *block, struct line_range sample
 		return block->memory_nbytes / 2;
 	if (key_nbytes < n * min_entry_nbytes(block))
 		key_nbytes = n * min_entry_nbytes(block);
-	/* What a byte of text needs besides itself, and a margin. */
+	/* Memory for each byte of text, without the text itself; and a margin. */
 	per_byte = 1.05 * ((double)elements_nbytes(n) + (double)key_nbytes) / (double)nbytes;
 	if (block->in.stores_keys && per_byte < 0.1)
 		per_byte = 0.1;

@@ -33,7 +33,7 @@ struct line_sink {
 	void *context;
 	size_t max_nbytes; /* at a time */
 	uint64_t begin;    /* of the block's output in the file: for the alignment of writes */
-	/* At several places of a file at once this many threads write; 0: only in order. */
+	/* Number of threads that write at different offsets of a file; 0: write in order. */
 	uint32_t n_writers;
 };
 
@@ -65,8 +65,8 @@ size_t line_block_text_nbytes(struct line_block *block, struct line_range sample
 /*
  * Sort the lines of n ranges of the text, which follow each other in memory and in the order of
  * equal lines. text_end: elements and keys are placed after it. Returns 0 or a negative errno after
- * a message. *ret_n_sorted: of the ranges' bytes, so many from the beginning were sorted, whole
- * lines; fewer than all if elements or keys do not fit in memory, at least one line.
+ * a message. *ret_n_sorted: the number of bytes that were sorted, from the beginning of the ranges:
+ * at least one whole line, and fewer than all if elements or keys do not fit in memory.
  */
 int line_block_sort(struct line_block *block, const struct line_range *ranges, size_t n,
 		    const unsigned char *text_end, uint64_t *ret_n_sorted);

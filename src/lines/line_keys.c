@@ -317,7 +317,7 @@ enum { ESCAPE = 1 };
 enum {
 	DECIMAL_ZERO = 0x80,
 	DECIMAL_POSITIVE = 0x81, /* plus the number of integer digits */
-	DECIMAL_LONG = 0xff,     /* so many digits that their number follows in 8 bytes */
+	DECIMAL_LONG = 0xff,     /* the number of digits follows in 8 bytes */
 };
 
 /* Make room for n more bytes. Returns false if there is none. */

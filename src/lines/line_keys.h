@@ -64,11 +64,11 @@ struct line_order {
 struct line_key {
 	size_t start_field, start_char;
 	size_t end_field; /* SIZE_MAX: the end of the line */
-	size_t end_char;  /* 0: the end of the field; else so many of its characters */
+	size_t end_char;  /* 0: the end of the field; else the number of its characters */
 	struct line_order order;
 };
 
-/* After texts and keys so many bytes can be read, because words of them are loaded whole. */
+/* This many bytes after texts and keys are readable, because whole words are loaded. */
 enum { LINE_SLACK_NBYTES = 64 };
 
 /* Bytes that grow, with LINE_SLACK_NBYTES after the capacity; zeroed: empty. */

@@ -194,8 +194,8 @@ static bool is_pending(struct line_sort *sort, struct line_view line)
 }
 
 /*
- * The lines equal to the last one of the block may go on in the next block. So that line is held
- * back, and the one that was held back is written before the block.
+ * The next block may begin with lines that equal the last one of this block. So the last line is
+ * held back, and the line that was held back before is written before this block.
  */
 static int hold_last_back(struct line_sort *sort)
 {

@@ -18,14 +18,14 @@
 
 enum {
 	MIN_BUFFER_NBYTES = 64 << 10,
-	BUFFERS_SHARE = 8, /* buffers of threads take at most an eighth of the memory, */
-	FREE_BUFFERS_NBYTES = 12 << 20, /* or so much in addition to it */
+	BUFFERS_SHARE = 8, /* buffers of threads take at most an eighth of the memory */
+	FREE_BUFFERS_NBYTES = 12 << 20, /* or this much, not counted in it */
 	/* Mappings of the output; they are used if that is a small part of the memory. */
 	MAX_MAPPINGS_NBYTES = MMAP_WRITER_MAX_SEGMENTS * MMAP_SEGMENT_NBYTES,
 	MAPPINGS_SHARE = 8,
 	MAX_BLOCK_NBYTES = 256 << 10,
 	MIN_SPILL_MEMORY_NBYTES = 16 << 20, /* with less memory all runs go to temporary space */
-	BLOCKS_PER_MEMORY = 1024,           /* the memory holds so many blocks of runs */
+	BLOCKS_PER_MEMORY = 1024,           /* number of blocks of runs that the memory holds */
 	SAMPLE_NBYTES = 256 << 10,
 	MAX_LENGTH_NBYTES = 1 << 30, /* of a long line that is measured for a message */
 };

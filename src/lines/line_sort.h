@@ -55,7 +55,7 @@ struct line_sort_params {
 	uint32_t n_part_files;    /* in the directory `output`; 0: the output is a file */
 	uint32_t shard, n_shards; /* write only part `shard` of n_shards, from 1; 0: all */
 	bool counts;    /* with keys->unique: write how many lines are equal before each line */
-	uint64_t limit; /* write at most so many lines; UINT64_MAX: all */
+	uint64_t limit; /* the maximum number of lines to write; UINT64_MAX: all */
 	uint64_t n_header_lines;           /* of each input; those of the first are written first */
 	int zstd_level;                    /* of the output; 0: it is not compressed */
 	struct stats *stats;               /* NULL: none */

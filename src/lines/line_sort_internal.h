@@ -29,7 +29,8 @@ enum {
 	/* Buffers of threads, and blocks of runs. */
 	LINE_MAX_BUFFER_NBYTES = 1 << 20,
 	LINE_MIN_BLOCK_NBYTES = 16 << 10,
-	LINE_MIN_RESUME_BLOCKS = 32, /* to resume a sort, so many blocks must fit in memory */
+	LINE_MIN_RESUME_BLOCKS =
+		32, /* to resume a sort, at least this many blocks must fit in memory */
 };
 
 /* Where the next lines of a run go. */
@@ -163,7 +164,7 @@ int line_sort_check_scratch(const struct line_sort *sort);
 
 /* --- line_runs.c --- */
 
-/* Return the temporary space for so many bytes of lines in runs that are not compressed. */
+/* Return the temporary space that nbytes of lines take in uncompressed runs. */
 uint64_t line_runs_stored_nbytes(uint64_t nbytes);
 
 /*
@@ -176,7 +177,7 @@ int line_runs_recheck_space(const struct line_sort *sort);
 /* A merge needs room for the longest line of two runs, and for elements and keys. */
 enum { MERGE_SHARE = 4 };
 
-/* Find a limit of memory, in whole MiB, with which lines of so many bytes can be merged. */
+/* Return a memory limit, in whole MiB, that suffices to merge lines of line_nbytes bytes. */
 uint64_t line_sort_find_memory(const struct line_sort *sort, size_t line_nbytes);
 
 /* Return -E2BIG after a message if a line is too long to be merged. */

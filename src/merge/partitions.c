@@ -56,7 +56,7 @@ struct partition_set {
 	struct partition *partitions; /* n */
 
 	/* Shared by the threads that merge */
-	atomic_uint n_claimed; /* besides the first of each thread */
+	atomic_uint n_claimed; /* without the first partition of each thread */
 	atomic_int error;      /* the first, or 0 */
 };
 

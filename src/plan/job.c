@@ -1,11 +1,11 @@
 /*
  * job.c - failures of devices, and where the files of a sort go: temporary space and page cache
  *
- * Temporary space. What can be known to fail should fail before it starts: a sort that stores its
- * runs uncompressed, with all records, when the temporary directories or --temp-limit have too
- * little space. Compressed runs may fit. Then the sort goes on and always compresses, whatever it
- * costs, and checks again when the first run is stored: if that one did not shrink, the others are
- * not expected to either. Later it is the spill that finds a full disk and reports it.
+ * Temporary space. A sort that must fail should fail before it starts. If its runs contain all
+ * records, uncompressed, they must fit in the temporary directories and --temp-limit. If compressed
+ * runs may fit, the sort starts and compresses all runs. It checks again when the first run is
+ * stored: if that run did not shrink, the others will not either. After that, the spill reports a
+ * full disk.
  */
 #include "src/plan/job.h"
 

@@ -98,15 +98,15 @@ struct plan_request {
 	/* How spilled runs are stored. stores_encoded_keys: see compression_open(). */
 	struct compression_params compression;
 	bool stores_encoded_keys;
-	/* Runs are kept by a checkpoint, whose records hold the index of blocks, too. */
+	/* A checkpoint keeps the runs, and its records hold the index of blocks, too. */
 	bool keeps_checkpoint_index;
 	bool unique;
 	uint64_t limit; /* of the records of a run; 0: none */
 	/* Several ranks compress the output: each stores its frames until all have theirs. */
 	bool stores_frames;
 	/*
-	 * Of an input of unknown size: assume this size; or, with assumes_unbounded, look at so
-	 * much in the middle of an endless input. 0: assume nothing.
+	 * For an input of unknown size: the size to assume. With assumes_unbounded: plan for a part
+	 * of this size in the middle of an endless input. 0: assume nothing.
 	 */
 	uint64_t assumed_nbytes;
 	bool assumes_unbounded;
@@ -119,7 +119,7 @@ struct plan {
 	uint64_t codec_nbytes;
 	uint64_t index_nbytes;  /* of memory_nbytes: for the index of all runs */
 	uint64_t mapped_nbytes; /* of memory_nbytes: the input, if it is mapped */
-	/* Of each device; if it has no memory of its own, what is left of memory_nbytes. */
+	/* Memory of each device. If it has no memory of its own: the rest of memory_nbytes. */
 	uint64_t device_nbytes;
 	uint32_t n_devices;
 	uint32_t n_ranks; /* each as planned here; 1: not distributed */

@@ -655,7 +655,7 @@ static uint32_t choose_n_fetchers(const struct plan_request *request, const stru
 	return (uint32_t)u64_max(u64_min(n - plan->n_writers, MAX_RANK_FETCHERS), plan->n_readers);
 }
 
-/* Compute what the sort as planned needs besides data. */
+/* Compute the memory that the planned sort needs in addition to its data. */
 static void plan_overhead(const struct plan_request *request, struct plan *plan)
 {
 	uint64_t index_nbytes;

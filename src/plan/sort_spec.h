@@ -67,7 +67,7 @@ struct sort_spec {
 		/* Of a merge: write only part `shard`, from 1, of n_shards equal ones; 0: all. */
 		n_shards;
 	/*
-	 * output_path is a directory of so many part files and their manifest (part_files.h); 0: a
+	 * Number of part files in the directory output_path (part_files.h); 0: output_path is a
 	 * file.
 	 */
 	uint32_t n_part_files;
@@ -82,7 +82,7 @@ struct sort_spec {
 	 */
 	struct comm *comm;
 	bool disable_shared_memory; /* exchange everything by messages, even on one host */
-	/* With --explain only: plan for so many ranks; 0: for those that exist. */
+	/* Only with --explain: the number of ranks to plan for; 0: the ranks that exist. */
 	uint32_t n_assumed_ranks;
 
 	/* Resources */

@@ -86,7 +86,7 @@ struct byte_move {
 	uint64_t mask;  /* bytes that are kept, where they go */
 	uint8_t from;   /* source word, 0 or 1 */
 	bool swap;      /* swap its bytes */
-	uint8_t rotate; /* then rotate up by so many bits */
+	uint8_t rotate; /* then rotate left by this many bits */
 	uint8_t to;     /* destination word */
 };
 

@@ -1,9 +1,9 @@
 /*
  * run_resident.c - a sorted chunk in device memory as a run
  *
- * Its blocks are a view: every so many items, of which the device fetches the first keys. Windows
- * merge slices of the memory itself. What they have passed is given back to the system early, a
- * huge page at a time.
+ * The memory has no blocks of its own: a block begins every `stride` items, and the device fetches
+ * its first key. Windows merge slices of the memory directly. Memory that all windows have passed
+ * is returned to the system early, a huge page at a time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "src/base/diagnostics.h"
 #include "src/run/run.h"
 
-/* Memory is given back in multiples of this. Of a subrun, which is shorter, in quarters of it. */
+/* Memory is returned in multiples of this. Of a subrun, which is shorter, in quarters of it. */
 enum { DISCARD_NBYTES = 2 << 20, MIN_DISCARD_NBYTES = 256 << 10 };
 
 struct resident_run {

@@ -1,5 +1,5 @@
 /*
- * distributed_sort.c - what several ranks do besides sorting their parts (see distributed_sort.h)
+ * distributed_sort.c - the steps of a sort that only several ranks have (see distributed_sort.h)
  */
 #include "src/sort/distributed_sort.h"
 

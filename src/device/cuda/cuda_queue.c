@@ -98,8 +98,8 @@ static int pending_result_get(struct cuda_queue *queue, struct pending_result **
 }
 
 /*
- * Return when the operation began: when it was queued, or when the previous operation ended; if the
- * queue waited for another one, an event tells.
+ * Return when the operation began: when it was queued or the previous operation ended, whichever is
+ * later. If the queue waited for another queue, an event has the time.
  */
 static uint64_t result_begin_ns(const struct cuda_queue *queue,
 				const struct pending_result *pending)
