@@ -157,6 +157,29 @@ struct sort_op {
 	struct sort_op_result *ret;      /* host; assigned */
 };
 
+/* The maximum number of buckets. */
+enum { BACKEND_MAX_BUCKETS = 4096 };
+
+/* Ranges of encoded keys: bucket i has the keys from first_keys[i] on, below first_keys[i + 1]. */
+struct bucket_splitters {
+	uint32_t n;                                    /* of buckets */
+	encoded_key_t first_keys[BACKEND_MAX_BUCKETS]; /* n, ascending; the first one is 0 */
+};
+
+/*
+ * Distribute elements among buckets: the elements of each bucket, in any order, follow those of the
+ * one before.
+ */
+struct distribute_op {
+	const struct layout *layout;
+	const struct bucket_splitters *splitters;
+	const void *elements;
+	void *out;            /* does not overlap the elements; aligned to 64 bytes */
+	uint64_t n;           /* < 2^32 */
+	void *scratch;        /* distribute_scratch_nbytes(layout, n), aligned to 64 bytes */
+	uint32_t *ret_starts; /* host; of the buckets in `out`; splitters->n + 1 */
+};
+
 /*
  * Find where a splitter cuts k sorted slices: the number of items of slices[i] before it. Items
  * below `key` are before it; equal items only if the index of their slice is below `slice`. (So an
@@ -181,8 +204,9 @@ struct merge_op {
 	const struct layout *layout;
 	const struct slice *slices; /* k, host array; may be empty */
 	uint32_t k;
-	void *out;       /* for the sum of n, < 2^32; does not overlap the other arrays */
-	bool for_output; /* write only output_nbytes from output_offset of each item */
+	void *out;        /* for the sum of n, < 2^32; does not overlap the other arrays */
+	bool for_output;  /* write only output_nbytes from output_offset of each item */
+	bool is_unsorted; /* the slices are of one bucket, to be sorted; without `unique` */
 	bool unique;
 	uint64_t limit;
 	void *scratch; /* merge_scratch_nbytes(layout, k, n) */
@@ -273,6 +297,9 @@ struct backend_layout_ops {
 	size_t (*merge_scratch_nbytes)(const struct layout *layout, uint32_t k, uint64_t n);
 	int (*merge)(struct device_queue *queue, const struct merge_op *op);
 	int (*unique)(struct device_queue *queue, const struct unique_op *op);
+	/* NULL: not supported. distribute_scratch_nbytes: 0: not supported for this layout. */
+	int (*distribute)(struct device_queue *queue, const struct distribute_op *op);
+	size_t (*distribute_scratch_nbytes)(const struct layout *layout, uint64_t n);
 	int (*cut)(struct device_queue *queue, const struct cut_op *op);
 	int (*sample)(struct device_queue *queue, const struct sample_op *op);
 };

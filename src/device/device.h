@@ -106,6 +106,15 @@ static inline size_t device_merge_scratch_nbytes(const struct device *device,
 	return device->backend->ops_by_layout[layout->kind]->merge_scratch_nbytes(layout, k, n);
 }
 
+/* 0: the device does not distribute elements of the layout among buckets. */
+static inline size_t device_distribute_scratch_nbytes(const struct device *device,
+						      const struct layout *layout, uint64_t n)
+{
+	const struct backend_layout_ops *ops = device->backend->ops_by_layout[layout->kind];
+
+	return ops->distribute ? ops->distribute_scratch_nbytes(layout, n) : 0;
+}
+
 /* --- Queues and events --- */
 
 static inline int device_queue_open(struct device *device, enum queue_priority priority,
@@ -192,6 +201,12 @@ static inline int device_queue_decode(struct device_queue *queue, const struct d
 static inline int device_queue_sort(struct device_queue *queue, const struct sort_op *op)
 {
 	return device_queue_layout_ops(queue, op->layout)->sort(queue, op);
+}
+
+static inline int device_queue_distribute(struct device_queue *queue,
+					  const struct distribute_op *op)
+{
+	return device_queue_layout_ops(queue, op->layout)->distribute(queue, op);
 }
 
 static inline int device_queue_cut(struct device_queue *queue, const struct cut_op *op)

@@ -387,8 +387,11 @@ static int add_incoming_segments(const struct all_to_all *exchange,
 		if (segment->desc.n_items == 0)
 			continue;
 		r = run_open_resident(job,
-				      (struct resident_buffer){ job->merge_device, segment->memory,
-								segment->desc.n_items },
+				      (struct resident_buffer){
+					      .device_index = job->merge_device,
+					      .memory = segment->memory,
+					      .n = segment->desc.n_items,
+				      },
 				      NULL, NULL, &run);
 		if (r == 0)
 			r = run_list_add(store, run);

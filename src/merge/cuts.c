@@ -546,6 +546,32 @@ static int cut_all_runs(struct search *search, uint64_t *cuts)
 	return r;
 }
 
+/* Cut runs before a bucket. Returns the number of items before it. */
+static uint64_t cut_before_bucket(struct run *const *runs, uint32_t n_runs, uint32_t bucket,
+				  uint64_t *ret_cuts)
+{
+	uint64_t n_before = 0;
+
+	for (uint32_t i = 0; i < n_runs; i++) {
+		ret_cuts[i] = run_bucket_start(runs[i], bucket);
+		n_before += ret_cuts[i];
+	}
+	return n_before;
+}
+
+/* Cut runs that have buckets before the first one with enough items before it. */
+static void cut_at_buckets(struct run *const *runs, uint32_t n_runs, uint32_t n_partitions,
+			   uint64_t *ret_cuts)
+{
+	const uint64_t n_items = runs_n_items(runs, n_runs);
+	uint32_t bucket = 0;
+
+	for (uint32_t i = 1; i <= n_partitions; i++)
+		while (cut_before_bucket(runs, n_runs, bucket, ret_cuts + (size_t)i * n_runs) <
+		       equal_share_begin(n_items, i, n_partitions))
+			bucket++;
+}
+
 int cuts_make(struct comm *comm, const struct job *job, struct run *const *runs, uint32_t n_runs,
 	      const struct splitter_params *params, uint64_t *ret_cuts)
 {
@@ -562,8 +588,13 @@ int cuts_make(struct comm *comm, const struct job *job, struct run *const *runs,
 		.random_state = digest_mix64(rank),
 		.resident = { .job = job, .runs = runs, .n_runs = n_runs },
 	};
-	int r = open_search(&search);
+	int r;
 
+	if (n_runs > 0 && runs[0]->bucket_starts) {
+		cut_at_buckets(runs, n_runs, params->n_partitions, ret_cuts);
+		return 0;
+	}
+	r = open_search(&search);
 	if (r == 0)
 		r = begin_search(&search, params->max_items);
 	if (r == 0)

@@ -325,6 +325,7 @@ static int queue_window_merge(struct window *window)
 					  .k = pool->n_runs,
 					  .out = window->out,
 					  .for_output = pool->sink->takes_records,
+					  .is_unsorted = pool->has_buckets,
 					  .unique = job->unique,
 					  .limit = window->limit,
 					  .scratch = window->buffers.scratch,

@@ -50,7 +50,8 @@ struct window_pool {
 	const struct job *job;
 	const struct sink *sink;
 	uint32_t n_runs;
-	bool has_input; /* some runs are not merged from where they are: windows need a buffer */
+	bool has_input;   /* some runs are not merged from where they are: windows need a buffer */
+	bool has_buckets; /* the runs are not sorted, and a window is a bucket */
 	struct window_plan plan;
 
 	struct window *windows; /* plan.n_windows */

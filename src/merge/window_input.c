@@ -74,7 +74,8 @@ struct unpack_origin {
 struct window_input {
 	const struct job *job;
 	struct run *const *runs;
-	struct forecast *forecast;
+	struct forecast *forecast; /* NULL: the runs have buckets, and each window takes one */
+	uint32_t next_bucket;
 	uint64_t quota_records, capacity_records;
 	uint64_t number; /* of the window */
 
@@ -209,6 +210,11 @@ static struct run_input make_run_input(const struct job *job, struct run *run)
 	};
 }
 
+static bool has_buckets(const struct window_input *windows)
+{
+	return windows->n_runs > 0 && windows->runs[0]->bucket_starts;
+}
+
 static int open_parts(struct window_input *windows, uint64_t resident_stride)
 {
 	const struct job *job = windows->job;
@@ -223,6 +229,8 @@ static int open_parts(struct window_input *windows, uint64_t resident_stride)
 	r = merge_queues_open(job, windows->runs, windows->n_runs, &windows->queues);
 	if (r < 0)
 		return r;
+	if (has_buckets(windows))
+		return 0;
 	windows->queue = windows->queues.by_device[job->merge_device].queue;
 	windows->event = windows->queues.by_device[job->merge_device].event;
 	r = open_read_threads(windows);
@@ -685,13 +693,36 @@ static void take_slices(struct window_input *windows, const uint64_t *cuts, stru
 	count_peer_reads(windows, window->slices);
 }
 
+/* Make the next bucket of all runs available. Returns whether it is the last one. */
+static bool take_bucket(struct window_input *windows)
+{
+	const uint64_t resident_nbytes = windows->job->layout->resident_nbytes;
+	const uint32_t end = ++windows->next_bucket;
+
+	for (uint32_t i = 0; i < windows->n_runs; i++) {
+		const struct run_input *input = &windows->inputs[i];
+
+		windows->available[i] = (struct slice){
+			.elements = input->memory + input->position * resident_nbytes,
+			.n = run_bucket_start(input->run, end) - input->position,
+		};
+	}
+	return end == windows->runs[0]->n_buckets;
+}
+
 int window_input_next(struct window_input *windows, struct window *window, bool *ret_last)
 {
 	struct splitter splitter;
-	const int has_more = forecast_next_window(windows->forecast, windows->quota_records,
-						  windows->n_blocks, &splitter);
-	int r = has_more < 0 ? has_more : make_available(windows, window);
+	int has_more, r;
 
+	if (!windows->forecast) {
+		*ret_last = take_bucket(windows);
+		take_slices(windows, NULL, window);
+		return 0;
+	}
+	has_more = forecast_next_window(windows->forecast, windows->quota_records,
+					windows->n_blocks, &splitter);
+	r = has_more < 0 ? has_more : make_available(windows, window);
 	if (r == 0 && has_more)
 		r = cut_at_splitter(windows, &splitter);
 	if (r < 0)

@@ -91,6 +91,7 @@ struct plan_request {
 	/* Each has an input of this size, and merges a partition of the runs of all; 0: one. */
 	uint32_t n_ranks;
 	bool sequential_input;  /* of a merge: best read from front to back */
+	bool can_sample_input;  /* parts of it can be read before the rest */
 	bool sequential_output; /* a pipe: only one writer is useful */
 	/* All runs are merged to one before the output, to count the records that -u leaves. */
 	bool needs_count_pass;
@@ -154,6 +155,9 @@ struct plan {
 	uint64_t sort_scratch_nbytes; /* of each queue */
 	/* Of each queue: a spare chunk to sort into; 0 if elements are sorted in place. */
 	uint64_t sort_output_nbytes;
+	/* Chunks are distributed among buckets, which windows sort; 0: chunks are sorted. */
+	uint32_t n_buckets;
+	uint64_t max_bucket_records; /* of all chunks, for which a window has room */
 
 	uint32_t n_windows;     /* in flight */
 	uint64_t window_nbytes; /* output of one window, if memory allows */

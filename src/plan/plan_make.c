@@ -66,6 +66,10 @@ enum {
 	MAX_SHORT_CHUNKS = 64,
 	MIN_OVERLAP_CHUNKS = 32, /* so that reading, sorting and spilling overlap */
 	MIN_DEVICE_CHUNKS = 4,   /* of each device */
+	/* Windows have twice the size, so that the page cache gives their writes large pages. */
+	BUCKET_NBYTES = 8 << 20,
+	BUCKET_TOLERANCE = 2, /* the maximum size of a bucket, relative to the mean */
+	MIN_DISTRIBUTED_NBYTES = 1 << 30,
 };
 
 /* Sums of chunk numbers fit in 32 bits. */
@@ -134,9 +138,18 @@ static uint64_t sort_scratch_nbytes(const struct plan_request *request, const st
 
 	if (!layout_has_elements(layout))
 		return nbytes;
+	if (plan->n_buckets)
+		return u64_max(nbytes, device_distribute_scratch_nbytes(request->device, layout,
+									plan->chunk_records));
 	/* Records that cannot expand in place go through it (chunk_pool.c). */
 	return u64_max(nbytes,
 		       plan->copies_to_device ? plan->chunk_records * plan->record_nbytes : 0);
+}
+
+/* Return whether chunks are sorted, or distributed, into another buffer. */
+static bool needs_sort_output(const struct plan_request *request, const struct plan *plan)
+{
+	return plan->n_buckets || !layout_has_elements(request->layout);
 }
 
 /*
@@ -145,10 +158,9 @@ static uint64_t sort_scratch_nbytes(const struct plan_request *request, const st
  */
 static bool queues_fit(const struct plan_request *request, const struct plan *plan)
 {
-	const struct layout *layout = request->layout;
-	const uint64_t output_nbytes = plan->chunk_records * chunk_record_nbytes(layout);
+	const uint64_t output_nbytes = plan->chunk_records * chunk_record_nbytes(request->layout);
 	const uint64_t nbytes = sort_scratch_nbytes(request, plan) +
-				(layout_has_elements(layout) ? 0 : output_nbytes);
+				(needs_sort_output(request, plan) ? output_nbytes : 0);
 
 	return PLAN_MIN_QUEUES * nbytes <= plan->device_nbytes / 8 * 3;
 }
@@ -178,8 +190,7 @@ static void plan_chunk_size(const struct plan_request *request, uint64_t preferr
 		plan_slots(request, plan);
 	plan->chunk_nbytes = plan->chunk_records * record_nbytes;
 	plan->sort_scratch_nbytes = sort_scratch_nbytes(request, plan);
-	if (!layout_has_elements(request->layout))
-		plan->sort_output_nbytes = plan->chunk_nbytes;
+	plan->sort_output_nbytes = needs_sort_output(request, plan) ? plan->chunk_nbytes : 0;
 }
 
 /* Return the memory for windows of a merge of resident chunks only. */
@@ -253,10 +264,43 @@ static bool prefers_longer_chunks(const struct plan_request *request,
 	       !plan_is_distributed(request);
 }
 
-/* Longer chunks and windows are used only if everything still fits with them. */
+/*
+ * Return whether the sort may distribute the elements of chunks among buckets, which takes one pass
+ * over memory, and sort the buckets in its windows. With little data, sorting chunks and merging
+ * them takes no longer.
+ */
+static bool can_distribute(const struct plan_request *request)
+{
+	return device_distribute_scratch_nbytes(request->device, request->layout, 1) &&
+	       request->can_sample_input && !request->unique && !request->limit &&
+	       !request->part_files_are_partitions && !request->keeps_checkpoint_index &&
+	       !plan_is_distributed(request) &&
+	       plan_input_in_chunks_nbytes(request) >= MIN_DISTRIBUTED_NBYTES;
+}
+
+static void plan_buckets(const struct plan_request *request, struct plan *plan)
+{
+	plan->n_buckets = (uint32_t)u64_min(plan_input_in_chunks_nbytes(request) / BUCKET_NBYTES,
+					    BACKEND_MAX_BUCKETS);
+	plan->max_bucket_records =
+		BUCKET_TOLERANCE * divide_up(plan_input_records(request), plan->n_buckets);
+}
+
+/*
+ * Buckets need more memory, so they are used only if everything still fits with them; and so are
+ * longer chunks and windows.
+ */
 static bool plan_without_spilling(const struct plan_request *request,
 				  const struct device_info *info, struct plan *plan)
 {
+	if (can_distribute(request)) {
+		plan_buckets(request, plan);
+		plan_sizes(request, info, 1, plan);
+		if (plan_resident(request, plan))
+			return true;
+		plan->n_buckets = 0;
+		plan->max_bucket_records = 0;
+	}
 	if (prefers_longer_chunks(request, info)) {
 		plan_sizes(request, info, info->in_memory_factor, plan);
 		if (plan_resident(request, plan))
@@ -269,6 +313,8 @@ static bool plan_without_spilling(const struct plan_request *request,
 static void plan_chunks(const struct plan_request *request, const struct device_info *info,
 			struct plan *plan)
 {
+	plan->n_buckets = 0;
+	plan->max_bucket_records = 0;
 	if (request->n_input_runs) {
 		plan_sizes(request, info, 1, plan);
 		plan->merge_nbytes = plan->device_nbytes;
@@ -475,6 +521,9 @@ static uint64_t n_resident_blocks(const struct plan_request *request, const stru
 
 	if (n_chunks == 0)
 		return 0;
+	if (plan->n_buckets) /* 32 bits for each bucket of each chunk */
+		return divide_up(n_chunks * (plan->n_buckets + UINT64_C(1)),
+				 sizeof(encoded_key_t) / sizeof(uint32_t));
 	plan_windows(plan, request, plan->merge_nbytes, n_chunks * plan->chunk_records,
 		     (uint32_t)n_chunks, plan->fits_in_memory ? 0 : plan->fan_in, &windows);
 	return n_chunks * divide_up(plan->chunk_records, windows.resident_stride);

@@ -55,6 +55,11 @@ static uint64_t window_total_nbytes(const struct plan *plan, const struct plan_r
 		device_merge_scratch_nbytes(request->device, request->layout, n_resident + n_stored,
 					    windows->capacity_records),
 		plan->packs_on_device ? windows->capacity_records * plan->resident_nbytes : 0);
+	if (plan->n_buckets)
+		windows->scratch_nbytes =
+			u64_max(windows->scratch_nbytes,
+				device_sort_scratch_nbytes(request->device, request->layout,
+							   windows->capacity_records));
 	return windows->capacity_records *
 		       (n_buffers * plan->resident_nbytes + plan->gathered_nbytes) +
 	       windows->scratch_nbytes;
@@ -81,7 +86,8 @@ void plan_windows(const struct plan *plan, const struct plan_request *request, u
 {
 	const uint64_t overhang = n_stored * plan_block_records(plan);
 	const uint64_t record_nbytes = max_record_nbytes(plan);
-	const uint64_t min_quota = u64_max(overhang, min_window_records(plan, request));
+	const uint64_t min_quota = u64_max(u64_max(overhang, min_window_records(plan, request)),
+					   plan->max_bucket_records);
 	uint64_t quota = u64_max(plan->window_nbytes / record_nbytes, 4 * overhang);
 
 	quota = u64_max(u64_min(quota, divide_up(n_records, 2 * plan->n_queues)), min_quota);

@@ -87,7 +87,25 @@ struct run {
 	/* Of a resident run: its elements or items, and which of the job's devices has them. */
 	char *memory; /* NULL: another kind, which has to be read */
 	uint32_t device_index;
+	/*
+	 * Of a resident run that is not sorted, but distributed among buckets: where these begin,
+	 * n_buckets + 1, in the run that this is a part of, which begins at item part_begin of
+	 * that. NULL: the run is sorted.
+	 */
+	const uint32_t *bucket_starts;
+	uint32_t n_buckets;
+	uint64_t part_begin;
 };
+
+/* Return where a bucket begins; n_buckets gives n_items. A part of a run may have no part of it. */
+static inline uint64_t run_bucket_start(const struct run *run, uint32_t bucket)
+{
+	const uint64_t start = run->bucket_starts[bucket];
+
+	if (start <= run->part_begin)
+		return 0;
+	return start - run->part_begin < run->n_items ? start - run->part_begin : run->n_items;
+}
 
 /* Blocks of `stride` items whose first keys are in memory. */
 struct run_samples {
@@ -108,6 +126,8 @@ struct resident_buffer {
 	uint32_t device_index; /* of the job */
 	void *memory;
 	uint64_t n;
+	const uint32_t *bucket_starts; /* n_buckets + 1; NULL: they are sorted */
+	uint32_t n_buckets;
 };
 
 /*

@@ -112,7 +112,9 @@ int run_open_resident(const struct job *job, struct resident_buffer buffer,
 	*self = (struct resident_run){ .run = { .ops = &resident_run_ops,
 						.n_items = buffer.n,
 						.memory = buffer.memory,
-						.device_index = buffer.device_index },
+						.device_index = buffer.device_index,
+						.bucket_starts = buffer.bucket_starts,
+						.n_buckets = buffer.n_buckets },
 				       .device = job->devices[buffer.device_index].device,
 				       .layout = job->layout,
 				       .release = release,
@@ -142,6 +144,7 @@ static int resident_open_subrun(const struct layout *layout, struct run *run, ui
 	*subrun = *resident(run);
 	subrun->run.n_items = end - begin;
 	subrun->run.n_blocks = 0;
+	subrun->run.part_begin += begin;
 	subrun->run.memory += begin * subrun->layout->resident_nbytes;
 	subrun->release = NULL;
 	subrun->discard_nbytes =

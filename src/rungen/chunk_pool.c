@@ -13,7 +13,7 @@
  *
  * Items (layout_has_elements() is false) are sorted from the chunk's buffer into another one, the
  * queue's output buffer. That one becomes the chunk's, and the chunk's old buffer is the output of
- * the next sort, which the queue does afterwards.
+ * the next sort, which the queue does afterwards. Elements are distributed in the same way.
  */
 #include "src/rungen/chunk_pool.h"
 
@@ -220,6 +220,7 @@ void chunk_pool_close_queues(struct chunk_pool *pool)
 static void chunk_close(struct chunk *chunk)
 {
 	chunk_free(chunk);
+	free(chunk->bucket_starts);
 	device_event_close(chunk->sorted_event);
 	device_event_close(chunk->filled_event);
 }
@@ -234,6 +235,7 @@ void chunk_pool_close(struct chunk_pool *pool)
 			chunk_close(&pool->chunks[i]);
 	free(pool->chunks);
 	free(pool->free_lists);
+	free(pool->splitters);
 	bounded_queue_close(pool->free_tokens);
 	bounded_queue_close(pool->sorting_chunks);
 	pthread_mutex_destroy(&pool->lock);
@@ -347,16 +349,47 @@ static int queue_elements(struct chunk *chunk, const struct sort_queue *sort_que
 					    queue_encode(chunk, sort_queue, capacity);
 }
 
-/* Queue the sort, into the queue's output buffer if it has one. */
+/* Give the chunk the output buffer of the queue in exchange for its own. Returns the latter. */
+static void *exchange_buffer(struct chunk *chunk, struct sort_queue *sort_queue)
+{
+	void *buffer = chunk->buffer;
+
+	chunk->buffer = sort_queue->output;
+	sort_queue->output = buffer;
+	return buffer;
+}
+
+/* Queue the distribution of the chunk's elements among buckets. */
+static int queue_distribute(struct chunk *chunk, struct sort_queue *sort_queue)
+{
+	const struct job *job = chunk->pool->job;
+	const struct bucket_splitters *splitters = chunk->pool->splitters;
+	const void *elements = exchange_buffer(chunk, sort_queue);
+
+	if (!chunk->bucket_starts)
+		chunk->bucket_starts = malloc((splitters->n + 1) * sizeof *chunk->bucket_starts);
+	if (!chunk->bucket_starts)
+		return -ENOMEM;
+	chunk->sort_result = (struct sort_op_result){ .n = chunk->n };
+	return device_queue_distribute(sort_queue->queue,
+				       &(struct distribute_op){
+					       .layout = job->layout,
+					       .splitters = splitters,
+					       .elements = elements,
+					       .out = chunk->buffer,
+					       .n = chunk->n,
+					       .scratch = sort_queue->scratch,
+					       .ret_starts = chunk->bucket_starts,
+				       });
+}
+
+/* Queue the sort, into the queue's output buffer unless elements are sorted in place. */
 static int queue_sort_items(struct chunk *chunk, struct sort_queue *sort_queue)
 {
 	const struct job *job = chunk->pool->job;
-	void *records = chunk->buffer;
+	const void *records = layout_has_elements(job->layout) ? chunk->buffer :
+								 exchange_buffer(chunk, sort_queue);
 
-	if (sort_queue->output) {
-		chunk->buffer = sort_queue->output;
-		sort_queue->output = records;
-	}
 	return device_queue_sort(
 		sort_queue->queue,
 		&(struct sort_op){
@@ -382,7 +415,8 @@ static int queue_sort(struct chunk *chunk, struct sort_queue *sort_queue, uint64
 	if (r == 0)
 		r = queue_elements(chunk, sort_queue, capacity);
 	if (r == 0)
-		r = queue_sort_items(chunk, sort_queue);
+		r = chunk->pool->splitters ? queue_distribute(chunk, sort_queue) :
+					     queue_sort_items(chunk, sort_queue);
 	return r == 0 ? device_queue_record(sort_queue->queue, chunk->sorted_event) : r;
 }
 
@@ -408,6 +442,48 @@ int chunk_pool_sort(struct chunk *chunk, uint64_t capacity)
 	if (r < 0)
 		return job_fail_device(pool->job, chunk->device_index, r, "cannot sort a chunk");
 	return bounded_queue_push(pool->sorting_chunks, chunk);
+}
+
+int chunk_pool_sort_sample(struct chunk_pool *pool, void *elements, uint64_t n)
+{
+	const struct layout *layout = pool->job->layout;
+	struct device *device = sort_queue_device(pool->job, 0);
+	struct device_queue *queue = pool->sort_queues[0].queue;
+	const size_t scratch_nbytes = device_sort_scratch_nbytes(device, layout, n);
+	struct sort_op_result result;
+	void *scratch = NULL;
+	int r = alloc_queue_memory(device, scratch_nbytes, &scratch);
+
+	if (r == 0)
+		r = device_queue_sort(queue, &(struct sort_op){ .layout = layout,
+								.items = elements,
+								.n = n,
+								.limit = UINT64_MAX,
+								.scratch = scratch,
+								.ret = &result });
+	if (r == 0)
+		r = device_queue_synchronize(queue, pool->chunks[0].sorted_event);
+	device_free(device, MEMORY_DEVICE, scratch, scratch_nbytes);
+	return r < 0 ? job_fail_device(pool->job, 0, r, "cannot sort a sample") : 0;
+}
+
+int chunk_pool_sort_buckets(struct chunk_pool *pool)
+{
+	const uint64_t n_chunks = pool->job->plan.n_chunks;
+	int r = 0;
+
+	for (uint64_t i = 0; i < n_chunks && r == 0; i++) {
+		struct chunk *chunk = &pool->chunks[i];
+		struct sort_queue *sort_queue = choose_sort_queue(chunk);
+
+		if (chunk->bucket_starts)
+			r = queue_sort_items(chunk, sort_queue);
+		if (r == 0)
+			r = device_queue_record(sort_queue->queue, chunk->sorted_event);
+	}
+	for (uint64_t i = 0; i < n_chunks && r == 0; i++)
+		r = device_event_wait(pool->chunks[i].sorted_event);
+	return r < 0 ? job_fail_device(pool->job, 0, r, "cannot sort a chunk") : 0;
 }
 
 /* Tell choosers that the device has one less to sort. */

@@ -41,7 +41,8 @@ struct chunk {
 	struct device_event *sorted_event;
 	struct record_totals totals; /* records that it was made of, and those that -u dropped */
 	struct sort_op_result sort_result; /* set by its sort */
-	struct chunk *next;                /* for lists of its current owner */
+	uint32_t *bucket_starts; /* of its buckets, plan.n_buckets + 1; NULL: it is sorted */
+	struct chunk *next;      /* for lists of its current owner */
 };
 
 struct sort_queue {
@@ -64,6 +65,8 @@ struct chunk_pool {
 	struct sort_queue *sort_queues;
 	struct bounded_queue *free_tokens; /* whoever pops a token takes a chunk from a free list */
 	struct bounded_queue *sorting_chunks;
+	/* Chunks are distributed among these buckets; NULL: they are sorted. */
+	struct bucket_splitters *splitters;
 	pthread_mutex_t lock;          /* guards the free lists and is_pending */
 	struct chunk_list *free_lists; /* one for each device */
 };
@@ -97,6 +100,15 @@ void *chunk_records(const struct chunk *chunk, uint64_t n);
  * the collector. Returns like chunk_pool_acquire().
  */
 int chunk_pool_sort(struct chunk *chunk, uint64_t capacity);
+
+/*
+ * Sort n elements of a sample of the input. Before anything else is sorted. Returns 0 or a negative
+ * errno (reported).
+ */
+int chunk_pool_sort_sample(struct chunk_pool *pool, void *elements, uint64_t n);
+
+/* Sort chunks that were distributed among buckets. Returns 0 or a negative errno (reported). */
+int chunk_pool_sort_buckets(struct chunk_pool *pool);
 
 /*
  * Wait until the chunk is sorted; n and totals are valid then. Returns 0 or a negative errno

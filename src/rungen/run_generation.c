@@ -31,6 +31,10 @@
  * the rest of the input would not fit: what fits at the end is never written to disk. With an
  * unknown size, spill when three quarters of the chunks are used; the last quarter keeps the
  * readers going meanwhile.
+ *
+ * Buckets. If much data fits in memory, chunks are not sorted, but distributed among buckets, whose
+ * splitters are chosen from a sample of the input. The windows of the merge sort the buckets. If
+ * the sample was misleading and a bucket does not fit in a window, all chunks are sorted after all.
  */
 #include "src/rungen/chunk_pool.h"
 
@@ -41,6 +45,7 @@
 
 #include "io/input/input.h"
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/merge/merge.h"
 
 struct upload_slot {
@@ -506,6 +511,98 @@ static int chunk_reader_start(const struct job *job, struct chunk_pool *pool,
 	return 0;
 }
 
+/* --- Buckets --- */
+
+enum { SAMPLE_N_PLACES = 256, SAMPLE_PLACE_NBYTES = 4 << 10 };
+
+/* Read records at places that are distributed evenly over the input, and encode them. */
+static int read_sample(const struct job *job, struct chunk_pool *pool, uint64_t place_n,
+		       unsigned char *elements)
+{
+	const struct layout *layout = job->layout;
+	const uint64_t n_records = job->plan.input_nbytes / layout->record_nbytes;
+	unsigned char *records = malloc(place_n * layout->record_nbytes);
+	int r = records ? 0 : fail(-ENOMEM, "no memory for a sample of the input");
+
+	for (uint32_t i = 0; i < SAMPLE_N_PLACES && r == 0; i++) {
+		const uint64_t first =
+			equal_share_begin(n_records - place_n, i, SAMPLE_N_PLACES - 1);
+
+		r = input_read_at(job->input, first * layout->record_nbytes, records,
+				  place_n * layout->record_nbytes);
+		if (r == 0)
+			key_batch_encode(layout, records, place_n,
+					 elements + i * place_n * layout->element_nbytes, NULL);
+	}
+	free(records);
+	return r < 0 ? r : chunk_pool_sort_sample(pool, elements, SAMPLE_N_PLACES * place_n);
+}
+
+/* Set the splitters. Returns false if some would be equal, because a key is too frequent. */
+static bool set_splitters(const struct layout *layout, const void *sample, uint64_t n,
+			  struct bucket_splitters *splitters)
+{
+	for (uint32_t i = 1; i < splitters->n; i++) {
+		splitters->first_keys[i] = element_get(sample, layout->element_nbytes,
+						       equal_share_begin(n, i, splitters->n));
+		if (splitters->first_keys[i] <= splitters->first_keys[i - 1])
+			return false;
+	}
+	return true;
+}
+
+/* Choose the splitters of the buckets; none if the chunks are to be sorted. */
+static int choose_splitters(const struct job *job, struct chunk_pool *pool)
+{
+	const struct layout *layout = job->layout;
+	const uint64_t place_n = SAMPLE_PLACE_NBYTES / layout->record_nbytes;
+	unsigned char *sample = aligned_alloc(
+		sizeof(encoded_key_t), round_up(SAMPLE_N_PLACES * place_n * layout->element_nbytes,
+						sizeof(encoded_key_t)));
+	struct bucket_splitters *splitters = calloc(1, sizeof *splitters);
+	int r = sample && splitters ? read_sample(job, pool, place_n, sample) :
+				      fail(-ENOMEM, "no memory for a sample of the input");
+
+	if (r == 0) {
+		splitters->n = job->plan.n_buckets;
+		if (set_splitters(layout, sample, SAMPLE_N_PLACES * place_n, splitters)) {
+			pool->splitters = splitters;
+			splitters = NULL;
+		}
+	}
+	free(splitters);
+	free(sample);
+	return r;
+}
+
+static bool buckets_fit(const struct job *job, const struct run_list *list)
+{
+	for (uint32_t bucket = 0; bucket < job->plan.n_buckets; bucket++) {
+		uint64_t n = 0;
+
+		for (size_t i = 0; i < list->n; i++)
+			n += run_bucket_start(list->runs[i], bucket + 1) -
+			     run_bucket_start(list->runs[i], bucket);
+		if (n > job->plan.max_bucket_records)
+			return false;
+	}
+	return true;
+}
+
+/* Sort the chunks after all if a bucket is too large for a window. */
+static int check_buckets(const struct job *job, struct chunk_pool *pool,
+			 const struct run_list *list)
+{
+	int r;
+
+	if (!pool->splitters || buckets_fit(job, list))
+		return 0;
+	r = chunk_pool_sort_buckets(pool);
+	for (size_t i = 0; i < list->n; i++)
+		list->runs[i]->bucket_starts = NULL;
+	return r;
+}
+
 /* --- From chunks to runs --- */
 
 struct run_generation {
@@ -550,8 +647,13 @@ static int add_resident(struct run_generation *generation, struct chunk *chunk)
 	generation->n_resident++;
 	discard_unused_tail(generation->job, chunk);
 	r = run_open_resident(generation->job,
-			      (struct resident_buffer){ chunk->device_index, chunk->buffer,
-							chunk->n },
+			      (struct resident_buffer){
+				      .device_index = chunk->device_index,
+				      .memory = chunk->buffer,
+				      .n = chunk->n,
+				      .bucket_starts = chunk->bucket_starts,
+				      .n_buckets = generation->job->plan.n_buckets,
+			      },
 			      release_chunk, chunk, &run);
 	if (r < 0)
 		return r;
@@ -650,8 +752,10 @@ int generate_runs(const struct job *job, struct chunk_pool *pool, struct run_lis
 		.totals = totals,
 	};
 	struct chunk_reader *reader = NULL;
-	int r = chunk_reader_start(job, pool, &reader), read_result;
+	int r = job->plan.n_buckets ? choose_splitters(job, pool) : 0, read_result;
 
+	if (r == 0)
+		r = chunk_reader_start(job, pool, &reader);
 	if (r < 0)
 		return r;
 	r = collect_all(&generation);
@@ -660,6 +764,8 @@ int generate_runs(const struct job *job, struct chunk_pool *pool, struct run_lis
 		input_cancel(job->input);
 	}
 	read_result = chunk_reader_finish(reader);
+	if (r == 0 && read_result == 0)
+		r = check_buckets(job, pool, list);
 	chunk_pool_close_queues(pool);
 	return r < 0 ? r : read_result;
 }

@@ -118,6 +118,8 @@ void setup_plan(struct job *job, const struct setup *setup)
 		.part_files_are_partitions = spec->n_part_files && !spec_is_distributed(spec) &&
 					     (job->unique || spec->split_by_keys),
 		.sequential_input = spec->merge_inputs && input_is_compressed(job->input),
+		.can_sample_input = !spec->merge_inputs && !input_is_compressed(job->input) &&
+				    input_total_nbytes(job->input) != INPUT_SIZE_UNKNOWN,
 		.min_block_nbytes = setup->checkpoint ? checkpoint_block_nbytes(setup->checkpoint) :
 							0,
 		.sequential_output = setup->ordered_output,

@@ -188,8 +188,11 @@ struct run *make_resident_run(const encoded_key_t *keys, size_t n)
 	memcpy(resident->elements, elements, n * layout.element_nbytes);
 	free(elements);
 	assert_int_equal(run_open_resident(&job,
-					   (struct resident_buffer){ resident->device_index,
-								     resident->elements, n },
+					   (struct resident_buffer){
+						   .device_index = resident->device_index,
+						   .memory = resident->elements,
+						   .n = n,
+					   },
 					   free_resident, resident, &run),
 			 0);
 	return run;

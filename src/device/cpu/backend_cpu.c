@@ -167,6 +167,24 @@ static void sort_until_cancelled(struct sort_elements_op op, const struct cpu_de
 	cpu_sort(&op);
 }
 
+/* Sort slices of a bucket into op->out. */
+static void sort_slices(const struct merge_elements_op *op, const struct cpu_device *device)
+{
+	char *out = op->out;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < op->k; i++) {
+		memcpy(out + n * op->element_nbytes, op->slices[i].elements,
+		       op->slices[i].n * op->element_nbytes);
+		n += op->slices[i].n;
+	}
+	sort_until_cancelled((struct sort_elements_op){ .elements = out,
+							.n = n,
+							.scratch = op->scratch,
+							.element_nbytes = op->element_nbytes },
+			     device);
+}
+
 /*
  * For each operation: the task that calls it and reports its time and bytes, and the function that
  * queues the task. The call may use `op` and `device`.
@@ -197,7 +215,10 @@ OPERATION_BY(sort_until_cancelled(*op, device), sort, sort_elements_op, STAGE_SO
 	     op->n * op->element_nbytes)
 OPERATION(cut_elements, cut_op, STAGE_CUT, 0)
 OPERATION(cut_items, cut_op, STAGE_CUT, 0)
+OPERATION(distribute, distribute_op, STAGE_SORT, op->n * op->layout->element_nbytes)
 OPERATION(merge, merge_elements_op, STAGE_MERGE, slices_n(op->slices, op->k) * op->element_nbytes)
+OPERATION_BY(sort_slices(op, device), sort_slices, merge_elements_op, STAGE_MERGE,
+	     slices_n(op->slices, op->k) * op->element_nbytes)
 OPERATION(unique, unique_elements_op, STAGE_MERGE, op->n * op->element_nbytes)
 OPERATION(sample_elements, sample_op, STAGE_CUT, 0)
 OPERATION(sample_items, sample_op, STAGE_CUT, 0)
@@ -244,12 +265,13 @@ static int sort_elements(struct device_queue *queue, const struct sort_op *op)
 
 static int merge_elements(struct device_queue *queue, const struct merge_op *op)
 {
-	int r = enqueue_merge(
-		queue, &(struct merge_elements_op){ .slices = op->slices,
+	const struct merge_elements_op elements = { .slices = op->slices,
 						    .k = op->k,
 						    .element_nbytes = op->layout->element_nbytes,
 						    .out = op->out,
-						    .scratch = op->scratch });
+						    .scratch = op->scratch };
+	int r = op->is_unsorted ? enqueue_sort_slices(queue, &elements) :
+				  enqueue_merge(queue, &elements);
 
 	return r < 0 ? r :
 		       device_queue_finish_elements(queue, op->layout, op->out,
@@ -300,6 +322,8 @@ static size_t records_sort_scratch_nbytes(const struct layout *layout, uint64_t 
 
 static const struct backend_layout_ops cpu_key_only_ops = {
 	ELEMENT_OPS,
+	.distribute = enqueue_distribute,
+	.distribute_scratch_nbytes = cpu_distribute_scratch_nbytes,
 	.encode = enqueue_encode_keys,
 	.decode = enqueue_decode_keys,
 };

@@ -20,6 +20,10 @@ void cpu_cut_items(const struct cut_op *op);
 void cpu_sample_elements(const struct sample_op *op);
 void cpu_sample_items(const struct sample_op *op);
 
+/* See distribute_op. */
+size_t cpu_distribute_scratch_nbytes(const struct layout *layout, uint64_t n);
+void cpu_distribute(const struct distribute_op *op);
+
 struct unique_elements_op {
 	void *elements; /* compacted in place */
 	uint64_t n;

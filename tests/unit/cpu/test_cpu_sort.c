@@ -3,6 +3,7 @@
  */
 #include "config.h"
 #include "src/base/cancellation.h"
+#include "src/device/cpu/cpu_ops.h"
 #include "src/device/cpu/cpu_sort.h"
 #if HAVE_HIGHWAY
 #include "src/device/cpu/vqsort.h"
@@ -260,6 +261,66 @@ static void cancelled_sort_ends_early(void **state)
 	cancellation_destroy(&cancellation);
 }
 
+/* Distribute n elements, half of which are splitters or next to one. */
+static void check_distribution(uint32_t element_nbytes, uint64_t n, uint32_t n_buckets)
+{
+	const struct layout layout = { .element_nbytes = element_nbytes };
+	const size_t scratch_nbytes = cpu_distribute_scratch_nbytes(&layout, n);
+	void *elements = guarded_elements_make(element_nbytes, GEN_RANDOM, n, 1);
+	void *out = aligned_alloc(64, (n / 64 + 1) * 64 * element_nbytes);
+	void *scratch = aligned_alloc(64, (scratch_nbytes / 64 + 1) * 64);
+	struct bucket_splitters *splitters = calloc(1, sizeof *splitters);
+	uint32_t *starts = malloc((n_buckets + 1) * sizeof *starts);
+	struct distribute_op op = { .layout = &layout,
+				    .splitters = splitters,
+				    .elements = elements,
+				    .out = out,
+				    .n = n,
+				    .scratch = scratch,
+				    .ret_starts = starts };
+	const encoded_key_t max = (encoded_key_t)-1 >> (128 - 8 * element_nbytes);
+
+	splitters->n = n_buckets;
+	for (uint32_t i = 1; i < n_buckets; i++)
+		splitters->first_keys[i] = max / n_buckets * i + i;
+	splitters->first_keys[n_buckets - 1] = n_buckets > 1 ? max : 0;
+	for (uint64_t i = 0; i < n; i += 2) {
+		const encoded_key_t key = splitters->first_keys[i % n_buckets] - (i % 4 == 0);
+
+		memcpy((char *)elements + i * element_nbytes, &key, element_nbytes);
+	}
+	cpu_distribute(&op);
+	assert_int_equal(starts[0], 0);
+	assert_int_equal(starts[n_buckets], n);
+	for (uint32_t bucket = 0; bucket < n_buckets; bucket++)
+		for (uint64_t i = starts[bucket]; i < starts[bucket + 1]; i++) {
+			const encoded_key_t element = element_get(out, element_nbytes, i);
+
+			assert_true(element >= splitters->first_keys[bucket]);
+			assert_true(bucket + 1 == n_buckets ||
+				    element < splitters->first_keys[bucket + 1]);
+		}
+	sort_chunk(elements, n, element_nbytes);
+	sort_chunk(out, n, element_nbytes);
+	assert_memory_equal(out, elements, n * element_nbytes);
+	guarded_elements_free(elements, element_nbytes, n);
+	free(out);
+	free(scratch);
+	free(splitters);
+	free(starts);
+}
+
+static void elements_are_distributed_among_buckets(void **state)
+{
+	static const uint32_t n_buckets[] = { 1, 2, 3, 100, BACKEND_MAX_BUCKETS };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof n_buckets / sizeof n_buckets[0]; i++)
+		for (size_t j = 0; j < N_LENGTHS; j++)
+			for (uint32_t nbytes = 8; nbytes <= 16; nbytes *= 2)
+				check_distribution(nbytes, lengths[j], n_buckets[i]);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(chunks_of_any_data_are_sorted),
 	cmocka_unit_test(radix_sort_sorts_any_data),
@@ -270,6 +331,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(unevenly_spread_elements_are_sorted),
 	cmocka_unit_test(one_element_out_of_order_is_noticed),
 	cmocka_unit_test(cancelled_sort_ends_early),
+	cmocka_unit_test(elements_are_distributed_among_buckets),
 };
 
 UNIT_TESTS(cpu_sort, tests, NULL, NULL)

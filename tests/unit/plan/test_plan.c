@@ -163,6 +163,42 @@ static void many_chunks_are_longer_if_they_fit(void **state)
 	assert_true(n_with_short > 0);
 }
 
+static bool has_buckets(const struct plan_request *request)
+{
+	struct plan plan;
+
+	plan_make(request, &plan);
+	assert_true(plan.is_sufficient);
+	assert_true(plan.n_buckets == 0 || plan.fits_in_memory);
+	return plan.n_buckets > 0;
+}
+
+static void large_inputs_in_memory_are_distributed(void **state)
+{
+	struct plan_request request = request_for("u64", 8 * GIB, 16 * GIB);
+	struct plan_request changed;
+
+	(void)state;
+	assert_false(has_buckets(&request));
+	request.can_sample_input = true;
+	assert_true(has_buckets(&request));
+	changed = request;
+	changed.unique = true;
+	assert_false(has_buckets(&changed));
+	changed = request;
+	changed.limit = 1000;
+	assert_false(has_buckets(&changed));
+	changed = request;
+	changed.memory_nbytes = 8 * GIB + 64 * MIB;
+	assert_false(has_buckets(&changed));
+	changed = request;
+	changed.input_nbytes = GIB / 2;
+	assert_false(has_buckets(&changed));
+	changed = request_for("u32", 8 * GIB, 16 * GIB);
+	changed.can_sample_input = true;
+	assert_false(has_buckets(&changed));
+}
+
 /* How many pay is known in the end; longer blocks are needed from the beginning. */
 static void input_of_unknown_size_is_partitioned(void **state)
 {
@@ -770,6 +806,7 @@ static void explain_says_where_runs_are_packed(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(many_chunks_are_longer_if_they_fit),
+	cmocka_unit_test(large_inputs_in_memory_are_distributed),
 	cmocka_unit_test(input_of_unknown_size_is_partitioned),
 	cmocka_unit_test(mapped_records_are_part_of_the_memory),
 	cmocka_unit_test(all_together_keep_within_memory),

@@ -1,6 +1,7 @@
 /*
  * test_run_generation.c - the runs hold all of the input, in memory or spilled
  */
+#include "src/base/int_math.h"
 #include "src/rungen/chunk_pool.h"
 
 #include "tests/support/job_fixture.h"
@@ -13,11 +14,15 @@ static struct record_totals ledger;
 static unsigned char *input_records;
 static size_t input_nbytes;
 
+/* Chunks are distributed among so many buckets, unless it is 0. */
+static uint32_t n_buckets;
+
 static int finish(void **state)
 {
 	free(input_records);
 	input_records = NULL;
 	fixture_n_devices = 1;
+	n_buckets = 0;
 	return fixture_finish(state);
 }
 
@@ -49,11 +54,27 @@ static void make_input(const char *type, bool unique, enum fixture_memory memory
 	free(codes);
 }
 
+static void plan_buckets(void)
+{
+	struct plan *plan = &job.plan;
+
+	job.plan_request.memory_nbytes = fixture_windows_nbytes = 16 << 20;
+	plan_make(&job.plan_request, plan);
+	plan->n_buckets = n_buckets;
+	plan->max_bucket_records = 2 * fixture_n_keys / n_buckets;
+	plan->sort_output_nbytes = plan->chunk_nbytes;
+	plan->sort_scratch_nbytes = u64_max(
+		plan->sort_scratch_nbytes,
+		device_distribute_scratch_nbytes(job_device(&job), &layout, plan->chunk_records));
+}
+
 static void open_input(const char *path)
 {
 	assert_int_equal(input_open(&faulty_calls, &path, 1, layout.record_nbytes, &job.input), 0);
 	job_plan(input_total_nbytes(job.input), 0);
 	job.plan.block_nbytes = FIXTURE_BLOCK_NBYTES;
+	if (n_buckets)
+		plan_buckets();
 	assert_int_equal(chunk_pool_open(&job, &job.chunk_pool), 0);
 }
 
@@ -214,6 +235,58 @@ static void chunks_that_are_used_again_are_kept(void **state)
 	assert_false(job.plan.fits_in_memory);
 	assert_int_equal(n_discarded, 0);
 	close_input();
+}
+
+/* Generate runs of n records in memory, and merge them in partitions. */
+static void check_buckets(const char *type, number_fn *number, size_t n, bool has_buckets)
+{
+	for (uint32_t n_partitions = 1; n_partitions <= 3; n_partitions += 2) {
+		make_input(type, false, FIXTURE_UNIFIED_MEMORY, number, n);
+		open_file();
+		assert_true(job.plan.fits_in_memory);
+		assert_int_equal(generate_test_runs(), 0);
+		assert_true(fixture_run_list.n > 2);
+		for (size_t i = 0; i < fixture_run_list.n; i++)
+			assert_int_equal(fixture_run_list.runs[i]->bucket_starts != NULL,
+					 has_buckets);
+		chunk_pool_trim(job.chunk_pool);
+		job.plan_request.n_partitions = job.plan.n_partitions = n_partitions;
+		check_merged_output(ledger.dropped, NULL);
+		assert_int_equal(fixture_n_partitions, n_partitions);
+		close_input();
+		free(input_records);
+		input_records = NULL;
+	}
+}
+
+static void merge_sorts_buckets(void **state)
+{
+	(void)state;
+	n_buckets = 40;
+	check_buckets("u64", random_number, 150007, true);
+	check_buckets("u128", random_number, 70007, true);
+}
+
+static void frequent_keys_are_not_distributed(void **state)
+{
+	(void)state;
+	n_buckets = 4000;
+	check_buckets("u64", few_numbers, 150007, false);
+}
+
+/* Of the keys, half are equal; but not where samples of 512 are taken at 256 places. */
+static encoded_key_t frequent_between_samples(uint64_t i)
+{
+	enum { N = 300000, DISTANCE = (N - 512) / 255 };
+
+	return i % DISTANCE > DISTANCE - 500 ? 12345 : random_number(i);
+}
+
+static void chunks_are_sorted_if_a_bucket_is_too_large(void **state)
+{
+	(void)state;
+	n_buckets = 40;
+	check_buckets("u64", frequent_between_samples, 300000, false);
 }
 
 static encoded_key_t with_duplicates(uint64_t i)
@@ -397,6 +470,9 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(unused_tail_of_a_chunk_is_released),
 	FIXTURE(chunks_that_are_used_again_are_kept),
 	FIXTURE(pipe_may_end_with_a_chunk),
+	FIXTURE(merge_sorts_buckets),
+	FIXTURE(frequent_keys_are_not_distributed),
+	FIXTURE(chunks_are_sorted_if_a_bucket_is_too_large),
 };
 
 UNIT_TESTS(run_generation, tests, NULL, NULL)
