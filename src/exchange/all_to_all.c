@@ -353,7 +353,7 @@ static int read_from_peer_memory(struct all_to_all *exchange)
 
 /* --- the parts --- */
 
-static int add_own_segments(const struct all_to_all *exchange, struct run_list *store)
+static int add_own_segments(const struct all_to_all *exchange, struct run_list *runs)
 {
 	const struct run_list *own_runs = exchange->own_runs;
 	const unsigned rank = comm_rank(exchange->comm);
@@ -369,13 +369,13 @@ static int add_own_segments(const struct all_to_all *exchange, struct run_list *
 		r = run_open_subrun(exchange->job->layout, own_runs->runs[i], begin, begin + n,
 				    &segment);
 		if (r == 0)
-			r = run_list_add(store, segment);
+			r = run_list_add(runs, segment);
 	}
 	return r;
 }
 
 static int add_incoming_segments(const struct all_to_all *exchange,
-				 const struct incoming_segments *incoming, struct run_list *store)
+				 const struct incoming_segments *incoming, struct run_list *runs)
 {
 	const struct job *job = exchange->job;
 	int r = 0;
@@ -394,7 +394,7 @@ static int add_incoming_segments(const struct all_to_all *exchange,
 				      },
 				      NULL, NULL, &run);
 		if (r == 0)
-			r = run_list_add(store, run);
+			r = run_list_add(runs, run);
 	}
 	return r;
 }
@@ -453,7 +453,7 @@ static int exchange_all_segments(struct all_to_all *exchange)
 }
 
 int all_to_all_open(struct comm *comm, const struct peer_memory *peer_memory, const struct job *job,
-		    const struct run_list *own_runs, const uint64_t *cuts, struct run_list *store,
+		    const struct run_list *own_runs, const uint64_t *cuts, struct run_list *runs,
 		    struct all_to_all **ret_exchange)
 {
 	struct all_to_all *exchange = calloc(1, sizeof *exchange);
@@ -470,8 +470,8 @@ int all_to_all_open(struct comm *comm, const struct peer_memory *peer_memory, co
 	r = exchange_all_segments(exchange);
 	for (unsigned i = 0; i < comm_size(comm) && r == 0; i++)
 		r = i == comm_rank(comm) ?
-			    add_own_segments(exchange, store) :
-			    add_incoming_segments(exchange, &exchange->incoming[i], store);
+			    add_own_segments(exchange, runs) :
+			    add_incoming_segments(exchange, &exchange->incoming[i], runs);
 	return r;
 }
 

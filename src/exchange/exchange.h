@@ -32,13 +32,13 @@ int all_to_all_fits(struct comm *comm, const struct job *job, const struct run_l
 		    const uint64_t *cuts, uint64_t available_nbytes, bool *ret_fits);
 
 /*
- * Collective. Exchange the segments, and append those of this rank's partition to `store`, in the
- * order of ties. peer_memory, job and store must outlive the exchange, and the exchange must
+ * Collective. Exchange the segments, and append those of this rank's partition to `runs`, in the
+ * order of ties. peer_memory, job and runs must outlive the exchange, and the exchange must
  * outlive the segments. Of own_runs only the segments of this rank are valid afterwards. Call
  * all_to_all_close() also after a failure.
  */
 int all_to_all_open(struct comm *comm, const struct peer_memory *peer_memory, const struct job *job,
-		    const struct run_list *own_runs, const uint64_t *cuts, struct run_list *store,
+		    const struct run_list *own_runs, const uint64_t *cuts, struct run_list *runs,
 		    struct all_to_all **ret_exchange);
 
 /* The segments must be closed. NULL is ignored. */
@@ -79,8 +79,8 @@ int remote_runs_open(struct comm *comm, const struct peer_memory *peer_memory,
 		     const struct job *job, const struct run_list *own_runs, const uint64_t *cuts,
 		     struct remote_runs **ret_remote);
 
-/* Append the segments of this rank's partition to `store`, in the order of ties. */
-int remote_runs_append(struct remote_runs *remote, struct run_list *store);
+/* Append the segments of this rank's partition to `runs`, in the order of ties. */
+int remote_runs_append(struct remote_runs *remote, struct run_list *runs);
 
 /*
  * Collective. Called when this rank reads no more segments. Serves other ranks until they do not

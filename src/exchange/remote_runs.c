@@ -476,7 +476,7 @@ static int fetch_index(struct remote_rank *peer, uint64_t run_index,
 }
 
 static int append_remote_run(struct remote_rank *peer, uint64_t run_index,
-			     const struct run_segment *segment, struct run_list *store)
+			     const struct run_segment *segment, struct run_list *runs)
 {
 	const struct job *job = peer->remote->job;
 	struct run_index index;
@@ -492,10 +492,10 @@ static int append_remote_run(struct remote_rank *peer, uint64_t run_index,
 	free(index.blocks);
 	if (r == 0)
 		r = run_open_spilled_part(job->layout, file, segment->begin, segment->end, &run);
-	return r < 0 ? r : run_list_add(store, run);
+	return r < 0 ? r : run_list_add(runs, run);
 }
 
-static int append_remote_runs(struct remote_rank *peer, struct run_list *store)
+static int append_remote_runs(struct remote_rank *peer, struct run_list *runs)
 {
 	const uint64_t n = peer->remote->n_runs[peer->rank];
 	struct run_segment *segments = calloc(n + 1, sizeof *segments);
@@ -506,7 +506,7 @@ static int append_remote_runs(struct remote_rank *peer, struct run_list *store)
 		r = request_data(peer->remote, peer->rank,
 				 (struct request){ .kind = REQUEST_SEGMENTS, .n = n }, segments);
 	for (uint64_t i = 0; i < n && r == 0; i++)
-		r = append_remote_run(peer, i, &segments[i], store);
+		r = append_remote_run(peer, i, &segments[i], runs);
 	free(segments);
 	return r;
 }
@@ -544,7 +544,7 @@ static void close_peer(struct remote_rank *peer)
 
 /* --- the runs of all ranks --- */
 
-static int append_own_segments(struct remote_runs *remote, struct run_list *store)
+static int append_own_segments(struct remote_runs *remote, struct run_list *runs)
 {
 	int r = 0;
 
@@ -557,19 +557,19 @@ static int append_own_segments(struct remote_runs *remote, struct run_list *stor
 		r = run_open_subrun(remote->job->layout, remote->own_runs->runs[i], segment.begin,
 				    segment.end, &run);
 		if (r == 0)
-			r = run_list_add(store, run);
+			r = run_list_add(runs, run);
 	}
 	return r;
 }
 
-int remote_runs_append(struct remote_runs *remote, struct run_list *store)
+int remote_runs_append(struct remote_runs *remote, struct run_list *runs)
 {
 	const unsigned n = comm_size(remote->comm), own_rank = comm_rank(remote->comm);
 	int r = 0;
 
 	for (unsigned i = 0; i < n && r == 0; i++)
-		r = i == own_rank ? append_own_segments(remote, store) :
-				    append_remote_runs(&remote->peers[i], store);
+		r = i == own_rank ? append_own_segments(remote, runs) :
+				    append_remote_runs(&remote->peers[i], runs);
 	return r;
 }
 

@@ -87,8 +87,8 @@ static int split_parent_runs(struct sort *sort)
 {
 	int r;
 
-	sort->parent_runs = sort->store;
-	sort->store = (struct run_list){ 0 };
+	sort->parent_runs = sort->runs;
+	sort->runs = (struct run_list){ 0 };
 	r = split_own_runs(sort, comm_size(sort->spec->comm), sort->job.unique,
 			   &sort->distributed.cuts);
 	return r == 0 && sort->spec->split_by_keys && !sort->job.unique ?
@@ -105,7 +105,7 @@ static bool can_exchange_resident_runs(const struct sort *sort)
 	const struct layout *layout = sort->job.layout;
 	const enum compression_mode mode = sort->spec->compression.mode;
 
-	return run_list_n_spilled(&sort->store) == 0 && !sort->job.plan.copies_to_device &&
+	return run_list_n_spilled(&sort->runs) == 0 && !sort->job.plan.copies_to_device &&
 	       !sort->checkpoint && (mode == COMPRESS_AUTO || mode == COMPRESS_NONE) &&
 	       layout->resident_nbytes <= layout->item_nbytes;
 }
@@ -113,7 +113,7 @@ static bool can_exchange_resident_runs(const struct sort *sort)
 /* Return whether all ranks can, and there are not too many runs. */
 static int can_all_exchange(struct sort *sort, bool *ret_can)
 {
-	uint64_t counts[] = { !can_exchange_resident_runs(sort), sort->store.n };
+	uint64_t counts[] = { !can_exchange_resident_runs(sort), sort->runs.n };
 	int r = comm_allreduce_sum(sort->spec->comm, counts, sizeof counts / sizeof counts[0]);
 
 	if (r == 0)
@@ -167,11 +167,11 @@ static int try_all_to_all(struct sort *sort, bool *ret_is_done)
 	*ret_is_done = fits;
 	if (r == 0 && fits)
 		return all_to_all_open(sort->spec->comm, sort->distributed.peer_memory, &sort->job,
-				       &sort->parent_runs, sort->distributed.cuts, &sort->store,
+				       &sort->parent_runs, sort->distributed.cuts, &sort->runs,
 				       &sort->distributed.all_to_all);
 	if (r == 0)
 		merge_cuts(sort);
-	sort->store = sort->parent_runs;
+	sort->runs = sort->parent_runs;
 	sort->parent_runs = (struct run_list){ 0 };
 	return r;
 }
@@ -182,8 +182,8 @@ static void reuse_cuts(struct sort *sort)
 	const unsigned n = comm_size(sort->spec->comm);
 	uint64_t *cuts = sort->distributed.cuts;
 
-	sort->parent_runs = sort->store;
-	sort->store = (struct run_list){ 0 };
+	sort->parent_runs = sort->runs;
+	sort->runs = (struct run_list){ 0 };
 	for (unsigned i = 0; i <= n && sort->parent_runs.n > 0; i++)
 		if (cuts[i] > sort->parent_runs.runs[0]->n_items)
 			cuts[i] = sort->parent_runs.runs[0]->n_items;
@@ -204,7 +204,7 @@ static int open_remote_runs(struct sort *sort)
 		r = remote_runs_open(sort->spec->comm, sort->distributed.peer_memory, &sort->job,
 				     &sort->parent_runs, sort->distributed.cuts,
 				     &sort->distributed.remote_runs);
-	return r < 0 ? r : remote_runs_append(sort->distributed.remote_runs, &sort->store);
+	return r < 0 ? r : remote_runs_append(sort->distributed.remote_runs, &sort->runs);
 }
 
 int distributed_exchange(struct sort *sort)
@@ -301,8 +301,8 @@ int distributed_partition_inputs(struct sort *sort)
 	uint64_t *lower_cuts, *upper_cuts;
 	int r;
 
-	sort->parent_runs = sort->store;
-	sort->store = (struct run_list){ 0 };
+	sort->parent_runs = sort->runs;
+	sort->runs = (struct run_list){ 0 };
 	lower_cuts = calloc(sort->parent_runs.n + 1, 2 * sizeof *lower_cuts);
 	if (!lower_cuts)
 		return fail_memory(sort);

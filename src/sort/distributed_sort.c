@@ -311,7 +311,7 @@ static int locate_partitions(struct sort *sort, uint64_t n)
 
 int distributed_place_partition(struct sort *sort)
 {
-	const uint64_t n = runs_n_items(sort->store.runs, sort->store.n);
+	const uint64_t n = runs_n_items(sort->runs.runs, sort->runs.n);
 	struct distributed_sort *distributed = &sort->distributed;
 	int r = locate_partitions(sort, n);
 
@@ -530,7 +530,7 @@ int distributed_open_checkpoint(struct sort *sort)
 int distributed_report_resumed(struct sort *sort)
 {
 	const uint64_t record_nbytes = sort->job.layout->record_nbytes;
-	uint64_t sums[] = { sort->store.n, sort->integrity.totals.read.n_records };
+	uint64_t sums[] = { sort->runs.n, sort->integrity.totals.read.n_records };
 	int r = comm_allreduce_sum(sort->spec->comm, sums, sizeof sums / sizeof sums[0]);
 
 	if (r < 0 || sums[0] == 0 || comm_rank(sort->spec->comm) != 0)

@@ -90,7 +90,7 @@ int distributed_agree_plan(struct sort *sort);
 
 int distributed_exchange(struct sort *sort);
 
-/* Reduce the runs in sort.store, which are the whole inputs, to the partition of this rank. */
+/* Reduce the runs in sort.runs, which are the whole inputs, to the partition of this rank. */
 int distributed_partition_inputs(struct sort *sort);
 
 /*
@@ -119,5 +119,5 @@ int distributed_end(struct sort *sort, int r);
  */
 void distributed_abandon(const struct sort *sort, int r);
 
-/* Requires that the runs of sort.store are closed and those of sort.parent_runs are not. */
+/* Requires that the runs of sort.runs are closed and those of sort.parent_runs are not. */
 void distributed_close(struct sort *sort);

@@ -108,7 +108,7 @@ static void close_sort(struct sort *sort, int r)
 		distributed_abandon(sort, r);
 	stats_set_volume_source(sort->job.stats, NULL, NULL); /* before they are freed */
 	spill_begin_close(sort->job.spill);
-	run_list_free(&sort->store);
+	run_list_free(&sort->runs);
 	distributed_close(sort);
 	run_list_free(&sort->parent_runs);
 	input_runs_close(sort->inputs);

@@ -47,8 +47,8 @@ struct sort {
 	struct job job;
 	struct checkpoint *checkpoint; /* or NULL */
 	struct sort_output output;
-	struct run_list store;       /* the runs that this process merges */
-	struct run_list parent_runs; /* whole runs, if those in `store` are parts of runs */
+	struct run_list runs;        /* the runs that this process merges */
+	struct run_list parent_runs; /* whole runs, if those in `runs` are parts of runs */
 	struct input_runs *inputs;   /* of a merge: owns the files that the runs read */
 	struct integrity integrity;
 	struct distributed_sort distributed;
@@ -57,7 +57,7 @@ struct sort {
 
 /* --- sort_phases.c --- */
 
-/* Fill sort.store: restore runs from the checkpoint, generate runs, or open merge inputs. */
+/* Fill sort.runs: restore runs from the checkpoint, generate runs, or open merge inputs. */
 int sort_create_runs(struct sort *sort);
 
 /*
@@ -78,7 +78,7 @@ int sort_commit_output(struct sort *sort);
 void sort_collect_summary(struct sort *sort);
 
 /*
- * Fill sort.store with the items [lower_cuts[i], upper_cuts[i]) of each run of sort.parent_runs,
+ * Fill sort.runs with the items [lower_cuts[i], upper_cuts[i]) of each run of sort.parent_runs,
  * none of which is resident.
  */
 int sort_slice_runs(struct sort *sort, const uint64_t *lower_cuts, const uint64_t *upper_cuts);

@@ -39,7 +39,7 @@ static uint64_t merge_nbytes(struct sort *sort)
 
 static uint64_t merged_output_nbytes(const struct sort *sort)
 {
-	return runs_n_items(sort->store.runs, sort->store.n) * sort->job.layout->output_nbytes;
+	return runs_n_items(sort->runs.runs, sort->runs.n) * sort->job.layout->output_nbytes;
 }
 
 /* Set what the progress display expects of the last phases. */
@@ -64,7 +64,7 @@ static int restore_runs(struct sort *sort)
 {
 	struct job *job = &sort->job;
 	struct run_origin origin;
-	int r = checkpoint_restore(sort->checkpoint, job, NULL, &sort->store, &origin);
+	int r = checkpoint_restore(sort->checkpoint, job, NULL, &sort->runs, &origin);
 
 	if (r < 0)
 		return r;
@@ -76,10 +76,10 @@ static int restore_runs(struct sort *sort)
 
 static void record_run_counts(struct sort *sort)
 {
-	sort->summary.n_runs = sort->store.n;
+	sort->summary.n_runs = sort->runs.n;
 	sort->summary.n_runs_spilled = sort->spec->merge_inputs ?
 					       input_runs_n_spilled(sort->inputs) :
-					       run_list_n_spilled(&sort->store);
+					       run_list_n_spilled(&sort->runs);
 	set_output_totals(sort, merged_output_nbytes(sort));
 }
 
@@ -91,7 +91,7 @@ static uint64_t resident_run_nbytes(const struct sort *sort, size_t n_spilled)
 {
 	const struct job *job = &sort->job;
 	const uint64_t nbytes =
-		runs_n_items(sort->store.runs + n_spilled, sort->store.n - n_spilled) *
+		runs_n_items(sort->runs.runs + n_spilled, sort->runs.n - n_spilled) *
 		job->layout->resident_nbytes;
 
 	return nbytes + (nbytes / job->plan.block_nbytes + 1) * SPILL_ALIGN_NBYTES;
@@ -100,8 +100,8 @@ static uint64_t resident_run_nbytes(const struct sort *sort, size_t n_spilled)
 int sort_store_resident_runs(struct sort *sort)
 {
 	const struct job *job = &sort->job;
-	const size_t n_spilled = run_list_n_spilled(&sort->store);
-	const size_t n_resident = sort->store.n - n_spilled;
+	const size_t n_spilled = run_list_n_spilled(&sort->runs);
+	const size_t n_resident = sort->runs.n - n_spilled;
 	int r;
 
 	if (n_resident == 0)
@@ -110,8 +110,8 @@ int sort_store_resident_runs(struct sort *sort)
 	if (job->plan.keep_last_run_in_memory)
 		memory_tier_raise_limit(spill_memory(job->spill),
 					resident_run_nbytes(sort, n_spilled));
-	r = merge_to_run(job, &sort->store, n_spilled, sort->store.n - n_spilled,
-			 merge_nbytes(sort), &sort->integrity.totals);
+	r = merge_to_run(job, &sort->runs, n_spilled, sort->runs.n - n_spilled, merge_nbytes(sort),
+			 &sort->integrity.totals);
 	if (r == 0)
 		record_run_counts(sort);
 	return r;
@@ -184,7 +184,7 @@ int sort_slice_runs(struct sort *sort, const uint64_t *lower_cuts, const uint64_
 		r = run_open_subrun(sort->job.layout, parent_runs->runs[i], lower_cuts[i],
 				    upper_cuts[i], &slice);
 		if (r == 0)
-			r = run_list_add(&sort->store, slice);
+			r = run_list_add(&sort->runs, slice);
 	}
 	return r;
 }
@@ -195,12 +195,12 @@ static int cut_shard(struct sort *sort)
 	const struct layout *layout = sort->job.layout;
 	const struct sort_spec *spec = sort->spec;
 	const uint64_t n = input_total_nbytes(sort->job.input) / layout->record_nbytes;
-	const uint32_t n_runs = (uint32_t)sort->store.n;
+	const uint32_t n_runs = (uint32_t)sort->runs.n;
 	uint64_t *cuts = calloc(n_runs + 1, 2 * sizeof *cuts);
 	int r = cuts ? 0 : fail(-ENOMEM, "no memory for a merge of %u runs", n_runs);
 
-	sort->parent_runs = sort->store;
-	sort->store = (struct run_list){ 0 };
+	sort->parent_runs = sort->runs;
+	sort->runs = (struct run_list){ 0 };
 	for (uint32_t i = 0; i < 2 && r == 0; i++)
 		r = cuts_after_items(layout, sort->parent_runs.runs, n_runs,
 				     equal_share_begin(n, spec->shard - 1 + i, spec->n_shards),
@@ -225,7 +225,7 @@ int sort_create_runs(struct sort *sort)
 	if (spec->merge_inputs) {
 		r = spec->n_shards ? check_shard(sort) : 0;
 		if (r == 0)
-			r = input_runs_open(job, spec, &sort->store, &totals->read, &sort->inputs);
+			r = input_runs_open(job, spec, &sort->runs, &totals->read, &sort->inputs);
 		if (r == 0 && spec->n_shards)
 			r = cut_shard(sort);
 		if (r == 0 && spec->comm)
@@ -233,7 +233,7 @@ int sort_create_runs(struct sort *sort)
 	} else {
 		r = sort->checkpoint ? restore_runs(sort) : 0;
 		if (r == 0)
-			r = generate_runs(job, job->chunk_pool, &sort->store, totals);
+			r = generate_runs(job, job->chunk_pool, &sort->runs, totals);
 	}
 	if (r == 0)
 		record_run_counts(sort);
@@ -243,26 +243,26 @@ int sort_create_runs(struct sort *sort)
 /* Return whether -u can still drop records from a single run. */
 static bool needs_count_first(const struct sort *sort)
 {
-	const struct run_list *store = &sort->store;
+	const struct run_list *runs = &sort->runs;
 
 	return sort->job.plan_request.needs_count_pass &&
-	       (store->n > 1 || (store->n == 1 && run_may_have_duplicates(store->runs[0])));
+	       (runs->n > 1 || (runs->n == 1 && run_may_have_duplicates(runs->runs[0])));
 }
 
 int sort_reduce_runs(struct sort *sort)
 {
 	const struct job *job = &sort->job;
 	const uint64_t memory_nbytes = merge_nbytes(sort);
-	struct run_list *store = &sort->store;
+	struct run_list *runs = &sort->runs;
 	uint32_t n_passes;
 	int r;
 
-	if (run_list_n_spilled(store) > job->plan.fan_in || needs_count_first(sort))
+	if (run_list_n_spilled(runs) > job->plan.fan_in || needs_count_first(sort))
 		stats_begin_phase(job->stats, PHASE_MERGE_PASSES,
 				  job->plan.merge_pass_input_nbytes);
-	r = merge_passes(job, store, memory_nbytes, &sort->integrity.totals, &n_passes);
+	r = merge_passes(job, runs, memory_nbytes, &sort->integrity.totals, &n_passes);
 	if (r == 0 && needs_count_first(sort)) {
-		r = merge_to_run(job, store, 0, store->n, memory_nbytes, &sort->integrity.totals);
+		r = merge_to_run(job, runs, 0, runs->n, memory_nbytes, &sort->integrity.totals);
 		n_passes++;
 	}
 	if (r == 0)
@@ -340,16 +340,16 @@ int integrity_verify(const struct integrity *integrity, const struct job *job,
 static int merge_all_runs(struct sort *sort)
 {
 	const uint64_t memory_nbytes = merge_nbytes(sort);
-	struct run_list *store = &sort->store;
+	struct run_list *runs = &sort->runs;
 	struct sink sink = sort_output_sink(&sort->output);
 	int r;
 
-	if (store->n == 0)
+	if (runs->n == 0)
 		return 0;
 	if (sort->spec->comm)
 		sink.edges = &sort->distributed.edges;
 	stats_begin_phase(sort->job.stats, PHASE_FINAL_MERGE, merged_output_nbytes(sort));
-	r = merge_in_partitions(&sort->job, store->runs, (uint32_t)store->n, memory_nbytes, &sink,
+	r = merge_in_partitions(&sort->job, runs->runs, (uint32_t)runs->n, memory_nbytes, &sink,
 				&sort->integrity.result);
 	window_buffer_cache_clear_all(&sort->job);
 	if (r < 0)
@@ -433,7 +433,7 @@ static void measure_peak_rates(struct sort *sort)
 	stats_get_totals(job->stats, &totals);
 	if (!calibrate_request_from_stats(&totals, calibrate_max_nbytes(&job->plan), &request))
 		return;
-	run_list_free(&sort->store);
+	run_list_free(&sort->runs);
 	chunk_pool_close(job->chunk_pool);
 	job->chunk_pool = NULL;
 	calibrate_stages(job, sort->spec, &request, &rates);
