@@ -439,29 +439,32 @@ static int check_options(const struct line_options *options)
 			     params->checkpoint_path     ? "--checkpoint" :
 			     options->explain            ? "--explain" :
 							   NULL;
+	const bool has_limit = params->limit != UINT64_MAX;
+	const struct {
+		bool applies;
+		const char *message;
+	} conflicts[] = {
+		{ params->counts && !options->keys.unique, "--count requires -u" },
+		{ params->n_part_files && !params->output, "--split requires -o" },
+		{ options->has_split_by && !params->n_part_files, "--split-by requires --split" },
+		{ params->n_shards && !options->merges, "--shard requires -m" },
+		{ params->checkpoint_path && options->merges,
+		  "--checkpoint: not with -m; merge the files again instead" },
+		{ params->checkpoint_path && params->n_temp_directories > 0,
+		  "--checkpoint: not with -T; temporary data is in the checkpoint" },
+		{ params->checkpoint_path && !params->output, "--checkpoint requires -o" },
+		{ params->n_part_files &&
+			  (params->n_shards || params->counts || params->n_header_lines),
+		  "--split: not with --shard, --count or --header" },
+		{ params->n_shards && (options->keys.unique || has_limit || params->n_header_lines),
+		  "--shard: not with -u, --limit or --header" },
+	};
 
 	if (option && options->check)
 		return fail(-EINVAL, "options '-%c %s' are incompatible", options->check, option);
-	if (params->counts && !options->keys.unique)
-		return fail(-EINVAL, "--count requires -u");
-	if (params->n_part_files && !params->output)
-		return fail(-EINVAL, "--split requires -o");
-	if (options->has_split_by && !params->n_part_files)
-		return fail(-EINVAL, "--split-by requires --split");
-	if (params->n_shards && !options->merges)
-		return fail(-EINVAL, "--shard requires -m");
-	if (params->checkpoint_path && options->merges)
-		return fail(-EINVAL, "--checkpoint: not with -m; merge the files again instead");
-	if (params->checkpoint_path && params->n_temp_directories > 0)
-		return fail(-EINVAL,
-			    "--checkpoint: not with -T; temporary data is in the checkpoint");
-	if (params->checkpoint_path && !params->output)
-		return fail(-EINVAL, "--checkpoint requires -o");
-	if (params->n_part_files && (params->n_shards || params->counts || params->n_header_lines))
-		return fail(-EINVAL, "--split: not with --shard, --count or --header");
-	if (params->n_shards &&
-	    (options->keys.unique || params->limit != UINT64_MAX || params->n_header_lines))
-		return fail(-EINVAL, "--shard: not with -u, --limit or --header");
+	for (size_t i = 0; i < sizeof conflicts / sizeof *conflicts; i++)
+		if (conflicts[i].applies)
+			return fail(-EINVAL, "%s", conflicts[i].message);
 	return check_explain(options);
 }
 
