@@ -246,6 +246,17 @@ static size_t count_ends(const char *text, size_t nbytes)
 	return n;
 }
 
+/* Read once, also after an interrupt. Returns the number of bytes, or -1 and errno. */
+static ssize_t read_some(int fd, void *buffer, size_t nbytes)
+{
+	ssize_t n;
+
+	do {
+		n = read(fd, buffer, nbytes);
+	} while (n < 0 && errno == EINTR);
+	return n;
+}
+
 /*
  * Read the whole file, and append a NUL. getdelim() would copy each name once more. Names beyond
  * memory_nbytes are counted, but not kept.
@@ -255,48 +266,46 @@ static int read_name_list(int fd, const char *path, uint64_t memory_nbytes, char
 {
 	size_t nbytes = 0, capacity = 0, n_names = 0, n_read = 0;
 	char *text = NULL;
-	ssize_t n;
+	ssize_t n = 1;
+	int r = 0;
 
-	do {
-		char *new_text = text;
-
+	while (n > 0 && n_read < FILES0_MAX_NBYTES) {
 		if (!input_names_fit(memory_nbytes, n_names, n_read))
 			nbytes = 0;
 		if (capacity - nbytes <= FILES0_MIN_READ_NBYTES) {
-			capacity = capacity ? 2 * capacity : 2 * FILES0_MIN_READ_NBYTES;
-			new_text = realloc(text, capacity);
-		}
-		if (!new_text) {
-			free(text);
-			return fail(-ENOMEM, "%s: %m", path);
-		}
-		text = new_text;
-		do {
-			n = read(fd, text + nbytes, capacity - nbytes - 1);
-		} while (n < 0 && errno == EINTR);
-		n_names += n > 0 ? count_ends(text + nbytes, (size_t)n) : 0;
-		n_read += n > 0 ? (size_t)n : 0;
-		nbytes += n > 0 ? (size_t)n : 0;
-	} while (n > 0 && n_read < FILES0_MAX_NBYTES);
-	if (n < 0) {
-		const int r = fail(-errno, "%s: read of file names: %m", path);
+			char *grown;
 
-		free(text);
-		return r;
+			capacity = capacity ? 2 * capacity : 2 * FILES0_MIN_READ_NBYTES;
+			grown = realloc(text, capacity);
+			if (!grown) {
+				r = fail(-ENOMEM, "%s: %m", path);
+				goto out;
+			}
+			text = grown;
+		}
+		n = read_some(fd, text + nbytes, capacity - nbytes - 1);
+		if (n < 0) {
+			r = fail(-errno, "%s: read of file names: %m", path);
+			goto out;
+		}
+		n_names += count_ends(text + nbytes, (size_t)n);
+		n_read += (size_t)n;
+		nbytes += (size_t)n;
 	}
-	if (n > 0) {
-		free(text);
-		return fail(-EFBIG, "%s: longer than %d MiB; not a list of file names", path,
-			    FILES0_MAX_NBYTES >> 20);
-	}
-	if (!input_names_fit(memory_nbytes, n_names, n_read)) {
-		free(text);
-		return input_check_names(memory_nbytes, n_names, n_read);
-	}
+	if (n > 0)
+		r = fail(-EFBIG, "%s: longer than %d MiB; not a list of file names", path,
+			 FILES0_MAX_NBYTES >> 20);
+	else
+		r = input_check_names(memory_nbytes, n_names, n_read);
+	if (r < 0)
+		goto out;
 	text[nbytes] = '\0';
 	*ret_text = text;
 	*ret_nbytes = nbytes;
 	return 0;
+out:
+	free(text);
+	return r;
 }
 
 static size_t count_names(const char *text, size_t nbytes)
