@@ -516,8 +516,7 @@ static int chunk_reader_start(const struct job *job, struct chunk_pool *pool,
 enum { SAMPLE_N_PLACES = 256, SAMPLE_PLACE_NBYTES = 4 << 10 };
 
 /* Read records at places that are distributed evenly over the input, and encode them. */
-static int read_sample(const struct job *job, struct chunk_pool *pool, uint64_t place_n,
-		       unsigned char *elements)
+static int read_sample(const struct job *job, uint64_t place_n, unsigned char *elements)
 {
 	const struct layout *layout = job->layout;
 	const uint64_t n_records = job->plan.input_nbytes / layout->record_nbytes;
@@ -535,7 +534,22 @@ static int read_sample(const struct job *job, struct chunk_pool *pool, uint64_t 
 					 elements + i * place_n * layout->element_nbytes, NULL);
 	}
 	free(records);
-	return r < 0 ? r : chunk_pool_sort_sample(pool, elements, SAMPLE_N_PLACES * place_n);
+	return r;
+}
+
+/* Return whether a sample is in order, ascending or descending. Then sorting takes little time. */
+static bool is_ordered(const struct layout *layout, const void *sample, uint64_t n)
+{
+	uint64_t n_ascents = 0, n_descents = 0;
+
+	for (uint64_t i = 1; i < n; i++) {
+		const encoded_key_t a = element_get(sample, layout->element_nbytes, i - 1);
+		const encoded_key_t b = element_get(sample, layout->element_nbytes, i);
+
+		n_ascents += a < b;
+		n_descents += a > b;
+	}
+	return n_ascents == 0 || n_descents == 0;
 }
 
 /* Set the splitters. Returns false if some would be equal, because a key is too frequent. */
@@ -556,16 +570,17 @@ static int choose_splitters(const struct job *job, struct chunk_pool *pool)
 {
 	const struct layout *layout = job->layout;
 	const uint64_t place_n = SAMPLE_PLACE_NBYTES / layout->record_nbytes;
+	const uint64_t n = SAMPLE_N_PLACES * place_n;
 	unsigned char *sample = aligned_alloc(
-		sizeof(encoded_key_t), round_up(SAMPLE_N_PLACES * place_n * layout->element_nbytes,
-						sizeof(encoded_key_t)));
+		sizeof(encoded_key_t), round_up(n * layout->element_nbytes, sizeof(encoded_key_t)));
 	struct bucket_splitters *splitters = calloc(1, sizeof *splitters);
-	int r = sample && splitters ? read_sample(job, pool, place_n, sample) :
+	int r = sample && splitters ? read_sample(job, place_n, sample) :
 				      fail(-ENOMEM, "no memory for a sample of the input");
 
-	if (r == 0) {
+	if (r == 0 && !is_ordered(layout, sample, n)) {
 		splitters->n = job->plan.n_buckets;
-		if (set_splitters(layout, sample, SAMPLE_N_PLACES * place_n, splitters)) {
+		r = chunk_pool_sort_sample(pool, sample, n);
+		if (r == 0 && set_splitters(layout, sample, n, splitters)) {
 			pool->splitters = splitters;
 			splitters = NULL;
 		}

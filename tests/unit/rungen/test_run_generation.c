@@ -267,6 +267,18 @@ static void merge_sorts_buckets(void **state)
 	check_buckets("u128", random_number, 70007, true);
 }
 
+static encoded_key_t ascending(uint64_t i)
+{
+	return i / 2;
+}
+
+static void ordered_keys_are_not_distributed(void **state)
+{
+	(void)state;
+	n_buckets = 40;
+	check_buckets("u64", ascending, 150007, false);
+}
+
 static void frequent_keys_are_not_distributed(void **state)
 {
 	(void)state;
@@ -471,6 +483,7 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(chunks_that_are_used_again_are_kept),
 	FIXTURE(pipe_may_end_with_a_chunk),
 	FIXTURE(merge_sorts_buckets),
+	FIXTURE(ordered_keys_are_not_distributed),
 	FIXTURE(frequent_keys_are_not_distributed),
 	FIXTURE(chunks_are_sorted_if_a_bucket_is_too_large),
 };
