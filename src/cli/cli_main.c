@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "config.h"
 #include "src/cli/exit_status.h"
@@ -52,6 +53,11 @@ static bool is_option_set(const struct gsort *sort, const char *option)
 	return gsort_get_set(sort, option) != NULL;
 }
 
+static bool is_check(const struct gsort *sort)
+{
+	return is_option_set(sort, "check") || is_option_set(sort, "C");
+}
+
 static int print_explanation(struct gsort *sort, const char *form)
 {
 	const char *text;
@@ -71,7 +77,7 @@ static int run_command(struct gsort *sort)
 
 	if (is_option_set(sort, "explain"))
 		return print_explanation(sort, gsort_get_set(sort, "explain"));
-	if (!is_option_set(sort, "check") && !is_option_set(sort, "C"))
+	if (!is_check(sort))
 		return gsort_run(sort);
 	r = gsort_check(sort, &disorder);
 	return r < 0 ? r : disorder > 0;
@@ -106,12 +112,15 @@ static int print_reports(struct gsort *sort)
 	return write_error < 0 ? write_error : r;
 }
 
+/* A progress line would be between lines of output on a terminal. */
 static enum progress_mode get_progress_mode(const struct gsort *sort)
 {
 	const char *mode = gsort_get_set(sort, "progress");
 
 	if (!mode || strcmp(mode, "auto") == 0)
-		return PROGRESS_AUTO;
+		return !is_check(sort) && !is_option_set(sort, "output") && isatty(STDOUT_FILENO) ?
+			       PROGRESS_NEVER :
+			       PROGRESS_AUTO;
 	return strcmp(mode, "always") == 0 ? PROGRESS_ALWAYS : PROGRESS_NEVER;
 }
 
@@ -132,7 +141,9 @@ static int run_with_progress(const struct cli_hooks *hooks, struct gsort *sort)
 		r = progress_display_open(get_progress_mode(sort), query_progress, sort, &display);
 	if (r == 0)
 		r = run_command(sort);
-	progress_display_close(display); /* removes the line before the table */
+	progress_display_close(display); /* removes the line before other output */
+	if (r > 0 && hooks->program && hooks->program->write_disorder)
+		hooks->program->write_disorder(sort, stderr);
 	if (r < 0)
 		return r;
 	report_error = hooks->message_prefix ? 0 : print_reports(sort);
@@ -199,7 +210,11 @@ static bool writes_full_output(const struct gsort *sort)
 	return true;
 }
 
-void launcher_warn(void)
+/*
+ * Without MPI: warn if a launcher started several processes, each of which sorts everything. Only
+ * the first one prints the warning.
+ */
+static void launcher_warn(void)
 {
 	char text[256];
 
@@ -252,7 +267,7 @@ static int parse_command_line(const struct cli_hooks *hooks, struct gsort *sort,
 
 	if (r == 0)
 		r = command_line_parse(hooks->program, argc, argv, sort);
-	if (r == 0 && !hooks->program && writes_full_output(sort))
+	if (r == 0 && !hooks->after_parse && writes_full_output(sort))
 		launcher_warn();
 	return hooks->after_parse ? hooks->after_parse(hooks->context, sort, r) : r;
 }

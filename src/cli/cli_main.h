@@ -9,7 +9,7 @@
 /* Differences of gsort-mpi. Zero-initialised: gsort. */
 struct cli_hooks {
 	void *context;
-	const struct cli_program *program; /* NULL: gsort */
+	const struct cli_program *program; /* NULL: gsort, of records */
 	/*
 	 * Prefix of warnings and errors of a rank that prints nothing else; NULL: this process
 	 * prints everything.
@@ -29,12 +29,6 @@ void cli_configure_malloc(void);
 
 /* Run the command. Returns the exit status. */
 int cli_main(const struct cli_hooks *hooks, int argc, char **argv);
-
-/*
- * Without MPI: warn if a launcher started several processes, each of which sorts everything. Only
- * the first one prints the warning.
- */
-void launcher_warn(void);
 
 /*
  * Check that MPI knows all ranks that the launcher started. With the launcher of another MPI
@@ -57,13 +51,27 @@ enum { COMMAND_LINE_BUILTIN = 1 };
 /* A program with options of the library. */
 struct cli_program {
 	const char *name;
-	const char *usage; /* first lines of --help */
+	const char *completed_name; /* the name that a completion script completes; NULL: name */
+	const char *usage;          /* first lines of --help */
+	bool sorts_lines;
+	/* Ends with a NULL name. */
+	const struct unsupported_option *unsupported;
+	/*
+	 * Rewrite the words of the command line before they are parsed. NULL: they are not.
+	 * *ret_words, set in any case, is a list that ends with NULL: free it and the words.
+	 * Returns the number of words, or a negative errno (reported).
+	 */
+	int (*rewrite)(int argc, char **argv, char ***ret_words);
+	/* Let the sort write to standard output. NULL: that is a path. */
+	void (*write_to_stdout)(struct gsort *sort);
+	/* Write a message about a disorder. NULL: the library reports it. */
+	void (*write_disorder)(const struct gsort *sort, FILE *stream);
 	/* As gsort_get_option() and gsort_get_option_word(). */
 	int (*get_option)(unsigned i, struct gsort_option *ret_option, size_t size);
 	const char *(*get_word)(unsigned i, unsigned n, char *text);
 };
 
-/* Options of GNU sort that gsort refuses. Ends with a NULL name. */
+/* Options of GNU sort that records do not have. */
 extern const struct unsupported_option unsupported_options[];
 
 /*

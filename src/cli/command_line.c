@@ -25,6 +25,7 @@ static const struct cli_program default_program = {
 		 "Several files are sorted together. Without FILE, or when FILE is -, standard\n"
 		 "input is read. Without -o, standard output is written, unless it is a terminal.\n"
 		 "With --lines, lines of text are sorted as sort(1) does: see --lines --help.\n",
+	.unsupported = unsupported_options,
 	.get_option = gsort_get_option,
 	.get_word = gsort_get_option_word,
 };
@@ -128,13 +129,14 @@ static int set_sort_option(void *context, unsigned i, const char *value)
 	return r;
 }
 
-static void print_command_help(const char *usage, const struct option_list *options)
+static void print_command_help(const struct cli_program *program, const struct option_list *options)
 {
-	fputs(usage, stdout);
+	fputs(program->usage, stdout);
 	option_print_help(options, stdout);
-	printf("\n%s\n"
+	printf("\n%s%s"
 	       "Exit status: 0 success; 1 -c or -C found disorder; 2 error, with a message.\n",
-	       gsort_describe_types());
+	       program->sorts_lines ? "" : gsort_describe_types(),
+	       program->sorts_lines ? "" : "\n");
 }
 
 static void print_builtin(const struct cli_program *program, const struct gsort *sort)
@@ -143,13 +145,15 @@ static void print_builtin(const struct cli_program *program, const struct gsort 
 
 	list_options(program, &options);
 	if (gsort_get_set(sort, "help"))
-		print_command_help(program->usage, &options);
+		print_command_help(program, &options);
 	else if (gsort_get_set(sort, "version"))
 		printf("%s %s (back ends: cpu%s)\n", program->name, gsort_version(),
 		       HAVE_CUDA ? ", cuda" : "");
 	else
-		option_print_completion(gsort_get_set(sort, "completion"), program->name, &options,
-					stdout);
+		option_print_completion(gsort_get_set(sort, "completion"),
+					program->completed_name ? program->completed_name :
+								  program->name,
+					&options, stdout);
 }
 
 /* A full disk is an error of --help, too. */
@@ -175,36 +179,59 @@ static int add_inputs(struct gsort *sort, const struct parsed_command_line *pars
 }
 
 /* Write to standard output without -o; spill to $TMPDIR without -T. */
-static int apply_defaults(struct gsort *sort)
+static int apply_defaults(const struct cli_program *program, struct gsort *sort)
 {
 	const bool is_check = gsort_get_set(sort, "check") || gsort_get_set(sort, "C");
 	const char *tmpdir = getenv("TMPDIR");
 	int r = 0;
 
-	if (!is_check && !gsort_get_set(sort, "output"))
-		r = gsort_set_output_path(sort, standard_output_path);
+	if (!is_check && !gsort_get_set(sort, "output")) {
+		if (program->write_to_stdout)
+			program->write_to_stdout(sort);
+		else
+			r = gsort_set_output_path(sort, standard_output_path);
+	}
 	if (r == 0 && tmpdir && *tmpdir && !gsort_get_set(sort, "temporary-directory") &&
 	    !gsort_get_set(sort, "checkpoint"))
 		r = gsort_add_temporary_directory(sort, tmpdir);
 	return r;
 }
 
-int command_line_parse(const struct cli_program *program, int argc, char **argv, struct gsort *sort)
+static int parse_words(const struct cli_program *program, int argc, char **argv, struct gsort *sort)
 {
 	struct option_list options;
-	struct sort_option_target target = { .program = program ? program : &default_program,
+	struct sort_option_target target = { .program = program,
 					     .options = &options,
 					     .sort = sort };
 	struct parsed_command_line parsed;
 	int r;
 
-	list_options(target.program, &options);
-	r = option_parse(&options, unsupported_options, argc, argv, set_sort_option, &target,
+	list_options(program, &options);
+	r = option_parse(&options, program->unsupported, argc, argv, set_sort_option, &target,
 			 &parsed);
 	if (r > 0)
 		return r;
 	if (r < 0)
 		return *parsed.error ? cli_error(r, "%s", parsed.error) : r;
 	r = add_inputs(sort, &parsed);
-	return r < 0 ? r : apply_defaults(sort);
+	return r < 0 ? r : apply_defaults(program, sort);
+}
+
+int command_line_parse(const struct cli_program *program, int argc, char **argv, struct gsort *sort)
+{
+	char **words = NULL;
+	int n, r;
+
+	if (!program)
+		program = &default_program;
+	if (!program->rewrite)
+		return parse_words(program, argc, argv, sort);
+	n = program->rewrite(argc, argv, &words);
+	r = n < 0 ? n : gsort_set(sort, "lines", NULL);
+	if (r == 0)
+		r = parse_words(program, n, words, sort);
+	for (char **word = words; word && *word; word++)
+		free(*word);
+	free(words);
+	return r;
 }

@@ -13,7 +13,9 @@
 #include "src/base/system_limits.h"
 #include "src/checkpoint/fingerprint.h"
 #include "src/comm/comm.h"
+#include "src/lib/api_lines.h"
 #include "src/lib/lib_internal.h"
+#include "src/lines/line_options.h"
 #include "src/options/command_files.h"
 #include "src/options/file_roles.h"
 #include "src/sort/distributed_sort.h"
@@ -39,8 +41,12 @@ void api_distributed_set_comm(struct gsort *sort, struct comm *comm)
 	sort->comm = comm;
 }
 
-static enum api_operation requested_operation(const struct options *options)
+static enum api_operation requested_operation(const struct gsort *sort)
 {
+	const struct options *options = &sort->options;
+
+	if (sort->lines)
+		return (enum api_operation)api_lines_operation(sort);
 	if (options_is_check(options))
 		return API_CHECK;
 	return options->explain ? API_EXPLAIN : API_SORT;
@@ -63,8 +69,8 @@ static int check_distributed(struct gsort *sort)
 	if (has_single_rank(sort)) /* the start of the sort does the other checks */
 		return r;
 	if (r == 0)
-		r = api_start_check(sort, requested_operation(&sort->options));
-	return r < 0 ? r : command_files_check(&sort->options, sort->process != NULL);
+		r = api_start_check(sort, requested_operation(sort));
+	return r < 0 ? r : api_check_files(sort);
 }
 
 int api_distributed_check(struct gsort *sort)
@@ -124,27 +130,28 @@ bool api_is_reporting_rank(const struct gsort *sort)
 /* --- Options of all ranks --- */
 
 /* Write the name and the value of an option; "": not given. Values are never empty. */
-static void write_option_value(FILE *stream, const struct gsort *sort, unsigned row)
+static void write_option_value(FILE *stream, const struct gsort *sort,
+			       const struct option_spec *row)
 {
-	const bool is_present = option_is_present(&sort->arguments, row);
-	const char *argument = sort->arguments.values[row];
+	const char *argument = gsort_get_set(sort, row->name);
 	char spelling[OPTION_SPELLING_NBYTES];
 
-	fprintf(stream, "%s%c%s%c", option_format_name(&options_table.specs[row], spelling), 0,
-		!is_present ? "" :
-		argument    ? argument :
-			      "given",
+	fprintf(stream, "%s%c%s%c", option_format_name(row, spelling), 0,
+		!argument ? "" :
+		*argument ? argument :
+			    "given",
 		0);
 }
 
 static int describe_options(const struct gsort *sort, struct fingerprint *ret_fingerprint)
 {
+	const struct option_table *table = sort->lines ? &line_option_table : &options_table;
 	struct fingerprint fingerprint = { 0 };
 	FILE *stream = open_memstream(&fingerprint.text, &fingerprint.nbytes);
 
-	for (unsigned i = 0; stream && i < options_table.n_specs; i++)
-		if (options_table.specs[i].mpi_support == OPTION_MPI_SAME_ON_ALL)
-			write_option_value(stream, sort, i);
+	for (unsigned i = 0; stream && i < table->n_specs; i++)
+		if (table->specs[i].mpi_support == OPTION_MPI_SAME_ON_ALL)
+			write_option_value(stream, sort, &table->specs[i]);
 	if (!stream || fclose(stream) != 0) {
 		free(fingerprint.text);
 		return fail(-ENOMEM, "no memory for the options of ranks");

@@ -271,12 +271,12 @@ static int store_option(struct gsort *sort, const struct option_spec *row, const
 }
 
 /* Set an option of lines. */
-static int set_line_option(struct gsort *sort, const char *name, const char *value)
+static int set_line_option(struct gsort *sort, const char *name, const char *value, bool from_cli)
 {
 	const char *copy = NULL;
 	const int r = value ? copy_string(sort, value, &copy) : 0;
 
-	return r < 0 ? r : api_lines_set(sort, name, copy);
+	return r < 0 ? r : api_lines_set(sort, name, copy, from_cli);
 }
 
 static int set_option(struct gsort *sort, const char *name, const char *value, bool from_cli)
@@ -288,7 +288,7 @@ static int set_option(struct gsort *sort, const char *name, const char *value, b
 	if (r == 0 && strcmp(name, LINES_OPTION) == 0)
 		return api_lines_enable(sort, value);
 	if (r == 0 && sort->lines)
-		return set_line_option(sort, name, value);
+		return set_line_option(sort, name, value, from_cli);
 	row = find_known_option(sort, name);
 	if (r == 0 && row && row->cli_only && !from_cli)
 		r = fail(-ENOTSUP, "%s: only for programs, see gsort_set_from_cli()",

@@ -4,9 +4,13 @@
 #include "src/lib/api_lines.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "config.h"
+#include "src/comm/comm.h"
 #include "src/lib/lib_internal.h"
 #include "src/lines/line_explain.h"
 #include "src/lines/line_options.h"
@@ -23,6 +27,8 @@ struct api_lines {
 	struct line_options checked;  /* the settings so far; finds what they exclude */
 	struct line_options complete; /* of the operation */
 	struct line_plan plan;
+	struct line_disorder disorder; /* found by a check */
+	bool writes_to_stdout;
 };
 
 int api_lines_enable(struct gsort *sort, const char *value)
@@ -34,8 +40,6 @@ int api_lines_enable(struct gsort *sort, const char *value)
 		r = fail(-EINVAL, LINES_OPTION " takes no value: '%s'", value);
 	if (r < 0 || sort->lines)
 		return r;
-	if (sort->comm)
-		return fail(-EINVAL, LINES_OPTION ": several ranks cannot sort lines");
 	for (unsigned i = 0; i < options_table.n_specs; i++)
 		if (option_is_present(&sort->arguments, i))
 			return fail(-EINVAL, LINES_OPTION ": set it before %s",
@@ -45,8 +49,17 @@ int api_lines_enable(struct gsort *sort, const char *value)
 		return fail(-ENOMEM, "no memory for the options of lines");
 	line_options_init(&lines->checked);
 	line_options_init(&lines->complete);
+	lines->checked.accepts_ranks = sort->comm;
 	sort->lines = lines;
 	return 0;
+}
+
+void api_lines_write_to_stdout(struct gsort *sort)
+{
+	sort->lines->writes_to_stdout = true;
+	sort->options.output_label = "standard output";
+	sort->options.spec.output_endpoint =
+		(struct endpoint){ .kind = ENDPOINT_DESCRIPTOR, .fd = STDOUT_FILENO };
 }
 
 void api_lines_free(struct api_lines *lines)
@@ -56,6 +69,7 @@ void api_lines_free(struct api_lines *lines)
 	line_options_free(&lines->checked);
 	line_options_free(&lines->complete);
 	free(lines->settings);
+	free(lines->disorder.line);
 	free(lines);
 }
 
@@ -64,6 +78,18 @@ void api_lines_free(struct api_lines *lines)
 static bool is_of_ranks(const struct option_spec *spec)
 {
 	return spec->mpi_support == OPTION_MPI_ONLY;
+}
+
+int api_lines_get_option(unsigned i, struct gsort_option *ret_option, size_t size)
+{
+	const bool exists = i < line_option_table.n_specs;
+
+	return api_describe_option(exists ? &line_option_table.specs[i] : NULL, ret_option, size);
+}
+
+const char *api_lines_get_word(unsigned i, unsigned n, char *text)
+{
+	return option_word(&line_option_table.specs[i], n, text);
 }
 
 int gsort_get_line_option(unsigned i, struct gsort_option *ret_option, size_t size)
@@ -96,17 +122,18 @@ static int refuse_unknown(const char *name)
 }
 
 /* Set an option that the library implements for lines as for records. */
-static void set_common(struct options *options, const struct option_spec *spec, const char *value)
+static int set_common(struct options *options, const struct option_spec *spec, const char *value)
 {
-	static const char *const names[] = { "stats",       "stats-json", "trace", "report",
-					     "files0-from", "checkpoint", "output" };
+	static const char *const names[] = { "stats",       "stats-json", "trace",  "report",
+					     "files0-from", "checkpoint", "output", "timeout" };
 
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (strcmp(spec->name, names[i]) == 0) {
 			const struct option_spec *common = option_find(&options_table, names[i]);
 
-			common->parse(common, value, options);
+			return common->parse(common, value, options);
 		}
+	return 0;
 }
 
 static int record_setting(struct api_lines *lines, struct setting setting)
@@ -120,7 +147,7 @@ static int record_setting(struct api_lines *lines, struct setting setting)
 	return 0;
 }
 
-int api_lines_set(struct gsort *sort, const char *name, const char *value)
+int api_lines_set(struct gsort *sort, const char *name, const char *value, bool from_cli)
 {
 	struct api_lines *lines = sort->lines;
 	const struct option_spec *spec = option_find(&line_option_table, name);
@@ -130,16 +157,15 @@ int api_lines_set(struct gsort *sort, const char *name, const char *value)
 		return r;
 	if (!spec)
 		return refuse_unknown(name);
-	if (spec->cli_only)
+	if (spec->cli_only && !from_cli)
 		return fail(-ENOTSUP, "%s: only for programs", name);
 	r = api_check_value(spec, value);
 	if (r == 0)
 		r = line_options_set(&lines->checked, spec, value);
-	if (r == 0)
-		r = record_setting(lines, (struct setting){ spec, value });
-	if (r == 0)
-		set_common(&sort->options, spec, value);
-	return r;
+	if (r >= 0)
+		r = record_setting(lines,
+				   (struct setting){ spec, value ? value : spec->default_value });
+	return r < 0 ? r : set_common(&sort->options, spec, value);
 }
 
 const char *api_lines_get_set(const struct gsort *sort, const char *name)
@@ -166,17 +192,24 @@ int api_lines_finalize(struct gsort *sort)
 
 	line_options_free(complete);
 	line_options_init(complete);
-	for (size_t i = 0; i < lines->n_settings && r == 0; i++)
+	complete->accepts_ranks = sort->comm;
+	if (sort->comm && comm_size(sort->comm) > 1)
+		complete->params.comm = sort->comm;
+	for (size_t i = 0; i < lines->n_settings && r >= 0; i++)
 		r = line_options_set(complete, lines->settings[i].spec, lines->settings[i].value);
-	complete->files0_from = NULL; /* its names are inputs */
+	r = r < 0 ? r : 0;
 	for (size_t i = 0; i < spec->n_inputs && r == 0; i++)
 		r = line_options_add_input(complete, spec->inputs[i]);
-	if (sort->operation == API_CHECK)
+	sort->reports_disorder = complete->check == 'c';
+	if (sort->operation == API_CHECK && !complete->check)
 		complete->check = 'c';
 	if (r == 0)
 		r = line_options_finish(complete, api_default_temp_dir);
+	if (lines->writes_to_stdout)
+		spec->output_endpoint = (struct endpoint){ .kind = ENDPOINT_PATH };
 	if (spec->output_endpoint.kind != ENDPOINT_PATH)
 		spec->output_path = sort->options.output_label;
+	spec->n_part_files = complete->params.n_part_files;
 	spec->io = process_syscalls(sort->process);
 	complete->params.input_endpoints = spec->input_endpoints;
 	complete->params.output = spec->output_path;
@@ -187,12 +220,30 @@ int api_lines_finalize(struct gsort *sort)
 
 static int check_order(struct gsort *sort, const struct line_sort_params *params)
 {
-	struct line_disorder disorder;
-	const int r = line_sort_check(sort->options.spec.io, params, &sort->summary, &disorder);
+	struct line_disorder *disorder = &sort->lines->disorder;
+	const int r = line_sort_check(sort->options.spec.io, params, &sort->summary, disorder);
 
-	sort->disorder = disorder.number;
-	free(disorder.line);
+	sort->disorder = disorder->number;
 	return r;
+}
+
+void api_lines_write_disorder(const struct gsort *sort, FILE *stream)
+{
+	const struct line_disorder *disorder = &sort->lines->disorder;
+
+	if (!disorder->line || !sort->reports_disorder)
+		return;
+	fprintf(stream, GSORT_PROGRAM ": %s:%" PRIu64 ": disorder: ", sort->options.spec.inputs[0],
+		disorder->number);
+	fwrite(disorder->line, 1, disorder->nbytes, stream);
+	fputc(sort->lines->complete.keys.delimiter, stream);
+}
+
+int api_lines_operation(const struct gsort *sort)
+{
+	const struct line_options *options = &sort->lines->checked;
+
+	return options->check ? API_CHECK : options->explain ? API_EXPLAIN : API_SORT;
 }
 
 int api_lines_run(struct gsort *sort)
@@ -212,7 +263,7 @@ int api_lines_run(struct gsort *sort)
 		break;
 	}
 	r = line_sort_run(calls, params, &sort->summary);
-	if (r == 0 && reports_are_requested(&sort->options))
+	if (r == 0 && reports_are_requested(&sort->options) && api_is_reporting_rank(sort))
 		process_set_output_committed(sort->process);
 	return r;
 }

@@ -250,6 +250,17 @@ static int open_stats(struct gsort *sort)
 	return 0;
 }
 
+int api_check_files(const struct gsort *sort)
+{
+	const struct options *options = &sort->options;
+
+	/* Without reports and a checkpoint, any file may be read and written, as by GNU sort. */
+	if (sort->lines && sort->process && !options->stats_json_path && !options->trace_path &&
+	    !options->report_path && !options->spec.checkpoint_path)
+		return 0;
+	return command_files_check(options, sort->process != NULL);
+}
+
 /* Check all files; then open the reports on the rank that writes them. */
 static int open_reports(struct gsort *sort)
 {
@@ -257,7 +268,7 @@ static int open_reports(struct gsort *sort)
 	const struct report_paths paths = { .stats_json = options->stats_json_path,
 					    .trace = options->trace_path,
 					    .html = options->report_path };
-	const int r = command_files_check(options, sort->process != NULL);
+	const int r = api_check_files(sort);
 
 	if (r < 0 || !api_is_reporting_rank(sort))
 		return r;

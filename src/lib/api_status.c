@@ -330,11 +330,6 @@ bool reports_are_requested(const struct options *options)
 	       options->report_path;
 }
 
-static bool has_output(const struct options *options)
-{
-	return !options_is_check(options) && !options->explain;
-}
-
 static int write_reports(struct gsort *sort)
 {
 	const struct options *options = &sort->options;
@@ -350,7 +345,7 @@ static int write_reports(struct gsort *sort)
 
 	if (!has_succeeded(sort))
 		return fail(-EINVAL, "no reports: the sort has not succeeded");
-	return reports_write(&report, &html, has_output(options), &sort->reports);
+	return reports_write(&report, &html, sort->operation == API_SORT, &sort->reports);
 }
 
 int gsort_write_reports(struct gsort *sort)

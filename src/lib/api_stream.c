@@ -96,8 +96,10 @@ static int run_api_operation(struct gsort *sort)
 						 .rank_rates = sort->options.rank_rates };
 	int r;
 
-	if (sort->lines)
-		return api_lines_run(sort);
+	if (sort->lines) {
+		r = api_lines_run(sort);
+		return r == 0 && sort->comm ? api_distributed_gather_stats(sort) : r;
+	}
 	switch (sort->operation) {
 	case API_CHECK:
 		return run_check_operation(sort, &observer);
@@ -120,7 +122,8 @@ static void notice_terminal_input(const struct gsort *sort)
 	const bool is_refused = sort->operation == API_SORT && !spec->output_path &&
 				isatty(STDOUT_FILENO);
 
-	if (!sort->process || sort->operation == API_EXPLAIN || is_refused || !isatty(STDIN_FILENO))
+	if (!sort->process || sort->lines || sort->operation == API_EXPLAIN || is_refused ||
+	    !isatty(STDIN_FILENO))
 		return;
 	for (size_t i = 0; i < spec->n_inputs; i++)
 		if (!strcmp(spec->inputs[i], "-"))

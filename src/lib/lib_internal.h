@@ -138,6 +138,9 @@ void copy_struct_prefix(void *destination, size_t destination_nbytes, const void
 /* The library does not read $TMPDIR. */
 extern const char api_default_temp_dir[];
 
+/* Check the roles of all files. Returns 0 or a negative errno (reported). */
+int api_check_files(const struct gsort *sort);
+
 /* Return whether inputs other than gsort_put() exist. */
 bool api_has_inputs(const struct gsort *sort);
 

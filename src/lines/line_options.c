@@ -19,7 +19,6 @@
 #include "src/base/size.h"
 #include "src/base/system_limits.h"
 #include "src/comm/comm.h"
-#include "src/options/file_roles.h"
 #include "src/options/options.h"
 
 enum { MAX_THREADS = 1024 };
@@ -212,6 +211,7 @@ static const struct option_choice compression_words[] = {
 #define MEMBER(member) OPTION_MEMBER(struct line_options, member)
 #define LETTER(name, letter, help) name, letter, NULL, help, .parse = parse_letter, OF_GNU_SORT
 #define OF_GNU_SORT .is_of_gnu_sort = true
+#define SAME_ON_ALL .mpi_support = OPTION_MPI_SAME_ON_ALL
 
 _Static_assert(DEFAULT_ZSTD_LEVEL == 3, "the default in the row of --zstd");
 
@@ -261,7 +261,7 @@ static const struct option_spec specs[] = {
 	{ "zstd", 0, "LEVEL", "compress the output (level 3 if it is named *.zst)",
 	  .default_value = "3", .parse = parse_zstd, MEMBER(params.zstd_level) },
 	{ "files0-from", 0, "FILE", "read NUL-terminated input names from FILE",
-	  .parse = option_parse_text, MEMBER(files0_from), OF_GNU_SORT },
+	  .parse = option_parse_nothing, OF_GNU_SORT },
 	{ "format", 0, "auto|raw", "decompress zstd and gzip inputs, or read any bytes",
 	  .parse = option_parse_choice, MEMBER(params.is_raw), .choices = formats },
 	{ "header", 0, "N", "keep the first N lines (1) of the input in front",
@@ -294,27 +294,27 @@ static const struct option_spec specs[] = {
 
 	{ "explain", 0, "text|json", "print what would be done", .section = "Diagnostics",
 	  .default_value = "text", .cli_only = true, .parse = option_parse_choice, MEMBER(explain),
-	  .choices = option_explain_formats },
+	  .choices = option_explain_formats, SAME_ON_ALL },
 	{ "progress", 0, "auto|always|never",
 	  "show a progress line; auto: on a terminal, after a second; SIGUSR1 prints it once",
 	  .cli_only = true, .parse = option_parse_choice, MEMBER(progress),
-	  .choices = option_progress_modes },
+	  .choices = option_progress_modes, SAME_ON_ALL },
 	{ "stats", 0, NULL, "print bytes, times and rates of each stage",
-	  .parse = option_parse_flag, MEMBER(prints_stats) },
+	  .parse = option_parse_flag, MEMBER(prints_stats), SAME_ON_ALL },
 	{ "stats-json", 0, "FILE", "write statistics to FILE as JSON", .parse = option_parse_text,
-	  MEMBER(report_paths.stats_json) },
+	  MEMBER(report_paths.stats_json), SAME_ON_ALL },
 	{ "trace", 0, "FILE", "write a timeline to FILE in the Chrome trace format",
-	  .parse = option_parse_text, MEMBER(report_paths.trace) },
+	  .parse = option_parse_text, MEMBER(report_paths.trace), SAME_ON_ALL },
 	{ "report", 0, "FILE", "write an HTML report to FILE", .parse = option_parse_text,
-	  MEMBER(report_paths.html) },
+	  MEMBER(report_paths.html), SAME_ON_ALL },
 	{ "debug", 0, NULL, "ignored, for compatibility with GNU sort", .cli_only = true,
 	  .parse = option_parse_nothing, OF_GNU_SORT },
 	{ "random-source", 0, "FILE", "ignored, for compatibility with GNU sort",
 	  .parse = option_parse_nothing, OF_GNU_SORT },
 	{ "lines", 0, NULL, "sort lines, with these options", .parse = option_parse_nothing },
-	{ BUILTIN_OPTIONS_ROW_COMPLETION, .cli_only = true },
-	{ BUILTIN_OPTIONS_ROW_HELP, .cli_only = true, OF_GNU_SORT },
-	{ BUILTIN_OPTIONS_ROW_VERSION, .cli_only = true, OF_GNU_SORT },
+	{ BUILTIN_OPTIONS_ROW_COMPLETION, .cli_only = true, SAME_ON_ALL },
+	{ BUILTIN_OPTIONS_ROW_HELP, .cli_only = true, OF_GNU_SORT, SAME_ON_ALL },
+	{ BUILTIN_OPTIONS_ROW_VERSION, .cli_only = true, OF_GNU_SORT, SAME_ON_ALL },
 
 	{ "timeout", 0, "SECONDS", "abort if a rank has not answered for SECONDS (60)",
 	  .cli_only = true, .section = "Ranks (" GSORT_PROGRAM "-mpi)", .parse = parse_number,
@@ -344,9 +344,6 @@ void line_options_init(struct line_options *options)
 void line_options_free(struct line_options *options)
 {
 	line_keys_free(&options->keys);
-	for (size_t i = 0; i < options->n_listed_names; i++)
-		free(options->listed_names[i]);
-	free(options->listed_names);
 	free(options->inputs);
 }
 
@@ -365,50 +362,6 @@ int line_options_add_input(struct line_options *options, const char *path)
 		return fail(-ENOMEM, "no memory for the input names");
 	options->inputs[options->params.n_inputs++] = path;
 	return 0;
-}
-
-/* Add an input of --files0-from. */
-static int add_listed_name(struct line_options *options, const char *name)
-{
-	const size_t n = options->n_listed_names;
-	char **grown;
-
-	if (strcmp(name, "-") == 0)
-		return fail(-EINVAL, "%s:%zu: no file name of '-' allowed", options->files0_from,
-			    n + 1);
-	if (!*name)
-		return fail(-EINVAL, "%s:%zu: invalid zero-length file name", options->files0_from,
-			    n + 1);
-	grown = reallocarray(options->listed_names, n + 1, sizeof *grown);
-	if (grown)
-		options->listed_names = grown;
-	if (!grown || !(grown[n] = strdup(name)))
-		return fail(-ENOMEM, "no memory for the input names");
-	options->n_listed_names++;
-	return line_options_add_input(options, grown[n]);
-}
-
-/* Read the input names of --files0-from. */
-static int read_names(struct line_options *options)
-{
-	const bool is_stdin = strcmp(options->files0_from, "-") == 0;
-	FILE *file = is_stdin ? stdin : fopen(options->files0_from, "re");
-	size_t capacity = 0;
-	char *name = NULL;
-	int r = 0;
-
-	if (!file)
-		return fail(-errno, "open failed: %s: %m", options->files0_from);
-	while (r == 0 && getdelim(&name, &capacity, '\0', file) > 0)
-		r = add_listed_name(options, name);
-	if (r == 0 && !feof(file))
-		r = fail(-errno, "%s: read of file names: %m", options->files0_from);
-	if (r == 0 && options->params.n_inputs == 0)
-		r = fail(-EINVAL, "no input from '%s'", options->files0_from);
-	free(name);
-	if (!is_stdin)
-		fclose(file);
-	return r;
 }
 
 /* Refuse reports of a sort with --explain. */
@@ -543,23 +496,8 @@ static int set_defaults(struct line_options *options, const char *default_temp_d
 
 int line_options_finish(struct line_options *options, const char *default_temp_directory)
 {
-	int r = 0;
+	int r = check_options(options);
 
-	if (options->files0_from && options->params.n_inputs > 0)
-		return fail(-EINVAL,
-			    "extra operand '%s': file operands cannot be combined with "
-			    "--files0-from",
-			    options->inputs[0]);
-	if (options->files0_from && options->params.comm)
-		r = files0_require_regular_file(options->files0_from);
-	if (r < 0)
-		return r;
-	if (options->files0_from)
-		r = read_names(options);
-	else if (options->params.n_inputs == 0)
-		r = line_options_add_input(options, "-");
-	if (r == 0)
-		r = check_options(options);
 	if (r == 0 && options->check && options->params.n_inputs > 1)
 		r = fail(-EINVAL, "extra operand '%s' not allowed with -%c", options->inputs[1],
 			 options->check);

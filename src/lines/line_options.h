@@ -25,12 +25,9 @@ struct line_options {
 	const char *temp_directories[LINE_MAX_TEMP_DIRECTORIES];
 	const char **inputs; /* params.n_inputs */
 	size_t inputs_capacity;
-	char **listed_names; /* n_listed_names, of the list of names */
-	size_t n_listed_names;
-	const char *files0_from; /* list of names; NULL: none */
-	char check;              /* 'c', 'C'; 0: sort */
-	bool merges;             /* -m */
-	bool has_split_by;       /* --split-by was given */
+	char check;        /* 'c', 'C'; 0: sort */
+	bool merges;       /* -m */
+	bool has_split_by; /* --split-by was given */
 	enum explain_format explain;
 	enum progress_option progress; /* the program implements it */
 	bool accepts_ranks;            /* the program is gsort-mpi; set before line_options_set() */
@@ -50,8 +47,7 @@ int line_options_set(struct line_options *options, const struct option_spec *spe
 int line_options_add_input(struct line_options *options, const char *path);
 
 /*
- * All options are known: read the list of names, check combinations and set what is left open.
- * Without inputs, standard input is one. default_temp_directory: without -T. Returns 0 or a
- * negative errno after a message.
+ * All options are known: check combinations and set what is left open. default_temp_directory:
+ * without -T. Returns 0 or a negative errno after a message.
  */
 int line_options_finish(struct line_options *options, const char *default_temp_directory);

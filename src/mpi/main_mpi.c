@@ -117,6 +117,7 @@ static const struct cli_program mpi_program = {
 		 "\n"
 		 "Inputs and the output are files that all processes can open. Several files are\n"
 		 "sorted together. --shard is refused.\n",
+	.unsupported = unsupported_options,
 	.get_option = api_distributed_get_option,
 	.get_word = api_distributed_get_word,
 };
@@ -147,34 +148,17 @@ static int compare_modes(struct comm *comm, bool sorts_lines)
 	return distributed_broadcast_status(comm, r);
 }
 
-static int run_lines(struct comm *comm, const char *message_prefix, int argc, char **argv)
-{
-	const struct lines_hooks hooks = { .comm = comm_size(comm) > 1 ? comm : NULL,
-					   .message_prefix = message_prefix,
-					   .accepts_ranks = true };
-
-	return lines_main(&hooks, argc, argv);
-}
-
-static int run_records(struct comm *comm, const char *message_prefix, int argc, char **argv)
-{
-	const struct cli_hooks hooks = { .context = comm,
-					 .program = &mpi_program,
-					 .message_prefix = message_prefix,
-					 .before_parse = wait_for_root,
-					 .after_parse = check_command_line };
-
-	return cli_main(&hooks, argc, argv);
-}
-
 static int run_rank(struct comm *comm, int argc, char **argv)
 {
 	const bool sorts_lines = lines_is_requested(argc, argv);
 	struct rank_label label;
-	const char *prefix = format_rank_label(comm, &label);
+	const struct cli_hooks hooks = { .context = comm,
+					 .program = sorts_lines ? &lines_mpi_program : &mpi_program,
+					 .message_prefix = format_rank_label(comm, &label),
+					 .before_parse = wait_for_root,
+					 .after_parse = check_command_line };
 	const int status = compare_modes(comm, sorts_lines) < 0 ? EXIT_TROUBLE :
-			   sorts_lines ? run_lines(comm, prefix, argc, argv) :
-					 run_records(comm, prefix, argc, argv);
+								  cli_main(&hooks, argc, argv);
 
 	if (status == EXIT_TROUBLE || comm_close(comm) < 0) /* other ranks wait for this one */
 		comm_abort(comm, EXIT_TROUBLE);

@@ -203,7 +203,7 @@ refuses_all 'parts: several ranks require regular files' words parts -o out/x
 refuses_all 'parts: several ranks cannot read lines of part files' -m words parts -o out/x
 refuses_all 'new.zst: a compressed output is not supported' words -o new.zst
 refuses_all 'pipe is not a regular file|--files0-from: pipe' --files0-from=pipe -o out/x
-refuses_all 'cannot read: nothing: No such' nothing -o out/x
+refuses_all 'nothing: cannot open: No such' nothing -o out/x
 refuses_all "--shared-memory: 'on'" --shared-memory=on words -o out/x
 refuses_all "options '-dn' are incompatible" -d -n words -o out/x
 expect_exit 2 --lines --timeout=3 words
@@ -219,7 +219,7 @@ run_ranks 2 --lines --help
 expect_status 0 '--help'
 [ "$(grep -c '^ *--timeout=SECONDS' stdout)" -eq 1 ] || fail "--help: not one --timeout"
 launch -np 1 "$GSORT_MPI" --lines --help : -np 2 "$GSORT_MPI" --lines words -o out/x
-expect_failed "--help of one rank" '--help.* is given to 1 of 3 ranks'
+expect_failed "--help of one rank" 'rank 1, on .*: --help is not given here, but on the first rank'
 
 claim "ranks with different options report the difference once"
 launch -np 1 "$GSORT_MPI" --lines words -o out/x : -np 2 "$GSORT_MPI" words -o out/x

@@ -3,17 +3,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
-struct comm;
-
-/* Differences of gsort-mpi. Zero-initialised: gsort. */
-struct lines_hooks {
-	struct comm *comm; /* several ranks; NULL: one process */
-	/* Prefix of warnings and errors of a rank that prints nothing else; NULL: it prints all. */
-	const char *message_prefix;
-	bool accepts_ranks; /* the program is gsort-mpi: accept its options */
-};
+#include "src/cli/cli_main.h"
 
 /*
  * Return whether the command line is one of lines: the program is called "sort" or "lsort", or one
@@ -21,5 +11,5 @@ struct lines_hooks {
  */
 bool lines_is_requested(int argc, char **argv);
 
-/* Sort or check lines. Returns the exit status. */
-int lines_main(const struct lines_hooks *hooks, int argc, char **argv);
+/* gsort --lines and gsort-mpi --lines, for cli_main(). */
+extern const struct cli_program lines_program, lines_mpi_program;

@@ -7,8 +7,11 @@
 
 static int run_gsort(int argc, char **argv)
 {
-	return lines_is_requested(argc, argv) ? lines_main(&(struct lines_hooks){ 0 }, argc, argv) :
-						cli_main(&(struct cli_hooks){ 0 }, argc, argv);
+	const struct cli_hooks hooks = { .program = lines_is_requested(argc, argv) ?
+							    &lines_program :
+							    NULL };
+
+	return cli_main(&hooks, argc, argv);
 }
 
 int main(int argc, char **argv)
