@@ -44,17 +44,17 @@ def is_allowed(source, section, name):
 
 def main():
     objdump, archives = sys.argv[1], sys.argv[2:]
-    n, offences = 0, []
+    n, violations = 0, []
     for archive in archives:
         for source, section, name in symbols(objdump, archive):
             n += 1
             if WRITABLE.match(section) and not name.startswith(OF_EXCEPTIONS) \
                     and not is_allowed(source, section, name):
-                offences.append(f'{source}: {name} in {section} is mutable')
+                violations.append(f'{source}: {name} in {section} is mutable')
     if n == 0:
-        offences.append('no symbols found')
-    print('\n'.join(offences))
-    return 1 if offences else 0
+        violations.append('no symbols found')
+    print('\n'.join(violations))
+    return 1 if violations else 0
 
 
 if __name__ == '__main__':

@@ -32,7 +32,7 @@ def flags_of(header):
     return ['-march=x86-64-v4'] if header.parent.name == 'x86' else []
 
 
-def complaint(root, build, compiler, header):
+def compile_errors(root, build, compiler, header):
     name = header.relative_to(root).as_posix()
     text = f'#include "{name}"\n#include "{name}"\n'
     includes = [f'-I{root / folder}' for folder in FOLDERS] + [f'-I{build}']
@@ -45,7 +45,7 @@ def main():
     root, build, compiler = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3:]
     found = list(headers(root))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        complaints = [c for c in pool.map(lambda h: complaint(root, build, compiler, h), found) if c]
+        complaints = [c for c in pool.map(lambda h: compile_errors(root, build, compiler, h), found) if c]
     if not found:
         complaints.append('no headers found')
     print('\n'.join(complaints))

@@ -133,7 +133,7 @@ def circles(graph):
     return found
 
 
-def circle_offences(found):
+def circle_violations(found):
     allowed = [set(line.split()) for line in ALLOWED_CIRCLES]
     for circle in found:
         if not any(circle <= line for line in allowed):
@@ -163,17 +163,17 @@ def main():
     root = pathlib.Path(sys.argv[1])
     folders = ordered_folders(root)
     graph = includes(root)
-    offences = list(offending_arrows(graph, folders))
-    offences += circle_offences(circles(modules(graph)))
+    violations = list(offending_arrows(graph, folders))
+    violations += circle_violations(circles(modules(graph)))
     lonely = list(lonely_headers(graph))
     if len(lonely) > MOST_LONELY_HEADERS:
-        offences.append(f'{len(lonely)} headers have fewer than two includers besides their own .c file; '
+        violations.append(f'{len(lonely)} headers have fewer than two includers besides their own .c file; '
                         f'the limit is {MOST_LONELY_HEADERS}; merge the new one into its only includer:\n\t' +
                         '\n\t'.join(lonely))
     if documented_folders(root) != folders:
-        offences.append('src/README.md: its table must have the folders of meson.build in the same order')
-    print('\n'.join(offences))
-    return 1 if offences else 0
+        violations.append('src/README.md: its table must have the folders of meson.build in the same order')
+    print('\n'.join(violations))
+    return 1 if violations else 0
 
 
 if __name__ == '__main__':

@@ -28,11 +28,11 @@ def main():
     output = subprocess.run(['ldd', program], check=True, capture_output=True, text=True).stdout
     libraries = [path for path in re.findall(r'=> (/\S+)', output) if not SYSTEM.search(path)]
     ours = names_of(nm, *archives)
-    offences = [f'{name}: is defined in {library}, too'
+    violations = [f'{name}: is defined in {library}, too'
                 for library in libraries for name in sorted(ours & names_of(nm, '-D', library))
                 if not name.startswith('_Z')]
-    print('\n'.join(offences))
-    return bool(offences) or not ours
+    print('\n'.join(violations))
+    return bool(violations) or not ours
 
 
 if __name__ == '__main__':

@@ -4,8 +4,8 @@
 usage: check_words.py SOURCE_ROOT
 
 Prints one line for each violation and exits with 1 if there is any:
- - a file, struct, enum, function, enumerator, macro or option whose name contains a banned word
-   (tests/words.txt lists these words with their replacements);
+ - a file, struct, enum, function (also of a script), enumerator, macro or option whose name contains
+   a banned word (tests/words.txt lists these words with their replacements);
  - a struct tag with two definitions, or a source file name that is used twice;
  - a header that is called *inside.h;
  - a word of a file name that is neither in tests/file_name_words.txt (standard terms) nor in the
@@ -25,6 +25,8 @@ STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 DECLARED = re.compile(r'\b(?:struct|enum|union) ([A-Za-z_]\w*)|\b([A-Za-z_]\w*)\(|^#[ \t]*define ([A-Za-z_]\w*)', re.M)
 ENUM = re.compile(r'\benum(?: \w+)? \{([^}]*)\}', re.S)
 STRUCT = re.compile(r'^(?:struct|union) (\w+)(?: final)? \{', re.M)
+# Functions of scripts; names of Python tests are sentences.
+SCRIPT_FUNCTION = re.compile(r'^(\w+)\(\) \{|^ *def (?!test_)(\w+)\(', re.M)
 OPTION = re.compile(r'\.name = "([a-z0-9-]+)"')
 # Names of test functions are sentences.
 TEST_FUNCTION = re.compile(r'\b\w+\(void \*\*state\)|\bcmocka_unit_test\w*\([^;]*?\)|\b[A-Z_]+\(\w+\),')
@@ -142,6 +144,9 @@ def main():
         if unknown and not name.startswith('tests/words'):
             violations.append(f'{name}: `{unknown[0]}` is neither a term of the field (tests/file_name_words.txt) '
                               'nor in the glossary of docs/architecture.md')
+        if path.suffix in ('.sh', '.py'):
+            for match in SCRIPT_FUNCTION.finditer(path.read_text()):
+                check(name, match[1] or match[2], f'{match[1] or match[2]}: ')
         if path.suffix not in SOURCES:
             continue
         text = COMMENT.sub(' ', path.read_text(errors='replace'))

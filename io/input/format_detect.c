@@ -249,7 +249,7 @@ static uint64_t npy_header_nbytes(const struct format_view *view)
 	return nbytes;
 }
 
-static int refuse_broken_npy(const struct format_view *view, const char *name)
+static int refuse_unreadable_npy(const struct format_view *view, const char *name)
 {
 	const unsigned char *version = view->head + 6;
 
@@ -270,7 +270,7 @@ static int refuse_npy(const struct format_view *view, const struct format_rules 
 	uint64_t nbytes;
 
 	if (!npy_parse_prefix(view->head, view->head_nbytes, &nbytes))
-		return refuse_broken_npy(view, name);
+		return refuse_unreadable_npy(view, name);
 	if (nbytes != rules->skip_nbytes)
 		return fail(-EINVAL,
 			    "%s: is a .npy file with a header of %" PRIu64 " bytes, not %" PRIu64

@@ -26,8 +26,8 @@ kill_after() {
 	[ $? -eq 137 ] && [ -e ck/gsort-runs ]
 }
 
-# leave_checkpoint TYPE N ARGUMENT...: repeat kill_after until it succeeds; copy ck to `kept`
-leave_checkpoint() {
+# make_checkpoint TYPE N ARGUMENT...: repeat kill_after until it succeeds; copy ck to `kept`
+make_checkpoint() {
 	for i in $(seq 50); do
 		! kill_after "$@" || break
 	done
@@ -59,9 +59,9 @@ expect_resume_error() {
 }
 
 claim 'another sort is refused, and the message names the difference'
-leave_checkpoint 2 5 -u -S 1M --batch-size=2 input
+make_checkpoint 2 5 -u -S 1M --batch-size=2 input
 expect_resume_error "last of equal records was 'no' and is 'yes' now" -u --keep=last input -o output
-leave_checkpoint 2 5 -S 1M --batch-size=2 input
+make_checkpoint 2 5 -S 1M --batch-size=2 input
 expect_resume_error "unique records was 'no' and is 'yes' now" -u input -o output
 expect_resume_error "key was '0:u64le' and is '0:i64le' now" -t i64 input -o output
 expect_resume_error "key was '0:u64le' and is '0:u64le:r' now" -r input -o output
@@ -83,7 +83,7 @@ expect_resume_error "state of input input was .*, changed .*, changed" input -o 
 
 claim 'standard input at another offset is refused'
 mv untouched input
-leave_checkpoint 2 5 -S 1M --batch-size=2
+make_checkpoint 2 5 -S 1M --batch-size=2
 dd bs=8 count=1 of=/dev/null 2> /dev/null < input
 (
 	dd bs=8 count=1 of=/dev/null 2> /dev/null
@@ -91,7 +91,7 @@ dd bs=8 count=1 of=/dev/null 2> /dev/null < input
 ) < input
 expect_exit 0 --checkpoint=ck -o output < input
 expect_same expected output 'standard input'
-leave_checkpoint 2 5 -S 1M --batch-size=2 input
+make_checkpoint 2 5 -S 1M --batch-size=2 input
 
 claim 'a resumed sort keeps to --temp-limit'
 expect_resume_error 'ck: the runs of the checkpoint take .*--temp-limit' \
@@ -184,7 +184,7 @@ claim 'an output whose link has another target is refused, and no temporary file
 mkdir here there
 ln -s here/output link
 to=link
-leave_checkpoint 2 5 -S 1M --batch-size=2 input
+make_checkpoint 2 5 -S 1M --batch-size=2 input
 to=output
 rm -f here/output
 ln -sfn there/output link
@@ -247,7 +247,7 @@ if shm=$(mktemp -d /dev/shm/gsort-test.XXXXXX 2> /dev/null); then
 	claim 'an input that changed without a change of its times is refused'
 	trap 'cd /; rm -rf "$work" "$shm"' EXIT
 	cp input "$shm/input"
-	leave_checkpoint 2 5 -S 1M --batch-size=2 "$shm/input"
+	make_checkpoint 2 5 -S 1M --batch-size=2 "$shm/input"
 	before=$(stat -c '%y %z' "$shm/input")
 	python3 -c "
 import mmap
@@ -258,10 +258,10 @@ with open('$shm/input', 'r+b') as f, mmap.mmap(f.fileno(), 0) as m:
 	rm -rf "$shm" ck kept output .gsort-*
 fi
 
-# leave_completed_checkpoint ARGUMENT...: sort, and restore the state between the rename of the
+# make_completed_checkpoint ARGUMENT...: sort, and restore the state between the rename of the
 # output and the removal of the checkpoint. Hard links keep the files of the checkpoint.
 memory=1M
-leave_completed_checkpoint() {
+make_completed_checkpoint() {
 	for i in $(seq 20); do
 		rm -rf ck saved-*
 		"$GSORT" --checkpoint=ck -S $memory "$@" 2> stderr &
@@ -282,13 +282,13 @@ leave_completed_checkpoint() {
 claim 'killed after the rename, it merges again, except for a sort in place'
 rm -rf ck output .gsort-*
 cp input in
-leave_completed_checkpoint in -o output
+make_completed_checkpoint in -o output
 run --checkpoint=ck -S 1M in -o output
 expect_line '^gsort: resuming: [1-9][0-9]* runs hold' stderr
 expect_status 0
 expect_same expected output 'merged again'
 [ ! -e ck ] || fail "it is left: $(ls -A ck)"
-leave_completed_checkpoint in -t u64 -o in
+make_completed_checkpoint in -t u64 -o in
 run --checkpoint=ck -S 1M in -t u64 -o in
 expect_line '^gsort: resuming: in is complete' stderr
 expect_same expected in 'in place'
@@ -296,7 +296,7 @@ expect_same expected in 'in place'
 claim 'killed after the rename and started with another input, it sorts that input'
 cp input in
 cp other second
-leave_completed_checkpoint in second -t u64 -o in
+make_completed_checkpoint in second -t u64 -o in
 generate -n 1000 --seed=2 -o second
 "$GSORT" in second -o expected-other
 run --checkpoint=ck -S 1M in second -t u64 -o in
@@ -324,7 +324,7 @@ generate -n 2000000 --seed=2 -o another
 "$GSORT" another -o expected-another
 for memory in 64M 1M; do # in memory, spilled
 	cp input in
-	leave_completed_checkpoint in -t u64 -o in
+	make_completed_checkpoint in -t u64 -o in
 	cat another > in
 	expect_restart in expected-another in -t u64
 done
@@ -332,7 +332,7 @@ rm -f another expected-another
 
 claim 'killed after the rename, an output in place that grew is not complete, despite its times'
 cp input in
-leave_completed_checkpoint in -t u64 -o in
+make_completed_checkpoint in -t u64 -o in
 cp -p in stamp
 head -c 8000 other >> in
 "$GSORT" in -o expected-longer
@@ -342,7 +342,7 @@ expect_restart in expected-longer in -t u64
 claim 'an output in place that changed after the rename is not merged with its inputs again'
 memory=1M
 cp input in
-leave_completed_checkpoint in other -t u64 -o in
+make_completed_checkpoint in other -t u64 -o in
 touch in
 cp in untouched
 expect_exit 2 --checkpoint=ck -S 1M in other -t u64 -o in
@@ -400,7 +400,7 @@ head -n 100 input > other
 sort -k2,2n input > expected
 
 claim 'another sort of lines is refused, and the message names the difference'
-leave_checkpoint 2 3 --lines -k2,2n -S 4M --batch-size=2 input
+make_checkpoint 2 3 --lines -k2,2n -S 4M --batch-size=2 input
 for words in '-k2,2nr' '-k2,2n -s' '-k2,2n -u' '-k2,2n -z' '-t: -k2,2n' '-k2,2'; do
 	# Word splitting is intended.
 	# shellcheck disable=SC2086
@@ -420,7 +420,7 @@ touch input
 expect_resume_error "state of input input was" --lines -k2,2n input -o output
 
 claim 'damaged runs of lines are refused, and missing ones sorted again'
-leave_checkpoint 2 3 --lines -k2,2n -S 4M --batch-size=2 input
+make_checkpoint 2 3 --lines -k2,2n -S 4M --batch-size=2 input
 {
 	head -c 4096 kept/ck/gsort-runs
 	tail -c +4097 kept/ck/gsort-runs | tr '\000-\377' '\001-\377\000'
@@ -437,7 +437,7 @@ expect_same expected output 'missing runs'
 
 claim 'a sort of lines resumes with less memory, if blocks of its runs fit'
 yes 1 | head -c 26000000 > short
-leave_checkpoint 2 1 --lines -S 150M short
+make_checkpoint 2 1 --lines -S 150M short
 expect_resume_error '4 MiB of memory is too little to resume this checkpoint with blocks .* -S of' \
 	--lines -S 4M short -o output
 expect_exit 0 --lines -S 10M --checkpoint=ck short -o output
@@ -477,7 +477,7 @@ expect_exit 0 --lines --explain --checkpoint=ck -S 4M input -o output
 
 claim 'standard input that is a file can be resumed'
 sort input > expected
-leave_checkpoint 2 2 --lines -S 4M
+make_checkpoint 2 2 --lines -S 4M
 expect_exit 0 --lines -S 4M --checkpoint=ck -o output < input
 expect_line '^gsort: resuming: [1-9]' stderr
 expect_same expected output 'standard input'
@@ -486,7 +486,7 @@ expect_same expected output 'standard input'
 claim 'lines in place: killed after the rename, the sort is complete'
 memory=4M
 cp input in
-leave_completed_checkpoint --lines in -o in
+make_completed_checkpoint --lines in -o in
 expect_exit 0 --lines --checkpoint=ck -S 4M in -o in
 expect_line '^gsort: resuming: in is complete' stderr
 expect_same expected in 'in place'
@@ -496,7 +496,7 @@ if shm=$(mktemp -d /dev/shm/gsort-test.XXXXXX 2> /dev/null); then
 	claim 'lines that changed without a change of the times are refused'
 	trap 'cd /; rm -rf "$work" "$shm"' EXIT
 	cp input "$shm/input"
-	leave_checkpoint 2 2 --lines -S 4M other "$shm/input"
+	make_checkpoint 2 2 --lines -S 4M other "$shm/input"
 	before=$(stat -c '%y %z' "$shm/input")
 	python3 -c "
 import mmap

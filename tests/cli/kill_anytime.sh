@@ -56,9 +56,9 @@ kill_once() {
 	[ "$(ls -A)" = "$names" ] || fail "$what: left $(ls -A)"
 }
 
-# run_command COMMAND...: run a command with the streams of $way; sets $status
+# run_command COMMAND...: run a command with the streams of $mode; sets $status
 run_command() {
-	if [ "$way" = standard-output ]; then
+	if [ "$mode" = standard-output ]; then
 		{ cat older && "$@"; } < untouched > output 2> stderr
 	else
 		"$@" < untouched > stdout 2> stderr
@@ -72,19 +72,19 @@ is_unchanged() {
 
 # A sort in place writes to its input.
 is_sorted() {
-	case $way in
+	case $mode in
 	in-place) cmp -s older output && cmp -s "$expected" input ;;
 	standard-output) cat older "$expected" | cmp -s - output && cmp -s untouched input ;;
 	*) cmp -s "$expected" output && cmp -s untouched input ;;
 	esac
 }
 
-# check_kills WAY EXPECTED ARGUMENT...: kill a sort at random times, then let it end
+# check_kills MODE EXPECTED ARGUMENT...: kill a sort at random times, then let it end
 check_kills() {
-	way=$1
+	mode=$1
 	expected=$2
 	shift 2
-	claim "killed: $way"
+	claim "killed: $mode"
 	measure_milliseconds run_command "$GSORT" "$@"
 	cp untouched input
 	rm -f output stdout stderr

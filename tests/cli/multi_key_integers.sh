@@ -5,8 +5,8 @@
 # records. Both outputs must be equal, and must be those of GNU sort.
 . "$(dirname "$0")/testlib.sh"
 
-# expect_output_in_all_ways ARGUMENT...: in memory, spilled, in several passes, and from a pipe
-expect_output_in_all_ways() {
+# expect_output_in_all_modes ARGUMENT...: in memory, spilled, in several passes, and from a pipe
+expect_output_in_all_modes() {
 	expect_output expected $options "$@" input
 	expect_output expected $options -S 1M "$@" input
 	expect_output expected $options -S 1M --batch-size=2 --temp-compress=none "$@" input
@@ -30,13 +30,13 @@ check_keys() {
 	expect_line 'sorted as an encoded key in an element' stderr
 	sorted_lines "$spec" < input > lines
 	print_column 2 < lines > expected
-	expect_output_in_all_ways
+	expect_output_in_all_modes
 	expect_output expected $options --verify --limit=100000000 input
 	cp expected sorted
 	head -c $((77 * size)) sorted > expected
 	expect_output expected $options --limit=77 input
 	sorted_lines "$spec" -u < input | print_column 2 > expected
-	expect_output_in_all_ways -u
+	expect_output_in_all_modes -u
 	sorted_lines "$spec" -u < input | print_column 3 > expected
 	expect_output expected $options -u --keys-only -S 1M input
 	print_column 4 < lines > expected

@@ -290,7 +290,7 @@ def check_rows():
     claim(b'they are 0 to 11' in gsort('-k', '12', 'input.npy').stderr, 'no such column')
 
 
-def check_ways():
+def check_modes():
     a = make('<f8', 200000)
     np.save('input.npy', a)
     expected = np.sort(a, kind='stable')
@@ -329,11 +329,11 @@ def check_ties():
     np.save('specials.npy', specials)
     specials.tofile('specials')
     for n in [1, 9, 30, 70]:
-        for way in [[], ['-r']]:
-            claim(sort_to_file(*way, '--limit=%d' % n, 'specials.npy').tobytes() ==
-                  sort_to_file(*way, 'specials.npy')[:n].tobytes(), '--limit has the bytes of all')
-            claim(gsort(*way, '-t', 'f64:n', '--limit=%d' % n, 'specials').stdout ==
-                  gsort(*way, '-t', 'f64:n', 'specials').stdout[:8 * n],
+        for options in [[], ['-r']]:
+            claim(sort_to_file(*options, '--limit=%d' % n, 'specials.npy').tobytes() ==
+                  sort_to_file(*options, 'specials.npy')[:n].tobytes(), '--limit has the bytes of all')
+            claim(gsort(*options, '-t', 'f64:n', '--limit=%d' % n, 'specials').stdout ==
+                  gsort(*options, '-t', 'f64:n', 'specials').stdout[:8 * n],
                   '--limit has the bytes of all, of plain numbers')
     # Equal records keep their order, unless the array has plain numbers.
     zeros = np.array([0.0, -0.0, 1.0, 0.0, -0.0, -1.0])
@@ -511,7 +511,7 @@ for dtype in PLAIN + STRUCTURES:
     check_type(dtype)
 check_fields()
 check_rows()
-check_ways()
+check_modes()
 check_ties()
 check_refusals()
 check_redundant_options()

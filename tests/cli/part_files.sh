@@ -412,14 +412,14 @@ while more_rounds $round; do
 	pick 1 2 3 5 16 33
 	n=$picked
 	pick '' '' --split-by=keys --verify '--split-by=keys --verify'
-	way=$picked
-	case $options in *--argsort*) way=${way%--verify} ;; esac
+	mode=$picked
+	case $options in *--argsort*) mode=${mode%--verify} ;; esac
 	pick_resources
 	# Word splitting is intended.
 	# shellcheck disable=SC2086
 	"$GSORT" $options $input -o expected
 	# shellcheck disable=SC2086
-	expect_parts $n $options $way $resources $input
+	expect_parts $n $options $mode $resources $input
 	round=$((round + 1))
 done
 

@@ -8,7 +8,7 @@
 #	$order			byte order of its first key: le or be
 #
 # Functions here and in random_config.sh pick the rest: $resources, $shape, $directories, $verify
-# and $way.
+# and $mode.
 mkdir spare
 
 # nbytes_of_type TYPE: set $nbytes
@@ -63,8 +63,8 @@ pick_shape() {
 	[ "$header_nbytes" -eq 0 ] || shape="$shape --skip-bytes=$header_nbytes"
 }
 
-# pick_way: pick inputs, outputs, --verify and temporary directories; call after pick_shape
-pick_way() {
+# pick_mode: pick inputs, outputs, --verify and temporary directories; call after pick_shape
+pick_mode() {
 	pick '' '' --verify
 	verify=$picked
 	[ $column -ne 4 ] || verify= # positions cannot be verified
@@ -72,20 +72,21 @@ pick_way() {
 	directories=$picked
 	pick file in-place pipe-in pipe-out several merge merge-pipe zst-in zst-pipe zst-out \
 		checkpoint checkpoint
-	way=$picked
-	case $way in
-	zst*) command -v zstd > zstd-path || way=file ;;
+	mode=$picked
+	case $mode in
+	zst*) command -v zstd > zstd-path || mode=file ;;
 	esac
 	inputs=input
-	case $way in
+	case $mode in
 	several | merge*) inputs='input more' ;;
 	checkpoint) directories= ;; # runs are in the checkpoint directory
 	esac
 }
 
-# generate_inputs COUNT ARGUMENT...: generate `input` and, if $way needs it, `more`
+# generate_inputs COUNT ARGUMENT...: generate `input` and, if $mode needs it, `more`
 generate_inputs() {
-	claim "seed $seed round $round: -n $*:" $options $resources $shape $directories $verify $way
+	claim "seed $seed round $round: -n $*:" $options $resources $shape $directories \
+		$verify $mode
 	generate -n "$@" --seed=$round -o input
 	[ "$inputs" = input ] || {
 		shift
@@ -119,11 +120,11 @@ compute_expected() {
 	fi | apply_limit >> expected
 }
 
-# prepare_inputs: compute `expected`; sort the inputs if $way is a merge; add headers. gsort must
+# prepare_inputs: compute `expected`; sort the inputs if $mode is a merge; add headers. gsort must
 # write the header of the first input.
 prepare_inputs() {
 	for name in $inputs; do
-		case $way in
+		case $mode in
 		merge*)
 			reference_sort "$spec" $sort_flags < $name > sorted
 			mv sorted $name
@@ -162,18 +163,18 @@ check_output() {
 		expect_success -c $options $unique --skip-bytes="$header_nbytes" output
 }
 
-# run_way: sort the generated inputs and compare the output
-run_way() {
+# run_mode: sort the generated inputs and compare the output
+run_mode() {
 	prepare_inputs
 	set -- $options $resources $shape $directories
-	case $way in
+	case $mode in
 	merge*) set -- -m "$@" ;;
 	esac
 	rm -f output
-	case $way in
+	case $mode in
 	pipe-out)
 		"$GSORT" "$@" input 2> stderr | cat > output
-		expect_same expected output "$way"
+		expect_same expected output "$mode"
 		;;
 	pipe-in) cat input | expect_output expected "$@" $verify - ;;
 	merge-pipe) cat more | expect_output expected "$@" $verify input - ;;
@@ -185,11 +186,11 @@ run_way() {
 	zst-out)
 		expect_success "$@" $verify --zstd input -o output
 		zstd -q -d -c < output > plain
-		expect_same expected plain "$way"
+		expect_same expected plain "$mode"
 		;;
 	in-place)
 		expect_success "$@" $verify input -o input
-		expect_same expected input "$way"
+		expect_same expected input "$mode"
 		;;
 	checkpoint) kill_and_resume "$@" $verify input ;;
 	*)

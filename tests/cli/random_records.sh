@@ -73,9 +73,9 @@ while more_rounds $round; do
 	pick_data
 	pick_resources
 	pick_shape
-	pick_way
+	pick_mode
 	generate_inputs "$n" $data $layout
-	run_way
+	run_mode
 	round=$((round + 1))
 done
 echo "$round rounds"

@@ -29,9 +29,9 @@ while more_rounds $round; do
 	options="-t $type $reverse"
 	pick_resources
 	pick_shape
-	pick_way
+	pick_mode
 	generate_inputs "$n" $data -t $type
-	run_way
+	run_mode
 	round=$((round + 1))
 done
 echo "$round rounds"

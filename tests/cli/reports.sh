@@ -108,9 +108,9 @@ json_number() {
 	sed -n 's/.*"'"$1"'": *\([0-9.]*\).*/\1/p' | head -1
 }
 
-# expect_near MICROSECONDS KIB: `stats` agrees with the CPU time and memory that were measured
+# expect_close MICROSECONDS KIB: `stats` agrees with the CPU time and memory that were measured
 # from outside
-expect_near() {
+expect_close() {
 	awk -v real_us="$1" -v real_kib="$2" -v user="$(json_number user_s < stats)" \
 		-v system_s="$(json_number system_s < stats)" \
 		-v rss="$(json_number peak_rss_bytes < stats)" '
@@ -126,8 +126,8 @@ generate -b 8K -o little
 "$MEASURE_COMMAND" without "$GSORT" little -o output || fail "status $?"
 "$MEASURE_COMMAND" with "$GSORT" little -o output --stats-json=stats 2> stderr || fail "status $?"
 [ ! -s stderr ] || fail 'not silent'
-expect_near $(cat without)
-expect_near $(cat with)
+expect_close $(cat without)
+expect_close $(cat with)
 ! grep -q peak_bytes_per_s stats || fail 'measured after a short sort'
 
 claim 'after a long phase gsort measures the peak rate'

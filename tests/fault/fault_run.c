@@ -17,7 +17,7 @@ void fault_run_report(const struct fault_run *fault_run, const char *format, ...
 	va_start(arguments, format);
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
-	dprintf(test_error_fd, "BROKEN: %s: %s: %s\n\tmessage: %s\n", fault_run->scenario->name,
+	dprintf(test_error_fd, "WRONG: %s: %s: %s\n\tmessage: %s\n", fault_run->scenario->name,
 		fault_run->description, text, captured_messages_error());
 }
 
@@ -210,7 +210,7 @@ enum run_outcome fault_run_check(const struct fault_run *fault_run,
 
 	if (!refused && result->status != fault_run->scenario->status) {
 		fault_run_report(fault_run, "status %d", result->status);
-		return OUTCOME_BROKEN;
+		return OUTCOME_WRONG;
 	}
 	defect = refused ? find_failure_defect(fault_run, result, environment) :
 			   find_success_defect(fault_run, result, environment);
@@ -219,12 +219,12 @@ enum run_outcome fault_run_check(const struct fault_run *fault_run,
 				   find_unexpected_success(fault_run);
 	if (defect) {
 		fault_run_report(fault_run, "status %d: %s", result->status, defect);
-		return OUTCOME_BROKEN;
+		return OUTCOME_WRONG;
 	}
 	leftover = find_leftover(fault_run, result, environment);
 	if (*leftover) {
 		fault_run_report(fault_run, "status %d: left behind: %s", result->status, leftover);
-		return OUTCOME_BROKEN;
+		return OUTCOME_WRONG;
 	}
 	if (fault_run->fault && fault_points_n_injected() == 0)
 		return OUTCOME_NOT_REACHED;

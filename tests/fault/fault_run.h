@@ -30,7 +30,7 @@ struct fault_run {
 enum run_outcome {
 	OUTCOME_SUCCEEDED,
 	OUTCOME_REFUSED,
-	OUTCOME_BROKEN,
+	OUTCOME_WRONG,
 	OUTCOME_NOT_REACHED, /* right, but the call that should fail was not made this time */
 	N_OUTCOMES,
 };

@@ -196,7 +196,7 @@ static bool run_without_fault(const struct sort_scenario *scenario,
 									 EXPECT_SUCCESS,
 					     .description = "no fault" };
 
-	if (test_dir_run(&fault_run) == OUTCOME_BROKEN)
+	if (test_dir_run(&fault_run) == OUTCOME_WRONG)
 		return false;
 	for (int point = 0; point < N_POINTS; point++) {
 		n_passed[point] = test_dir_n_passed(point);
@@ -229,7 +229,7 @@ static void try_scenario(const struct sort_scenario *scenario)
 	struct timespec begin, end;
 
 	if (!run_without_fault(scenario, n_passed)) {
-		session.n_outcomes[OUTCOME_BROKEN]++;
+		session.n_outcomes[OUTCOME_WRONG]++;
 		return;
 	}
 	if (session.rehearse)
@@ -241,10 +241,10 @@ static void try_scenario(const struct sort_scenario *scenario)
 	else
 		try_kinds(scenario, n_passed);
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	printf("%-20s %6u tolerated %6u refused %6u broken %6ld s\n", scenario->name,
+	printf("%-20s %6u tolerated %6u refused %6u wrong %6ld s\n", scenario->name,
 	       session.n_outcomes[OUTCOME_SUCCEEDED] - before[OUTCOME_SUCCEEDED],
 	       session.n_outcomes[OUTCOME_REFUSED] - before[OUTCOME_REFUSED],
-	       session.n_outcomes[OUTCOME_BROKEN] - before[OUTCOME_BROKEN],
+	       session.n_outcomes[OUTCOME_WRONG] - before[OUTCOME_WRONG],
 	       (long)(end.tv_sec - begin.tv_sec));
 	fflush(stdout);
 }
@@ -271,8 +271,8 @@ static void check_points(void)
 		if (session.passed[point] || point == POINT_TRUNCATE || point == POINT_PUNCH)
 			continue;
 		session.passed[point] = true; /* one line is enough */
-		printf("BROKEN: no mode passes the point %s\n", fault_point_names[point]);
-		session.n_outcomes[OUTCOME_BROKEN]++;
+		printf("WRONG: no mode passes the point %s\n", fault_point_names[point]);
+		session.n_outcomes[OUTCOME_WRONG]++;
 	}
 }
 
@@ -414,11 +414,11 @@ int main(int argc, char **argv)
 	test_dir_close();
 	if (session.rehearse)
 		check_points();
-	printf("%u faults: %u tolerated, %u refused, %u broken; %u not reached\n",
+	printf("%u faults: %u tolerated, %u refused, %u wrong; %u not reached\n",
 	       session.n_outcomes[OUTCOME_SUCCEEDED] + session.n_outcomes[OUTCOME_REFUSED] +
-		       session.n_outcomes[OUTCOME_BROKEN],
+		       session.n_outcomes[OUTCOME_WRONG],
 	       session.n_outcomes[OUTCOME_SUCCEEDED], session.n_outcomes[OUTCOME_REFUSED],
-	       session.n_outcomes[OUTCOME_BROKEN], session.n_outcomes[OUTCOME_NOT_REACHED]);
+	       session.n_outcomes[OUTCOME_WRONG], session.n_outcomes[OUTCOME_NOT_REACHED]);
 	printf("%u interrupted sorts were resumed\n", test_dir_n_resumed());
-	return session.n_outcomes[OUTCOME_BROKEN] ? 1 : 0;
+	return session.n_outcomes[OUTCOME_WRONG] ? 1 : 0;
 }

@@ -311,10 +311,10 @@ enum run_outcome test_dir_run(const struct fault_run *fault_run)
 		write_file("input", input.data, input.nbytes);
 	if (scenario->has_part_files)
 		write_old_output(scenario); /* also removes what the run has left */
-	if (scenario->has_checkpoint && outcome != OUTCOME_BROKEN &&
+	if (scenario->has_checkpoint && outcome != OUTCOME_WRONG &&
 	    (outcome == OUTCOME_REFUSED || saved_checkpoint_dir_exists()) &&
-	    resume_sort(fault_run) == OUTCOME_BROKEN)
-		outcome = OUTCOME_BROKEN;
+	    resume_sort(fault_run) == OUTCOME_WRONG)
+		outcome = OUTCOME_WRONG;
 	if (scenario->has_part_files)
 		test_part_files_remove();
 	if (scenario->has_checkpoint)

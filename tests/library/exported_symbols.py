@@ -28,12 +28,12 @@ def main():
         shared: defined(nm, shared, '-D'),
         archive: defined(nm, archive, '-g'),
     }
-    offences = ['no functions were found in the header'] * (not header)
+    violations = ['no functions were found in the header'] * (not header)
     for name, found in lists.items():
-        offences += [f'{name}: {symbol} is missing' for symbol in sorted(header - found)]
-        offences += [f'{name}: {symbol} is not in the header' for symbol in sorted(found - header)]
-    print('\n'.join(offences))
-    return 1 if offences else 0
+        violations += [f'{name}: {symbol} is missing' for symbol in sorted(header - found)]
+        violations += [f'{name}: {symbol} is not in the header' for symbol in sorted(found - header)]
+    print('\n'.join(violations))
+    return 1 if violations else 0
 
 
 if __name__ == '__main__':

@@ -18,8 +18,8 @@ compare_with_gnu_sort() {
 	expect_rank_output "$n ranks, $resources $*"
 }
 
-# refuses_all REGEX ARGUMENT...: several ranks refuse with one line, and the old output stays
-refuses_all() {
+# expect_rank_error REGEX ARGUMENT...: several ranks refuse with one line, and the old output stays
+expect_rank_error() {
 	regex=$1
 	shift
 	echo old > out/x
@@ -187,25 +187,25 @@ for option in --explain --split=2 --count,-u --zstd --checkpoint=ck; do
 	name=${option%%[=,]*}
 	# They are words.
 	# shellcheck disable=SC2046
-	refuses_all "${name} is not supported with --lines and several ranks" \
+	expect_rank_error "${name} is not supported with --lines and several ranks" \
 		$(echo "$option" | tr , ' ') words -o out/x
 done
 mkfifo pipe
-refuses_all 'standard input is not possible' -o out/x
-refuses_all 'standard output is not possible' words
-refuses_all 'pipe: several ranks require regular files as input' pipe -o out/x
+expect_rank_error 'standard input is not possible' -o out/x
+expect_rank_error 'standard output is not possible' words
+expect_rank_error 'pipe: several ranks require regular files as input' pipe -o out/x
 mkdir directory
-refuses_all 'directory: several ranks require regular files' words directory -o out/x
+expect_rank_error 'directory: several ranks require regular files' words directory -o out/x
 gzip -k few
-refuses_all 'few.gz: several ranks require regular files' words few.gz -o out/x
+expect_rank_error 'few.gz: several ranks require regular files' words few.gz -o out/x
 run --lines --split=2 few -o parts
-refuses_all 'parts: several ranks require regular files' words parts -o out/x
-refuses_all 'parts: several ranks cannot read lines of part files' -m words parts -o out/x
-refuses_all 'new.zst: a compressed output is not supported' words -o new.zst
-refuses_all 'pipe is not a regular file|--files0-from: pipe' --files0-from=pipe -o out/x
-refuses_all 'nothing: cannot open: No such' nothing -o out/x
-refuses_all "--shared-memory: 'on'" --shared-memory=on words -o out/x
-refuses_all "options '-dn' are incompatible" -d -n words -o out/x
+expect_rank_error 'parts: several ranks require regular files' words parts -o out/x
+expect_rank_error 'parts: several ranks cannot read lines of part files' -m words parts -o out/x
+expect_rank_error 'new.zst: a compressed output is not supported' words -o new.zst
+expect_rank_error 'pipe is not a regular file|--files0-from: pipe' --files0-from=pipe -o out/x
+expect_rank_error 'nothing: cannot open: No such' nothing -o out/x
+expect_rank_error "--shared-memory: 'on'" --shared-memory=on words -o out/x
+expect_rank_error "options '-dn' are incompatible" -d -n words -o out/x
 expect_exit 2 --lines --timeout=3 words
 
 claim "one rank sorts as one process"
@@ -238,7 +238,7 @@ expect_failed "--temp-limit" 'rank 2, on [^:]*: '
 
 claim "a line that is too long for the memory"
 awk 'BEGIN { s = "0123456789abcdef"; for (i = 0; i < 17; i++) s = s s; print s; print "a" }' > long
-refuses_all '(rank [0-9], on [^:]*: )?long: .* has [0-9]* bytes, .*; use -S [0-9]*M or more' \
+expect_rank_error '(rank [0-9], on [^:]*: )?long: .* has [0-9]* bytes, .*; use -S [0-9]*M or more' \
 	-S4M long -o out/x
 
 claim "an input that changes is noticed, and reported once"

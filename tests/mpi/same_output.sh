@@ -8,8 +8,8 @@
 GSORT_ROUNDS=${GSORT_ROUNDS:-2}
 echo "GSORT_SEED=$seed"
 
-# refuses_all REGEX ARGUMENT...: several ranks refuse with one line and write no output
-refuses_all() {
+# expect_rank_error REGEX ARGUMENT...: several ranks refuse with one line and write no output
+expect_rank_error() {
 	regex=$1
 	shift
 	run_ranks 3 "$@" -o out/x
@@ -209,16 +209,18 @@ cmp -s assumed stdout || fail "--explain: $(diff assumed stdout | head -4)"
 expect_clean_directory "--explain"
 
 claim "unsupported options are refused once, before anything is written"
-refuses_all 'incomplete record' --zstd --partial=keep random
-refuses_all 'cannot be used together' --verify --argsort random
-refuses_all 'shard is not supported with several ranks; ranks share a merge' -m --shard=1/2 random
-refuses_all 'ranks is not supported with several ranks; leave it out' --explain --ranks=5 random
-refuses_all 'requires -u' --count random
+expect_rank_error 'incomplete record' --zstd --partial=keep random
+expect_rank_error 'cannot be used together' --verify --argsort random
+expect_rank_error 'shard is not supported with several ranks; ranks share a merge' -m --shard=1/2 \
+	random
+expect_rank_error 'ranks is not supported with several ranks; leave it out' --explain --ranks=5 \
+	random
+expect_rank_error 'requires -u' --count random
 expect_exit 2 --explain --ranks=3 -m random.sorted
 grep -q '^gsort: --explain of a merge' stderr || fail "--explain -m: $(cat stderr)"
-refuses_all 'pipe: several ranks require regular files' pipe
-refuses_all 'nothing: cannot open' nothing
-refuses_all 'pipe is not a regular file' --files0-from=pipe
+expect_rank_error 'pipe: several ranks require regular files' pipe
+expect_rank_error 'nothing: cannot open' nothing
+expect_rank_error 'pipe is not a regular file' --files0-from=pipe
 
 claim "a pipe without a reader is refused as output, without waiting"
 run_ranks 2 random -o pipe
@@ -253,7 +255,7 @@ head -1 stdout | grep -q '^Usage: mpirun .*gsort-mpi .*-o FILE' ||
 	fail "--help: $(head -1 stdout)"
 run --help
 ! grep -q timeout stdout || fail "gsort --help: $(grep timeout stdout)"
-refuses_all "'1000001' is not a number from 0 to 1000000" --timeout=1000001 random
+expect_rank_error "'1000001' is not a number from 0 to 1000000" --timeout=1000001 random
 
 claim "if one rank is asked for help and others for a sort, nothing is sorted"
 launch -np 1 "$GSORT_MPI" --help : -np 2 "$GSORT_MPI" random -o out/x

@@ -41,7 +41,7 @@ a.sort()
 ROW = re.compile(r'^(\S.*?) +(\d+) B +(\d+) +([\d.]+) ms ')
 
 
-def works(*command):
+def succeeds(*command):
     return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
 
@@ -59,11 +59,11 @@ def make_input(nbytes):
             pass
 
 
-def look_at_output(name, nbytes):
+def check_output(name, nbytes):
     if os.path.getsize('out') != nbytes:
         sys.exit(f'{name}: output and input differ in size')
-    if name.startswith('gsort') and not (works('gsort-check', 'out') and
-                                         works('gsort-check', '--same-records', 'in', 'out')):
+    if name.startswith('gsort') and not (succeeds('gsort-check', 'out') and
+                                         succeeds('gsort-check', '--same-records', 'in', 'out')):
         sys.exit(f'{name}: the output is wrong')
 
 
@@ -76,7 +76,7 @@ def measure(commands, nbytes, rounds):
                 continue
             times[name].append(seconds_of(command))
             if not number:
-                look_at_output(name, nbytes)
+                check_output(name, nbytes)
     return times
 
 
@@ -84,21 +84,21 @@ def gsort(*options):
     return ['gsort', *options, 'in', '-o', 'out']
 
 
-def who_is_there():
+def available_commands():
     """Return name -> command of each program that this machine can run."""
     commands = {'cp': ['cp', 'in', 'out']}
     make_input(MIB)
-    if works(*gsort('--backend=cuda')):
+    if succeeds(*gsort('--backend=cuda')):
         commands['gsort, GPU'] = gsort('--backend=cuda')
     commands['gsort, CPU'] = gsort('--backend=cpu')
     for module in ('numpy', 'cupy'):
-        if works(sys.executable, '-c', f'import {module}; {module}.zeros(1)'):
+        if succeeds(sys.executable, '-c', f'import {module}; {module}.zeros(1)'):
             commands[module] = [sys.executable, '-c', PYTHON.format(module)]
     return commands
 
 
 def measure_files(options):
-    commands, cases = who_is_there(), []
+    commands, cases = available_commands(), []
     for nbytes in options.sizes:
         make_input(nbytes)
         times = measure(commands, nbytes, options.rounds)
@@ -118,7 +118,7 @@ def measure_lines(options):
     processors = len(os.sched_getaffinity(0))
     commands = {'cp': ['cp', 'in', 'out'], 'gsort, CPU': gsort('--lines', '--backend=cpu'),
                 'GNU sort': ['sort', f'--parallel={processors}', '-S', '50%', 'in', '-o', 'out']}
-    if works(*gsort('--lines', '--backend=cuda')):
+    if succeeds(*gsort('--lines', '--backend=cuda')):
         commands['gsort, GPU'] = gsort('--lines', '--backend=cuda')
     nbytes, times, digests = os.path.getsize('in'), {name: [] for name in commands}, {}
     for number in range(options.rounds):
@@ -146,11 +146,11 @@ def measure_threads(options):
 def measure_kernels():
     """Return the medians that gsort-bench-kernels prints, or None if it cannot run."""
     try:
-        told = subprocess.run(['gsort-bench-kernels', 'sort', '--runs=5'], capture_output=True, text=True)
+        completed = subprocess.run(['gsort-bench-kernels', 'sort', '--runs=5'], capture_output=True, text=True)
     except FileNotFoundError:
         return None
-    rows = [found.groups() for found in map(ROW.match, told.stdout.splitlines()) if found]
-    if told.returncode or not rows:
+    rows = [found.groups() for found in map(ROW.match, completed.stdout.splitlines()) if found]
+    if completed.returncode or not rows:
         return None
     return {'series': 'kernels', 'data': 'random elements in device memory',
             'cases': [case(name, int(nbytes) * int(n), [float(ms) / 1000], element_bytes=int(nbytes))

@@ -61,8 +61,8 @@ def compile_one(nvcc, source, architecture, directory):
 
 def launches(program, architecture):
     """Return kernel -> (threads, shared bytes). Names of static kernels are not mangled."""
-    told = subprocess.run([program, str(architecture)], check=True, capture_output=True, text=True)
-    rows = (line.split() for line in told.stdout.splitlines())
+    completed = subprocess.run([program, str(architecture)], check=True, capture_output=True, text=True)
+    rows = (line.split() for line in completed.stdout.splitlines())
     return {name: (int(threads), int(nbytes)) for name, threads, nbytes in rows}
 
 
@@ -87,27 +87,27 @@ def blocks_at_once(limits, registers, threads, nbytes):
                (of_all << 10) // (nbytes + taken) if nbytes else 32)
 
 
-def judge(architecture, used, known):
+def check_architecture(architecture, used, known):
     """Return the violations on an architecture. Print the kernels with the lowest occupancy."""
-    limits, offences, rows = LIMITS.get(architecture, LEAST), [], []
+    limits, violations, rows = LIMITS.get(architecture, LEAST), [], []
     for name, (registers, static, spilled) in used.items():
         launch = launch_of(name, known)
         if not launch:
             if 'any_kernel' not in name:
-                offences.append(f'{name}: LAUNCHES does not launch it')
+                violations.append(f'{name}: LAUNCHES does not launch it')
             continue
         threads, nbytes = launch[0], launch[1] + static
         blocks = blocks_at_once(limits, registers, threads, nbytes)
         rows.append((blocks * threads, name, registers, threads, nbytes, blocks))
         if not blocks:
-            offences.append(f'{name}: {registers} registers x {threads} threads, {nbytes} bytes')
+            violations.append(f'{name}: {registers} registers x {threads} threads, {nbytes} bytes')
         if spilled:
             print(f'sm_{architecture}: {demangled(name)}: spills {spilled} bytes of registers')
     for _, name, registers, threads, nbytes, blocks in sorted(rows)[:4]:
         print(f'sm_{architecture:<4} {demangled(name):40} {registers:3} registers x {threads:3} threads, '
               f'{nbytes:6} bytes: {blocks} blocks')
     print(f'sm_{architecture:<4} {len(rows)} kernels', flush=True)
-    return [f'sm_{architecture}: {offence}' for offence in offences]
+    return [f'sm_{architecture}: {violation}' for violation in violations]
 
 
 def demangled(name):
@@ -118,16 +118,16 @@ def demangled(name):
 def main():
     nvcc, program, *wanted = sys.argv[1:]
     sources = sorted((ROOT / 'kernels').rglob('*.cu'))
-    offences = []
+    violations = []
     with tempfile.TemporaryDirectory() as temporary, \
             concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for architecture in map(int, wanted or known_architectures(nvcc)):
             parts = pool.map(lambda source: compile_one(nvcc, source, architecture, pathlib.Path(temporary)),
                              sources)
             used = {name: use for part in parts for name, use in part.items()}
-            offences += judge(architecture, used, launches(program, architecture))
-    print('\n'.join(offences))
-    return bool(offences)
+            violations += check_architecture(architecture, used, launches(program, architecture))
+    print('\n'.join(violations))
+    return bool(violations)
 
 
 if __name__ == '__main__':

@@ -36,7 +36,7 @@ def arguments_of(entry):
     return kept
 
 
-def complaint(job):
+def compile_errors(job):
     folder, command = job
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return done.stderr if done.returncode else ''
@@ -51,7 +51,7 @@ def main():
             command = [compilers[COMPILERS[suffix]], *arguments_of(entry), '-fsyntax-only', '-Werror', entry['file']]
             jobs[tuple(command)] = (entry['directory'], command)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        complaints = [c for c in pool.map(complaint, jobs.values()) if c]
+        complaints = [c for c in pool.map(compile_errors, jobs.values()) if c]
     print('\n'.join(complaints) or f'{len(jobs)} files')
     return 1 if complaints or not jobs else 0
 

@@ -60,7 +60,7 @@ def masked(command, output):
     return output
 
 
-def said_by(command):
+def run_command(command):
     done = subprocess.run(['bash', '-c', command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=120)
     return done.stdout.decode()
@@ -100,13 +100,13 @@ def play(text):
     before, after = [], []
 
     def rewritten(block):
-        said = ''
+        transcript = ''
         for command, output in examples_of(block[0]):
-            now = kill(command) if output == KILLED else said_by(command)
+            now = kill(command) if output == KILLED else run_command(command)
             before.append(f'$ {command}\n{masked(command, output)}')
             after.append(f'$ {command}\n{masked(command, now)}')
-            said += f'$ {command}\n{now}'
-        return said
+            transcript += f'$ {command}\n{now}'
+        return transcript
 
     return BLOCK.sub(rewritten, text), ''.join(before), ''.join(after)
 
@@ -128,11 +128,11 @@ def main():
         document.write_text(played)
         return 0
     difference = difflib.unified_diff(before.splitlines(), after.splitlines(), str(document), 'now', lineterm='')
-    told = '\n'.join(difference)
-    if told:
-        print(f'{told}\n{len(told.splitlines())} lines differ; '
+    text = '\n'.join(difference)
+    if text:
+        print(f'{text}\n{len(text.splitlines())} lines differ; '
               'tools/scripts/check_tutorial.py --write updates the document')
-    return bool(told)
+    return bool(text)
 
 
 if __name__ == '__main__':

@@ -479,7 +479,7 @@ def measure(build, test, limit_seconds):
     status, test.seconds = test.run(limit_seconds, build.log, {'GCOV_PREFIX': prefix})
     known, test.lines = lines_of(build, prefix)
     shutil.rmtree(prefix, ignore_errors=True)
-    say(f'{test.name}: status {status}, {test.seconds:.1f} s')
+    log(f'{test.name}: status {status}, {test.seconds:.1f} s')
     return known
 
 
@@ -575,7 +575,7 @@ def concerned(mutant, tests, lines, limit_seconds, effort_seconds):
 
 # --- Testing mutants ------------------------------------------------------------------------------
 
-def say(text):
+def log(text):
     print(text, file=sys.stderr, flush=True)
 
 
@@ -603,7 +603,7 @@ class Worker:
             if number == 0 else None
         self.objects = self.build.objects_of()
 
-    def try_all(self, mutants, note, is_late):
+    def try_all(self, mutants, note, is_time_up):
         """Test mutants of one file in turn, then restore the file."""
         path = os.path.join(self.build.tree, mutants[0].path)
         with open(path) as f:
@@ -614,10 +614,10 @@ class Worker:
         sums = digest_objects(self.build, objects)
         try:
             for mutant in mutants:
-                if is_late():
+                if is_time_up():
                     break
                 self.write(path, source[:mutant.begin] + mutant.text + source[mutant.end:])
-                mutant.verdict, mutant.killer = self.judge(mutant, objects, sums, (path, source))
+                mutant.verdict, mutant.killer = self.run_mutant(mutant, objects, sums, (path, source))
                 note(mutant)
         finally:
             self.write(path, source)
@@ -627,7 +627,7 @@ class Worker:
         with open(path, 'w') as f:
             f.write(text)
 
-    def judge(self, mutant, objects, sums, original):
+    def run_mutant(self, mutant, objects, sums, original):
         if not objects or self.build.make(sorted(objects)):
             return 'not compiled', ''
         if digest_objects(self.build, objects) == sums:
@@ -664,7 +664,7 @@ class Worker:
         self.write(path, source)
         self.build.make(test.targets)
         if self.fails(test):
-            say(f'{test.name} fails without a mutant: skipped from now on')
+            log(f'{test.name} fails without a mutant: skipped from now on')
             self.tests.remove(test)
         else:
             self.passed.add(test.name)
@@ -698,7 +698,7 @@ def read_journal(path):
         return {key: rest for key, *rest in map(json.loads, f)}
 
 
-def settle(mutant, reviewed):
+def apply_review(mutant, reviewed):
     """Replace the verdict of a survivor that was reviewed."""
     if mutant.verdict == 'survived' and mutant.key() in reviewed:
         mutant.verdict, mutant.killer = reviewed[mutant.key()]
@@ -775,13 +775,13 @@ def main():
 
     begin = time.monotonic()
 
-    def is_late():
+    def is_time_up():
         return arguments.minutes and time.monotonic() - begin > 60 * arguments.minutes
 
     def note(mutant):
         with open(journal, 'a') as f:
             f.write(json.dumps([mutant.key(), mutant.verdict, mutant.killer, mutant.passed]) + '\n')
-        say(f'{mutant.path}:{mutant.line}: {mutant.verdict} {mutant.killer}: {mutant.after}')
+        log(f'{mutant.path}:{mutant.line}: {mutant.verdict} {mutant.killer}: {mutant.after}')
 
     def try_them(mutants):
         """Test the files in parallel, the mutants of each file in turn."""
@@ -792,7 +792,7 @@ def main():
 
         def take(of_one_file):
             worker = free.pop()
-            worker.try_all(of_one_file, note, is_late)
+            worker.try_all(of_one_file, note, is_time_up)
             free.append(worker)
 
         with ThreadPoolExecutor(len(workers)) as pool:
@@ -806,7 +806,7 @@ def main():
         try_them([m for m in order if m.verdict == 'survived' and m.key() not in reviewed])
     else:
         # In rounds: only after a test is it known whether the mutant counts.
-        while not is_late():
+        while not is_time_up():
             enough = sum(map(counts, order)) >= arguments.count
             untried = [m for m in order if not m.verdict]
             if enough or not untried:
@@ -814,7 +814,7 @@ def main():
             try_them(untried[:min(arguments.count - sum(map(counts, order)), ROUND)])
     done = [mutant for mutant in order if mutant.verdict]
     for mutant in done:
-        settle(mutant, reviewed)
+        apply_review(mutant, reviewed)
     report(done)
 
 
