@@ -52,14 +52,14 @@ int codec_context_open(int zstd_level, struct codec_context **ret_context);
 void codec_context_close(struct codec_context *context);
 
 /*
- * The memory of a context that encodes and decodes blocks of content_nbytes with zstd, without its
- * scratch memory.
+ * Return the memory of a context that encodes and decodes blocks of content_nbytes with zstd,
+ * without its scratch memory.
  */
 size_t codec_context_nbytes(int zstd_level, size_t content_nbytes);
-/* The memory of a context that only decodes, without its scratch memory. */
+/* Return the memory of a context that only decodes, without its scratch memory. */
 size_t codec_decoder_nbytes(void);
 
-/* The scratch memory of an acquired context, page-aligned. */
+/* Return the scratch memory of an acquired context, page-aligned. */
 void *codec_context_scratch(struct codec_context *context);
 
 /* --- contexts for many threads --- */

@@ -31,10 +31,10 @@ void decoder_close(struct decoder *decoder);
 /* Change the limit for frames that have not begun yet. */
 void decoder_set_max_window(struct decoder *decoder, uint64_t nbytes);
 
-/* The largest window of all frames that have begun; 0: none has. */
+/* Return the largest window of all frames that have begun; 0: none has. */
 uint64_t decoder_window_nbytes(const struct decoder *decoder);
 
-/* The memory of a decoder for windows of at most window_nbytes, whatever the format. */
+/* Return the memory of a decoder for windows of at most window_nbytes, whatever the format. */
 size_t decoder_memory_nbytes(uint64_t window_nbytes);
 
 /*

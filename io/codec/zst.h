@@ -56,17 +56,17 @@ static inline size_t zst_index_content_nbytes(const struct zst_index *index, siz
 	return (size_t)(index->frames[i + 1].content - index->frames[i].content);
 }
 
-/* The content of all frames. */
+/* Return the content of all frames. */
 static inline uint64_t zst_index_total_nbytes(const struct zst_index *index)
 {
 	return index->n ? index->frames[index->n].content : 0;
 }
 
-/* The largest content of a frame; the largest stored size of a frame with content. */
+/* Return the largest content of a frame; the largest stored size of a frame with content. */
 size_t zst_index_max_content_nbytes(const struct zst_index *index);
 size_t zst_index_max_stored_nbytes(const struct zst_index *index);
 
-/* The memory of the index. */
+/* Return the memory of the index. */
 size_t zst_index_memory_nbytes(const struct zst_index *index);
 
 /* Find the frame that holds byte `offset` of the content. */
@@ -151,7 +151,7 @@ struct zst_sink {
 	int (*write)(void *context, uint64_t offset, const void *data, size_t nbytes);
 };
 
-/* The memory of a writer with n_threads. */
+/* Return the memory of a writer with n_threads. */
 size_t zst_writer_memory_nbytes(int level, unsigned n_threads);
 
 /*
@@ -179,7 +179,7 @@ int zst_writer_finish(struct zst_writer *writer);
  */
 int zst_writer_finish_frames(struct zst_writer *writer, bool may_be_empty);
 
-/* The size of the compressed data, after finish. */
+/* Return the size of the compressed data, after finish. */
 uint64_t zst_writer_stored_nbytes(const struct zst_writer *writer);
 
 /* Detach the index, after finish; the caller frees it. */

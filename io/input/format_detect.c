@@ -199,7 +199,7 @@ static bool is_text(unsigned char c)
 	return (c >= ' ' && c <= '~') || c == '\t' || c == '\n' || c == '\f' || c == '\r';
 }
 
-/* The bytes of a non-ASCII character of UTF-8; 0: it is none, or truncated. */
+/* Return the bytes of a non-ASCII character of UTF-8; 0: it is none, or truncated. */
 static size_t utf8_character_nbytes(const unsigned char *bytes, size_t n)
 {
 	const size_t nbytes = *bytes >= 0xc2 && *bytes <= 0xdf ? 2 :

@@ -66,13 +66,13 @@ struct format;
 int format_detect(const struct format_view *view, const struct format_rules *rules,
 		  const struct format **ret_format);
 
-/* The decoder for a compressed format that gsort reads, else DECODER_NONE. */
+/* Return the decoder for a compressed format that gsort reads, else DECODER_NONE. */
 enum decoder_format format_compression(const struct format *format);
 
 /* Return whether the format is a part manifest, to be replaced by its part files. */
 bool format_is_manifest(const struct format *format, const struct format_rules *rules);
 
-/* The size of the header of a format whose records are read; else 0. */
+/* Return the size of the header of a format whose records are read; else 0. */
 uint64_t format_header_nbytes(const struct format *format, const struct format_view *view,
 			      const struct format_rules *rules);
 

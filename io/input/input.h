@@ -35,12 +35,12 @@ struct input;
 
 /* --- opening --- */
 
-/* What an input may allocate in addition to the memory limit: PLAN_OVERHEAD_NBYTES. */
+/* The memory that an input may allocate in addition to the memory limit: PLAN_OVERHEAD_NBYTES. */
 enum { INPUT_OVERHEAD_NBYTES = 24 << 20 };
 
 /*
- * Return whether n names of text_nbytes, and what an input allocates for each, fit into
- * memory_nbytes and INPUT_OVERHEAD_NBYTES. memory_nbytes 0: no limit.
+ * Return whether n names of text_nbytes, and the memory that an input allocates for each name, fit
+ * into memory_nbytes and INPUT_OVERHEAD_NBYTES. memory_nbytes 0: no limit.
  */
 bool input_names_fit(uint64_t memory_nbytes, size_t n, uint64_t text_nbytes);
 /* Return 0, or -E2BIG if they do not fit. */
@@ -98,8 +98,8 @@ uint64_t input_max_window_nbytes(const struct input *input);
 void input_set_frame_cache(struct input *input, uint64_t nbytes);
 
 /*
- * The memory that the input needs in addition to the buffers of its readers: names, trailers,
- * decompression. in_order: it is read by input_read() only.
+ * Return the memory that the input needs in addition to the buffers of its readers: names,
+ * trailers, decompression. in_order: it is read by input_read() only.
  */
 uint64_t input_memory_nbytes(const struct input *input, unsigned n_readers, bool in_order);
 
@@ -113,7 +113,7 @@ int input_check_reading_memory(const struct input *input, uint64_t memory_nbytes
 
 /* --- reading --- */
 
-/* The size of the stream; INPUT_SIZE_UNKNOWN if one of the inputs is a stream. */
+/* Return the size of the stream; INPUT_SIZE_UNKNOWN if one of the inputs is a stream. */
 uint64_t input_total_nbytes(const struct input *input);
 
 /* Return the name of the first stream among the inputs; NULL: there is none. */
@@ -188,7 +188,7 @@ enum { INPUT_MAX_MAPPED = 16 };
  */
 int input_map(struct input *input);
 
-/* The records of file i, of its extent's size; NULL if it has none. */
+/* Return the records of file i, of its extent's size; NULL if it has none. */
 const void *input_mapped_file(const struct input *input, size_t i);
 
 /* Like input_read() of a mapped input, but do not copy. The pages of the part are mapped. */
@@ -196,8 +196,8 @@ int input_claim_mapped(struct input *input, size_t nbytes, uint64_t *ret_positio
 		       size_t *ret_nbytes);
 
 /*
- * Check that everything that was seen so far was in the files. Returns 0, or a negative errno if a
- * file was truncated or cannot be read. Cheap.
+ * Check that all bytes that were read through the mappings were in the files. Returns 0, or a
+ * negative errno if a file was truncated or cannot be read. Cheap.
  */
 int input_check_mapped(struct input *input);
 
@@ -245,8 +245,8 @@ bool input_has_file(const struct input *input, struct file_id identity);
 bool input_has_manifest_file(const struct input *input, struct file_id identity);
 
 /*
- * The bytes of a file before the initial position of standard input, which are not read; 0 if
- * the file is not standard input.
+ * Return the bytes of a file before the initial position of standard input, which are not read; 0
+ * if the file is not standard input.
  */
 uint64_t input_start_offset(const struct input *input, struct file_id identity);
 
@@ -255,9 +255,9 @@ uint64_t input_start_offset(const struct input *input, struct file_id identity);
 const struct framing *input_framing(const struct input *input);
 
 /*
- * The fields and keys that the files define, owned by the input; NULL: they are plain records, or
- * define no keys. Known after the first file was probed, or the first stream by input_probe_pipe().
- * Then the record size of input_framing() is final as well.
+ * Return the fields and keys that the files define, owned by the input; NULL: they are plain
+ * records, or define no keys. Known after the first file was probed, or the first stream by
+ * input_probe_pipe(). Then the record size of input_framing() is final as well.
  */
 const struct schema *input_fields(const struct input *input);
 const struct key *input_keys(const struct input *input, uint32_t *ret_n);

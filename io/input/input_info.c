@@ -57,7 +57,7 @@ static int fail_memory(uint64_t memory_nbytes, uint64_t nbytes, uint64_t suffici
 		    size_format_up(nbytes).text, what, sufficient_mib);
 }
 
-/* The memory limit, rounded up to MiB, that suffices for nbytes. */
+/* Return the memory limit, rounded up to MiB, that suffices for nbytes. */
 static uint64_t sufficient_mib(uint64_t nbytes)
 {
 	return ((nbytes - INPUT_OVERHEAD_NBYTES - 1) >> 20) + 1;
@@ -101,7 +101,7 @@ void input_set_frame_cache(struct input *input, uint64_t nbytes)
 						   (size_t)(nbytes / frames_nbytes));
 }
 
-/* The memory for streams, which are read one after the other; 0: none is compressed. */
+/* Return the memory for streams, which are read one after the other; 0: none is compressed. */
 static uint64_t stream_memory_nbytes(const struct input *input)
 {
 	uint64_t max_window_nbytes = 0;

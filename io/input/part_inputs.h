@@ -62,7 +62,7 @@ int part_inputs_open(const struct syscalls *calls, const char *const *paths,
 /* NULL is ignored. */
 void part_inputs_close(struct part_inputs *part_inputs);
 
-/* The first manifest, which exists. */
+/* Return the first manifest. There must be one. */
 const struct input_group *part_inputs_first_manifest(const struct part_inputs *part_inputs);
 
 /*
@@ -93,5 +93,5 @@ int part_inputs_check_key(const struct part_inputs *part_inputs, size_t file, co
  */
 int part_inputs_add_read_digest(struct part_inputs *part_inputs, size_t file, struct digest digest);
 
-/* The sum of all digests of the file. */
+/* Return the sum of all digests of the file. */
 struct digest part_inputs_get_read_digest(struct part_inputs *part_inputs, size_t file);

@@ -98,7 +98,7 @@ bool source_has_same_descriptor(const struct source *source, const struct source
 	       source->endpoint.fd == other->endpoint.fd;
 }
 
-/* Where the file ends, as it was probed. */
+/* Return where the file ends, as it was probed. */
 static uint64_t source_end(const struct source *source)
 {
 	return source->compressed_end ? source->compressed_end :
@@ -419,7 +419,7 @@ static int has_unreported_bytes(const struct source *source)
 	return r < 0 ? fail(r, "%s: read: %m", source->name) : 1;
 }
 
-/* The window to plan for if a frame asks for window_nbytes; 0: unknown or refused. */
+/* Return the window to plan for if a frame asks for window_nbytes; 0: unknown or refused. */
 static uint64_t planned_window_nbytes(uint64_t window_nbytes)
 {
 	return window_nbytes == 0                         ? 0 :

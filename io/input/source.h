@@ -150,7 +150,7 @@ int source_read_next(struct source *source, int cancel_fd, void *buffer, size_t 
  */
 void source_set_max_window(struct source *source, uint64_t nbytes);
 
-/* The largest window that a stream may need; 0: it is not compressed. */
+/* Return the largest window that a stream may need; 0: it is not compressed. */
 uint64_t source_stream_window_nbytes(const struct source_table *table, const struct source *source);
 
 /* Drop the first skip_nbytes, and all but nbytes after them, from what a source contributes. */

@@ -111,7 +111,7 @@ int atomic_file_open(const struct syscalls *calls, const char *path, const struc
 		     const struct atomic_file_params *params, struct file *ret_file,
 		     struct atomic_file **ret_atomic_file);
 
-/* The temporary name, or NULL. Valid as long as the atomic file. */
+/* Return the temporary name, or NULL. Valid as long as the atomic file. */
 const char *atomic_file_temp_name(const struct atomic_file *atomic_file);
 
 /*

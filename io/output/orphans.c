@@ -151,7 +151,7 @@ static bool is_orphan(const struct file *file, struct stat *status)
 	       (status->st_size > 0 || status->st_ctime + NEW_FILE_GRACE_S < time(NULL));
 }
 
-/* The time of the last write, such as "2026-11-22 23:10 UTC". */
+/* Return the time of the last write, such as "2026-11-22 23:10 UTC". */
 static const char *format_mtime(const struct stat *status, char text[static 32])
 {
 	struct tm utc;

@@ -83,12 +83,12 @@ int output_check_space(const struct output *output, uint64_t nbytes);
 int output_check_limit(const struct output *output, uint64_t nbytes);
 
 /*
- * The unit in which several hosts should divide the file: 1 MiB, or the preferred size of the file
- * system if that is larger, at most 16 MiB.
+ * Return the unit in which several hosts should divide the file: 1 MiB, or the preferred size of
+ * the file system if that is larger, at most 16 MiB.
  */
 uint64_t output_stripe_nbytes(const struct output *output);
 
-/* The memory of an output, without that of compression. */
+/* Return the memory of an output, without that of compression. */
 size_t output_memory_nbytes(void);
 
 /*
@@ -198,7 +198,7 @@ struct file_writer_stats output_get_io_stats(const struct output *output);
  */
 uint32_t output_direct_alignment(const struct output *output, uint64_t *ret_base);
 
-/* The path, or "standard output". */
+/* Return the path, or "standard output". */
 const char *output_name(const struct output *output);
 
 /* Identify the existing file that is replaced or written in place; false if there is none. */

@@ -47,10 +47,10 @@ int part_files_open_existing(const struct syscalls *calls, const char *path, uin
 
 const char *part_files_temp_name(const struct part_files *files);
 
-/* The hidden directory; open as long as the part files. */
+/* Return the hidden directory; open as long as the part files. */
 const struct file *part_files_directory(const struct part_files *files);
 
-/* The future path of part file i, or of the manifest (i == n), and its last component. */
+/* Return the future path of part file i, or of the manifest (i == n), and its last component. */
 const char *part_files_path(const struct part_files *files, uint32_t i);
 const char *part_files_name(const struct part_files *files, uint32_t i);
 

@@ -215,7 +215,7 @@ static bool nth_segment(const struct prefault *prefault, uint64_t i, uint64_t *r
 	return *ret_segment < prefault->n_segments;
 }
 
-/* The last entry that begins at or before the segment; files without segments precede it. */
+/* Return the last entry that begins at or before the segment; files without segments precede it. */
 static const struct prefault_entry *find_segment_entry(const struct prefault *prefault,
 						       uint64_t segment)
 {

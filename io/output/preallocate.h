@@ -41,8 +41,8 @@ struct preallocation {
 };
 
 /*
- * The bytes that this user may still write to the file's disk; UINT64_MAX: unknown. If they are
- * fewer than wanted, ask again for a while.
+ * Return the bytes that this user may still write to the file's disk; UINT64_MAX: unknown. If they
+ * are fewer than wanted, ask again for a while.
  */
 uint64_t preallocate_free_space(const struct file *file, uint64_t wanted_nbytes);
 

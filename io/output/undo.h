@@ -110,7 +110,7 @@ void undo_wait_if_aborting(const struct undo_table *table);
 bool undo_commit_begin(struct undo_table *table);
 void undo_commit_rollback(struct undo_table *table);
 
-/* The signal that was ignored for a commit that was rolled back; 0: none. */
+/* Return the signal that was ignored for a commit that was rolled back; 0: none. */
 int undo_pending_signal(const struct undo_table *table);
 
 /*

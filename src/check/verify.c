@@ -38,7 +38,7 @@ struct order_check_params {
 	bool strict; /* equal neighbours are disorders, too (-u) */
 };
 
-/* The size of a record, or of an item. */
+/* Return the size of a record, or of an item. */
 static inline uint64_t order_record_nbytes(const struct layout *layout, bool are_items)
 {
 	return are_items ? layout->item_nbytes : layout->record_nbytes;

@@ -400,7 +400,7 @@ static struct digest digest_records(const struct layout *layout, const unsigned 
 	return digest;
 }
 
-/* The records of a batch, before their items. */
+/* Return the records of a batch, before their items. */
 static size_t batch_nbytes(const struct run_verification *verification)
 {
 	return round_up(verification->batch_records * verification->job->layout->record_nbytes,

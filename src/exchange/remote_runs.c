@@ -91,7 +91,7 @@ struct remote_runs {
 
 /* --- both sides --- */
 
-/* The part of an own run between two cuts. */
+/* Return the part of an own run between two cuts. */
 static struct run_segment get_segment(const struct remote_runs *remote, unsigned rank, uint64_t run)
 {
 	const uint64_t *cut = &remote->cuts[rank * remote->own_runs->n + run];

@@ -57,7 +57,7 @@ void device_text_get_info(const struct device_text *text, struct device_info *re
 int device_text_sort(struct device_text *text, struct line_input *input, uint64_t limit,
 		     bool *ret_at_end);
 
-/* The lines that were sorted, and their bytes without keys. */
+/* Return the lines that were sorted, and their bytes without keys. */
 const struct sort_lines_result *device_text_result(const struct device_text *text);
 uint64_t device_text_nbytes(const struct device_text *text);
 

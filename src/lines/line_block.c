@@ -58,7 +58,7 @@ static struct line_view sample_line(const struct line_block *block, struct line_
 	return (struct line_view){ line, (size_t)(line_end(line, block->keys->delimiter) - line) };
 }
 
-/* The string of a line that buckets are divided by, in memory of its own if it is a key. */
+/* Return the string of a line that buckets are divided by, in memory of its own if it is a key. */
 static struct line_view make_string(const struct line_block *block, struct line_view line,
 				    struct line_key_buffer *buffer)
 {
@@ -408,7 +408,7 @@ static uint64_t align_element(uint64_t nbytes)
 	return (nbytes + ELEMENT_ALIGNMENT - 1) / ELEMENT_ALIGNMENT * ELEMENT_ALIGNMENT;
 }
 
-/* The memory of n elements with their buckets, lengths and scratch. */
+/* Return the memory of n elements with their buckets, lengths and scratch. */
 static uint64_t elements_nbytes(uint64_t n)
 {
 	const uint64_t n_elements = line_elements_need_scratch() ? 2 * n : n;

@@ -53,12 +53,12 @@ int line_block_open(const struct line_block_params *params, struct line_block **
 /* NULL is ignored. */
 void line_block_close(struct line_block *block);
 
-/* The memory for text, which is at the beginning of the block's memory. */
+/* Return the memory for text, which is at the beginning of the block's memory. */
 unsigned char *line_block_text(struct line_block *block);
 
 /*
- * How much text to read, so that elements and keys probably fit as well. Adapts to the lines that
- * have been seen; `sample`: lines of the text, before the first call of line_block_sort().
+ * Return how much text to read, so that elements and keys probably fit as well. Adapts to the lines
+ * that have been seen; `sample`: lines of the text, before the first call of line_block_sort().
  */
 size_t line_block_text_nbytes(struct line_block *block, struct line_range sample);
 
@@ -103,14 +103,14 @@ void line_block_select(struct line_block *block, uint64_t first, uint64_t n);
 
 uint64_t line_block_n_lines(const struct line_block *block);
 
-/* The bytes of the longest line that was sorted, with its delimiter. */
+/* Return the bytes of the longest line that was sorted, with its delimiter. */
 size_t line_block_longest(const struct line_block *block);
 
-/* The digests of the lines that were sorted, and of those that were dropped since. */
+/* Return the digests of the lines that were sorted, and of those that were dropped since. */
 struct digest line_block_digest(const struct line_block *block);
 struct digest line_block_dropped_digest(const struct line_block *block);
 
-/* The first and the last line; bytes NULL: there is none. */
+/* Return the first and the last line; bytes NULL: there is none. */
 struct line_view line_block_first(const struct line_block *block);
 struct line_view line_block_last(const struct line_block *block);
 

@@ -95,7 +95,7 @@ static inline uint64_t find_count(const struct bucket *bucket, uint64_t element,
 		       1;
 }
 
-/* The i-th line of a sorted bucket. */
+/* Return the i-th line of a sorted bucket. */
 static inline struct line_view bucket_line(const struct line_block *block,
 					   const struct bucket *bucket, uint64_t i)
 {
@@ -103,7 +103,10 @@ static inline struct line_view bucket_line(const struct line_block *block,
 				   block->in.elements[bucket->first_element + i].reference);
 }
 
-/* The bytes of a string that the prefixes of a bucket do not hold, because all begin with them. */
+/*
+ * Return the bytes of a string that the prefixes of a bucket do not hold, because all begin with
+ * them.
+ */
 static inline size_t bucket_depth(const struct line_block *block, uint32_t bucket)
 {
 	return bucket > 0 && bucket + 1 < block->n_buckets ? block->n_shared : 0;

@@ -336,7 +336,10 @@ static bool has_lines(const struct line_merge *merge)
 	return false;
 }
 
-/* The memory of a run in a merge: a line that goes on in it, and some blocks to follow. */
+/*
+ * Return the memory that a run needs in a merge: for a line that continues in it, and for the next
+ * blocks.
+ */
 static size_t min_share_nbytes(const struct line_sort *sort)
 {
 	return sort->longest_nbytes + 4 * sort->block_nbytes;

@@ -55,7 +55,7 @@ uint64_t line_runs_stored_nbytes(uint64_t nbytes)
 	return nbytes + nbytes / 16 + SPILL_ALIGN_NBYTES;
 }
 
-/* How many bytes will be stored; UINT64_MAX: unknown, or it depends on the lines. */
+/* Return how many bytes will be stored; UINT64_MAX: unknown, or it depends on the lines. */
 static uint64_t spilled_nbytes(const struct line_sort *sort)
 {
 	const uint64_t nbytes = line_sort_share_nbytes(sort);

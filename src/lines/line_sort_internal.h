@@ -29,25 +29,24 @@ enum {
 	/* Buffers of threads, and blocks of runs. */
 	LINE_MAX_BUFFER_NBYTES = 1 << 20,
 	LINE_MIN_BLOCK_NBYTES = 16 << 10,
-	LINE_MIN_RESUME_BLOCKS =
-		32, /* to resume a sort, at least this many blocks must fit in memory */
+	LINE_MIN_RESUME_BLOCKS = 32, /* minimum blocks in memory to resume a sort */
 };
 
-/* Where the next lines of a run go. */
+/* Writes the lines of a run. */
 struct line_run_writer {
 	struct run_file *file;
 	struct stats *stats;
 	uint64_t nbytes, n_lines; /* written before this block */
 };
 
-/* The last line that was counted, which more lines may be equal to. */
+/* The last line that was counted. More lines may equal it. */
 struct pending_line {
 	unsigned char *bytes; /* with the delimiter */
 	size_t nbytes, capacity;
 	uint64_t count; /* 0: there is no such line */
 };
 
-/* The checkpoint of a sort, and what describes the sort to it. */
+/* The checkpoint of a sort, and the description of the sort for it. */
 struct line_checkpoint {
 	struct checkpoint *checkpoint;
 	struct sort_spec spec;
@@ -119,8 +118,8 @@ int line_sort_open(const struct syscalls *calls, const struct line_sort_params *
 void line_sort_close(struct line_sort *sort);
 
 /*
- * The bytes of the lines that this process reads: all, or about the share of a rank. UINT64_MAX:
- * unknown.
+ * Return the bytes of the lines that this process reads: all, or about the share of a rank.
+ * UINT64_MAX: unknown.
  */
 uint64_t line_sort_share_nbytes(const struct line_sort *sort);
 
@@ -257,7 +256,7 @@ bool line_output_needs_single_run(const struct line_sort *sort);
 /* Allocate the pages of the output while a GPU starts and sorts, if that is likely to pay. */
 void line_output_start_prefault(struct line_sort *sort);
 
-/* The number of lines of the sorted block, or of the sorted text on the device. */
+/* Return the number of lines of the sorted block, or of the sorted text on the device. */
 uint64_t line_sort_n_lines(const struct line_sort *sort);
 
 /* As line_block_select(). Returns 0 or a negative errno after a message. */

@@ -49,7 +49,7 @@ static int merge_into_file(const struct job *job, struct run *const *runs, size_
 	return r < 0 ? r : run_file_finish(file);
 }
 
-/* The part of the input that a run of n neighbouring runs was made of. */
+/* Return the part of the input that a run of n neighbouring runs was made of. */
 static struct run_origin add_origins(struct run *const *runs, size_t n,
 				     struct record_totals merge_totals)
 {

@@ -475,7 +475,7 @@ void window_order_close(struct window_order *order)
 	pthread_mutex_destroy(&order->lock);
 }
 
-/* Under the lock. */
+/* Requires the lock. */
 static void add_window_result(struct window_order *order, const struct window *window)
 {
 	const struct job *job = order->job;

@@ -162,7 +162,7 @@ static int open_read_threads(struct window_input *windows)
 	return r < 0 ? fail(r, "no memory for %u readers", n_fetchers) : 0;
 }
 
-/* The size of an item on its way to the device in host memory; 0: none goes that way. */
+/* Return the size of an item on its way to the device in host memory; 0: none goes that way. */
 static size_t staging_item_nbytes(const struct window_input *windows)
 {
 	const struct layout *layout = windows->job->layout;

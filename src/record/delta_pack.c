@@ -25,7 +25,7 @@ static size_t n_groups(size_t n)
 	return (n + DELTA_GROUP_N - 1) / DELTA_GROUP_N;
 }
 
-/* The size of a block of n keys whose miniblocks have these widths. */
+/* Return the size of a block of n keys whose miniblocks have these widths. */
 static size_t encoded_nbytes(size_t n, uint32_t key_nbytes, const unsigned char *widths)
 {
 	size_t nbytes = 0;

@@ -68,13 +68,13 @@ static inline GSORT_HD uint64_t delta_n_miniblocks(uint64_t n)
 	return (n + DELTA_MINIBLOCK_N - 1) / DELTA_MINIBLOCK_N;
 }
 
-/* The size of the miniblock that begins at `first`, of n keys. */
+/* Return the size of the miniblock that begins at `first`, of n keys. */
 static inline GSORT_HD uint32_t delta_miniblock_n(uint64_t n, uint64_t first)
 {
 	return n - first < DELTA_MINIBLOCK_N ? (uint32_t)(n - first) : (uint32_t)DELTA_MINIBLOCK_N;
 }
 
-/* The size of the packed differences of a miniblock of n keys. */
+/* Return the size of the packed differences of a miniblock of n keys. */
 static inline GSORT_HD uint32_t delta_miniblock_nbytes(uint32_t n, uint32_t width)
 {
 	return (n + DELTA_GROUP_N - 1) / DELTA_GROUP_N * width;
@@ -91,7 +91,7 @@ static inline GSORT_HD uint64_t delta_header_nbytes(uint64_t n, uint32_t key_nby
 	return delta_round_up(delta_n_miniblocks(n) * (key_nbytes + 1));
 }
 
-/* The size of a block with packed differences of packed_nbytes. */
+/* Return the size of a block with packed differences of packed_nbytes. */
 static inline GSORT_HD uint64_t delta_block_nbytes(uint64_t n, uint32_t key_nbytes,
 						   uint64_t packed_nbytes)
 {
@@ -99,13 +99,13 @@ static inline GSORT_HD uint64_t delta_block_nbytes(uint64_t n, uint32_t key_nbyt
 			      DELTA_SLACK_NBYTES);
 }
 
-/* The widest difference below the full width. */
+/* Return the widest difference below the full width. */
 static inline GSORT_HD uint32_t delta_max_width(uint32_t key_nbytes)
 {
 	return key_nbytes == 4 ? 32 : 8 * key_nbytes - 8;
 }
 
-/* The width for differences of at most n_bits. */
+/* Return the width for differences of at most n_bits. */
 static inline GSORT_HD uint32_t delta_width(uint32_t n_bits, uint32_t key_nbytes)
 {
 	return n_bits > delta_max_width(key_nbytes) ? 8 * key_nbytes : n_bits;

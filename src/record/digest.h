@@ -75,7 +75,7 @@ static inline GSORT_HD uint64_t digest_fold(uint64_t a, uint64_t b)
 
 #define DIGEST_HIGH_SEED UINT64_C(0xd6e8feb86659fd93)
 
-/* What the words at `offset` are XORed with. */
+/* Return the mask for the word at `offset`: the first of a pair; digest_mask_high(): the second. */
 static inline GSORT_HD uint64_t digest_mask_low(uint64_t offset)
 {
 	return (2 * offset + 1) * DIGEST_SEED;
@@ -86,7 +86,7 @@ static inline GSORT_HD uint64_t digest_mask_high(uint64_t offset)
 	return (2 * offset + 1) * DIGEST_HIGH_SEED;
 }
 
-/* The contribution of bytes [offset, offset + 16) to the hash. */
+/* Return the contribution of bytes [offset, offset + 16) to the hash. */
 static inline GSORT_HD uint64_t digest_pair(uint64_t lo, uint64_t hi, uint64_t offset)
 {
 	return digest_fold(lo ^ digest_mask_low(offset), hi ^ digest_mask_high(offset));
@@ -144,7 +144,7 @@ static inline void record_totals_add(struct record_totals *total, struct record_
 	digest_add(&total->dropped, addend.dropped);
 }
 
-/* What is accounted for: written or dropped. */
+/* Return the digest of all records that were written or dropped. */
 static inline struct digest record_totals_accounted(struct record_totals totals)
 {
 	digest_add(&totals.written, totals.dropped);

@@ -358,7 +358,7 @@ int key_fields_make(const struct key *keys, uint32_t n_keys, bool packed, uint64
 
 /* --- The first 16 bytes of a normalised key --- */
 
-/* The top n <= 16 bytes. */
+/* Return the top n <= 16 bytes. */
 static uint128_t top_bytes(uint32_t n)
 {
 	return n >= 16 ? ~(uint128_t)0 : ~(~(uint128_t)0 >> 8 * n);

@@ -25,7 +25,7 @@ struct key_encoding key_encoding_make(const struct key *keys, uint32_t n_keys,
 int key_fields_make(const struct key *keys, uint32_t n_keys, bool packed, uint64_t first_offset,
 		    bool refined, struct key_fields *ret_fields);
 
-/* The size of a key in the normalised key. */
+/* Return the size of a key in the normalised key. */
 uint32_t key_normalised_nbytes(const struct key *key);
 
 /*

@@ -82,7 +82,8 @@ static inline uint128_t key_prefix_load(const struct key_prefix *prefix,
 }
 
 /*
- * How many leading bits all keys share, if `differences` has a bit for each in which some differ.
+ * Return how many leading bits all keys share, if `differences` has a bit for each in which some
+ * differ.
  */
 static inline unsigned key_prefix_common_bits(uint128_t differences)
 {

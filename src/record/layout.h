@@ -135,7 +135,7 @@ static inline bool layout_is_key_only(const struct layout *layout)
 	return layout->kind == LAYOUT_KEY_ONLY;
 }
 
-/* The size of a whole key, as splitters have it: at least 16 bytes, with any alignment. */
+/* Return the size of a whole key, as splitters have it: at least 16 bytes, with any alignment. */
 size_t layout_key_nbytes(const struct layout *layout);
 /*
  * Return the first 16 bytes of a whole key as a number that sorts like it: of a record of the
@@ -203,7 +203,7 @@ void layout_project_record(const struct layout *layout, const void *record, uint
 void layout_project_records(const struct layout *layout, const void *records, uint64_t n,
 			    uint64_t position, void *items, struct digest *digest);
 
-/* The count of an item; 1 if it has none. */
+/* Return the count of an item; 1 if it has none. */
 uint64_t layout_item_count(const struct layout *layout, const void *item);
 void layout_set_item_count(const struct layout *layout, void *item, uint64_t count);
 

@@ -128,7 +128,7 @@ static void emit_passes(const struct plan_row_sink *sink, const struct plan *pla
 		 plan->is_unbounded ? " for each GiB of input" : "");
 }
 
-/* The memory that holds no records, and the mapped input. */
+/* Print the memory that holds no records, and the mapped input. */
 static void emit_memory(const struct plan_row_sink *sink, const struct plan *plan)
 {
 	emit_size(sink, "memory", plan->memory_nbytes + plan->exchange_nbytes, " limit (-S)");

@@ -139,7 +139,7 @@ static double row_top(const struct chart *chart, unsigned row)
 	return CHART_HEADER_HEIGHT + (double)row * (chart->frame.row_height + CHART_ROW_GAP);
 }
 
-/* The base line of the last row. */
+/* Return the base line of the last row. */
 static double plot_bottom(const struct chart *chart)
 {
 	return row_top(chart, chart->frame.n_rows) - CHART_ROW_GAP;

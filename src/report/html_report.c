@@ -199,7 +199,7 @@ static uint64_t input_nbytes(const struct html_page *page)
 	return sort_summary_input_nbytes(page->summary);
 }
 
-/* What was sorted or checked. */
+/* Return what was sorted or checked. */
 static const char *unit(const struct html_page *page)
 {
 	return page->summary->is_lines ? "lines" : "records";

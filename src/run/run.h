@@ -5,9 +5,9 @@
  *	spilled    a run in temporary space (io/spill/run_file.h): items
  *	input      with -m, a file that is said to be sorted: records
  *
- * To a merge all of these are lists of blocks, and it knows the first key and the position of each
- * block. Blocks of a resident run are a view: every so many elements. Spilled runs and inputs are
- * read block by block, in order.
+ * A merge treats all of these as lists of blocks, and knows the first key and the position of each
+ * block. A resident run has no blocks of its own: one begins every `stride` items. Spilled runs and
+ * inputs are read block by block, in order.
  */
 #pragma once
 
@@ -183,7 +183,7 @@ static inline bool run_is_resident(const struct run *run)
 	return run->ops->sample;
 }
 
-/* The file of a spilled run, which owns it; NULL of other runs and of subruns. */
+/* Return the file of a spilled run, which owns it; NULL of other runs and of subruns. */
 struct run_file *run_spilled_file(const struct run *run);
 
 /* Return whether the job's merge device can read the run in place. Other runs are copied to it. */

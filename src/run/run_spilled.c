@@ -51,7 +51,7 @@ static void spilled_remove(struct run *run)
 	run_file_discard_remaining(spilled(run)->file);
 }
 
-/* The items of block i of the file that belong to the run: [begin, end) in the file. */
+/* Return the items of block i of the file that belong to the run: [begin, end) in the file. */
 static uint64_t spilled_block_begin(const struct spilled_run *self, uint64_t i)
 {
 	const uint64_t first = self->index->blocks[i].first_item;
@@ -121,7 +121,7 @@ static int read_partial_block(const struct spilled_run *self, uint64_t i, void *
 	return 0;
 }
 
-/* The size of block i of the file as it is read. Only whole blocks are read packed. */
+/* Return the size of block i of the file as it is read. Only whole blocks are read packed. */
 static uint32_t block_nbytes(const struct spilled_run *self, uint64_t i, enum read_format format)
 {
 	return has_full_block(self, i) ?
@@ -230,7 +230,7 @@ static void spilled_discard_before(struct run *run, uint64_t end)
 	self->discard_begin = end;
 }
 
-/* The first block after block i that does not begin in the page in which block i ends. */
+/* Return the first block after block i that does not begin in the page in which block i ends. */
 static uint64_t find_next_page_block(const struct spilled_run *self, uint64_t i)
 {
 	const struct run_block *blocks = self->index->blocks;

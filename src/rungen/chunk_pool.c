@@ -106,7 +106,7 @@ static int push_free_chunk(struct chunk *chunk)
 	return bounded_queue_push(pool->free_tokens, pool);
 }
 
-/* Under the lock: of the devices with a free chunk, find the one with the fewest to sort. */
+/* Requires the lock. Of the devices with a free chunk, find the one with the fewest to sort. */
 static struct chunk_list *find_free_list(const struct chunk_pool *pool)
 {
 	struct chunk_list *best = NULL;

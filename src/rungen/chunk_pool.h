@@ -32,12 +32,11 @@ struct chunk {
 	 */
 	void *buffer;
 	uint32_t device_index; /* of the job's devices: where the buffer is */
-	bool is_pending;       /* taken, and neither collected nor released yet */
+	bool is_pending;       /* taken, but not yet collected or released */
 	uint64_t n;            /* records; when it is collected, items of the run (less with -u) */
 	uint64_t number;       /* in input order */
-	struct device_event *
-		/* All records are in device memory; only if that is not host memory. */
-		filled_event;
+	/* All records are in device memory; NULL if that is host memory. */
+	struct device_event *filled_event;
 	struct device_event *sorted_event;
 	struct record_totals totals; /* records that it was made of, and those that -u dropped */
 	struct sort_op_result sort_result; /* set by its sort */
@@ -91,7 +90,8 @@ int chunk_pool_acquire(struct chunk_pool *pool, struct chunk **ret_chunk);
 void chunk_pool_release(struct chunk *chunk);
 
 /*
- * Where n <= plan.chunk_records records go in a chunk, so that they can become elements in place.
+ * Return where n <= plan.chunk_records records must be stored in a chunk, so that they can become
+ * elements in place.
  */
 void *chunk_records(const struct chunk *chunk, uint64_t n);
 

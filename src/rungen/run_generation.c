@@ -184,7 +184,7 @@ static bool is_chunk_full(const struct chunk_reader *reader, const struct chunk 
 	return chunk->n == reader->job->plan.chunk_records || end == reader->end;
 }
 
-/* Under the lock. */
+/* Requires the lock. */
 static struct chunk *find_chunk(struct chunk_reader *reader, uint64_t number)
 {
 	struct chunk *chunk = reader->filling_chunks;
@@ -194,7 +194,7 @@ static struct chunk *find_chunk(struct chunk_reader *reader, uint64_t number)
 	return chunk;
 }
 
-/* Under the lock. */
+/* Requires the lock. */
 static void remove_filling_chunk(struct chunk_reader *reader, struct chunk *chunk)
 {
 	struct chunk **link = &reader->filling_chunks;
@@ -743,7 +743,7 @@ static int collect_all(struct run_generation *generation)
 	return r == -ENODATA ? 0 : r;
 }
 
-/* How many chunks are read in all; UINT64_MAX: unknown. */
+/* Return how many chunks are read in all; UINT64_MAX: unknown. */
 static uint64_t count_chunks(const struct job *job)
 {
 	const struct plan *plan = &job->plan;

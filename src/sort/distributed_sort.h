@@ -94,8 +94,8 @@ int distributed_exchange(struct sort *sort);
 int distributed_partition_inputs(struct sort *sort);
 
 /*
- * Check that all ranks together have read what the part manifests of the inputs list. Requires that
- * all is read.
+ * Check that all ranks together have read the records that the part manifests of the inputs list.
+ * Requires that all ranks have read their parts.
  */
 int distributed_check_manifests(struct comm *comm, struct input *input);
 

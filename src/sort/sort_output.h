@@ -121,7 +121,7 @@ uint64_t sort_output_expected_nbytes(const struct sort_spec *spec, const struct 
 /* Return the memory that each of several files takes. */
 uint64_t sort_output_file_memory_nbytes(const struct layout *layout);
 
-/* Check that a file can be as long. Returns 0 or -EFBIG. */
+/* Check that files of this size are possible. Returns 0 or -EFBIG. */
 int sort_output_check_size(const struct sort_spec *spec, const struct job *job);
 
 /* Return the size of header and trailers. The total size of `input` must be known. */
@@ -212,7 +212,7 @@ int sort_output_fail_read_back(int r, const char *name);
 /* Commit the output, after checking that the inputs have not changed. */
 int sort_output_commit(struct sort_output *out);
 
-/* Remove what is not committed and free the output. The older output stays. */
+/* Remove files that are not committed, and free the output. The older output stays. */
 void sort_output_abort(struct sort_output *out);
 
 /* --- several ranks --- */
