@@ -16,12 +16,12 @@
 
 #include "src/base/thread_pool.h"
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/base/thread.h"
 #include "src/plan/job.h"
 
 enum {
 	N_PROBE_BLOCKS = 64, /* of a file */
-	MIN_PROBE_BLOCK_NBYTES = 4 << 10,
 	MAX_PROBE_BLOCK_NBYTES = 4 << 20,
 	MAX_PROBE_THREADS = 16,
 	MIN_PROBE_NBYTES = 1 << 20,
@@ -121,12 +121,10 @@ static int read_spill_block(struct io_probe *probe, uint32_t block)
 /* Make blocks of nbytes in total, to be done by end_ns; without memory. */
 static struct io_probe make_io_probe(uint64_t nbytes, uint64_t end_ns)
 {
-	struct io_probe probe = { .block_nbytes = nbytes / N_PROBE_BLOCKS, .end_ns = end_ns };
-
-	if (probe.block_nbytes > MAX_PROBE_BLOCK_NBYTES)
-		probe.block_nbytes = MAX_PROBE_BLOCK_NBYTES;
-	probe.block_nbytes -= probe.block_nbytes % MIN_PROBE_BLOCK_NBYTES;
-	return probe;
+	return (struct io_probe){
+		.block_nbytes = u64_min(nbytes / N_PROBE_BLOCKS, MAX_PROBE_BLOCK_NBYTES),
+		.end_ns = end_ns,
+	};
 }
 
 /*
@@ -381,7 +379,6 @@ struct device_probe {
 	struct digest read_digest;
 	struct sort_op_result sort_result;
 	struct decode_result decoded;
-	void *edges[2];
 };
 
 /* Return whether records are encoded as elements before sorting, and decoded after merging. */
@@ -426,9 +423,7 @@ static int alloc_probe_memory(struct device_probe *probe)
 	if (r == 0)
 		r = device_alloc(job_device(job), MEMORY_DEVICE, probe->scratch_nbytes,
 				 &probe->scratch);
-	for (int i = 0; i < 2; i++)
-		probe->edges[i] = malloc(job->layout->item_nbytes);
-	return r == 0 && probe->edges[0] && probe->edges[1] ? 0 : -ENOMEM;
+	return r;
 }
 
 static void fill_with_random(struct device_probe *probe)
@@ -477,8 +472,6 @@ static void device_probe_close(struct device_probe *probe)
 	device_free(job_device(job), MEMORY_DEVICE, probe->a, probe->nbytes);
 	device_free(job_device(job), MEMORY_DEVICE, probe->b, probe->nbytes);
 	device_free(job_device(job), MEMORY_DEVICE, probe->scratch, probe->scratch_nbytes);
-	free(probe->edges[0]);
-	free(probe->edges[1]);
 }
 
 /* The sorted output: elements stay in a, items are in b. The merge writes to the other one. */
@@ -582,8 +575,6 @@ static double time_merge(struct device_probe *probe)
 						     .out = merge_output(probe),
 						     .limit = UINT64_MAX,
 						     .scratch = probe->scratch,
-						     .ret_first = probe->edges[0],
-						     .ret_last = probe->edges[1],
 						     .ret = &probe->sort_result,
 					     });
 	return wait_and_rate(probe, r, begin_ns,

@@ -88,8 +88,77 @@ static void small_input_is_read_in_few_blocks(void **state)
 	input_close(job.input);
 }
 
+/* The CPU back end, which counts merged records and has no memory after some allocations. */
+static struct backend probed_backend;
+static struct backend_layout_ops probed_ops;
+static uint64_t n_merged_records;
+static int n_allocations_left;
+
+static int alloc_a_few(struct device *device, enum memory_kind kind, size_t nbytes,
+		       void **ret_memory)
+{
+	return n_allocations_left-- > 0 ? backend_cpu.alloc(device, kind, nbytes, ret_memory) :
+					  -ENOMEM;
+}
+
+static int merge_sorted(struct device_queue *queue, const struct merge_op *op)
+{
+	for (uint32_t i = 0; i < op->k; i++) {
+		const uint64_t *elements = op->slices[i].elements;
+
+		for (uint64_t j = 1; j < op->slices[i].n; j++)
+			assert_true(elements[j - 1] <= elements[j]);
+		n_merged_records += op->slices[i].n;
+	}
+	return backend_cpu.ops_by_layout[LAYOUT_KEY_ONLY]->merge(queue, op);
+}
+
+/* Each stage of the device is measured, with runs that are sorted; without memory none is. */
+static void stages_of_a_device_are_measured(void **state)
+{
+	enum { N_ALLOCATIONS = 4, N_RUNS = 3, N_RECORDS = (1 << 20) / 4 / 8 };
+	static const struct backend_layout_ops *const ops[N_LAYOUT_KINDS] = { [LAYOUT_KEY_ONLY] =
+										      &probed_ops };
+	static const enum stage stages[] = { STAGE_UPLOAD, STAGE_ENCODE, STAGE_SORT,
+					     STAGE_MERGE,  STAGE_DECODE, STAGE_DOWNLOAD };
+	const struct calibration_request request = { .nbytes = 1 << 20,
+						     .budget_ns = 10000 * MS,
+						     .stages = { [STAGE_SORT] = true } };
+	const struct backend_config config = { .n_threads = 1 };
+	struct sort_device device = { 0 };
+	struct layout layout;
+	struct job job = {
+		.layout = &layout,
+		.devices = &device,
+		.n_devices = 1,
+		.plan = { .fan_in = N_RUNS, .sorts_on_cpu = true, .copies_to_device = true }
+	};
+	struct stage_rates rates;
+	struct key key;
+
+	(void)state;
+	assert_int_equal(key_parse_type("u64", &key), 0);
+	assert_int_equal(layout_make_key_only(&key, &layout), 0);
+	probed_backend = backend_cpu;
+	probed_backend.ops_by_layout = ops;
+	probed_backend.alloc = alloc_a_few;
+	probed_ops = *backend_cpu.ops_by_layout[LAYOUT_KEY_ONLY];
+	probed_ops.merge = merge_sorted;
+	assert_int_equal(device_open(&probed_backend, &config, &device.device), 0);
+	device_get_info(device.device, &job.device_info);
+	for (int n = 0; n <= N_ALLOCATIONS; n++) {
+		n_allocations_left = n;
+		calibrate_stages(&job, &(struct sort_spec){ 0 }, &request, &rates);
+		for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++)
+			assert_int_equal(rates.bytes_per_s[stages[i]] > 0, n == N_ALLOCATIONS);
+	}
+	assert_int_equal(n_merged_records, 2 * (N_RECORDS / N_RUNS * N_RUNS));
+	device_close(device.device);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(short_phases_are_not_measured),
+	cmocka_unit_test(stages_of_a_device_are_measured),
 	cmocka_unit_test_setup_teardown(small_input_is_read_in_few_blocks, fixture_start,
 					fixture_finish),
 	cmocka_unit_test_setup_teardown(measuring_ends_when_its_time_is_over, fixture_start,
