@@ -893,6 +893,7 @@ static void check_finds_the_first_disorder_and_nothing_else(void **state)
 static void explain_of_put_is_json_and_sorts_nothing(void **state)
 {
 	struct gsort *sort = open_sort();
+	struct gsort_stats stats;
 	const char *json = NULL;
 
 	(void)state;
@@ -907,6 +908,8 @@ static void explain_of_put_is_json_and_sorts_nothing(void **state)
 	gsort_close(sort);
 	sort = open_sort_of_file();
 	good(sort, gsort_explain(sort, 0, &json));
+	good(sort, gsort_get_stats(sort, &stats, sizeof stats));
+	assert_int_equal(stats.record_nbytes, sizeof numbers[0]);
 	assert_int_equal(access(out_path, F_OK), -1);
 	gsort_close(sort);
 }

@@ -269,8 +269,8 @@ static int fail_on_one_rank(struct comm *comm, void *argument)
 		r = open_rank_progress(&reporter);
 	if (r == 0 && comm_rank(comm) == 0)
 		rank_progress_get(reporter.progress, &at);
-	if (r == 0 && comm_rank(comm) == *(const unsigned *)argument)
-		r = -EDOM;
+	if (r == 0)
+		r = comm_rank(comm) == *(const unsigned *)argument ? -EDOM : comm_barrier(comm);
 	return stop_reporting(&reporter, r);
 }
 

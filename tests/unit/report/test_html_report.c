@@ -231,7 +231,8 @@ static void report_says_if_nothing_remained_to_do(void **state)
 /* The metric, the chart and the table show the same peak, although samples miss it. */
 static void memory_is_one_number(void **state)
 {
-	const struct time_series_gauges sample = { .memory_nbytes = 1 << 10 };
+	const struct time_series_gauges sample = { .memory_nbytes = 1 << 10,
+						   .temporary_nbytes = UINT64_C(3) << 30 };
 	struct stats_totals totals;
 	char peak_text[64];
 	const char *end = text + sizeof text;
@@ -247,6 +248,8 @@ static void memory_is_one_number(void **state)
 	snprintf(peak_text, sizeof peak_text, ">peak %s<",
 		 size_format(totals.usage.peak_rss_nbytes).text);
 	assert_int_equal(count_of(peak_text, text, end), 1);
+	/* Bins without a sample count with the value before them. */
+	assert_non_null(strstr(text, ">3 GiB</td>\n<td class=\"number\">3 GiB</td>"));
 }
 
 /* A GPU without times: its queues are omitted, and the navigation does not link to them. */

@@ -41,23 +41,29 @@ static struct compression *open_mode(const char *mode, bool are_encoded_keys)
 	return compression;
 }
 
-static void assert_codec(const char *mode, bool are_encoded_keys, enum codec_id codec)
+/* Only Zstandard needs a context, whose size depends on the level. */
+static void assert_codec(const char *mode, bool are_encoded_keys, enum codec_id codec,
+			 int zstd_level)
 {
 	struct compression *compression = open_mode(mode, are_encoded_keys);
 	const struct compression_plan plan = compression_plan_window(compression);
+	struct compression_params choice;
 
 	assert_int_equal(plan.codec, codec);
 	assert_int_equal(plan.probe_codec, CODEC_RAW);
 	compression_close(compression);
+	assert_int_equal(compression_parse(mode, &choice), 0);
+	assert_int_equal(compression_context_nbytes(&choice, are_encoded_keys, 1 << 20),
+			 zstd_level ? codec_context_nbytes(zstd_level, 1 << 20) : 0);
 }
 
 static void delta_of_records_is_zstd(void **state)
 {
 	(void)state;
-	assert_codec("none", true, CODEC_RAW);
-	assert_codec("delta", true, CODEC_DELTA);
-	assert_codec("delta", false, CODEC_ZSTD);
-	assert_codec("zstd", true, CODEC_ZSTD);
+	assert_codec("none", true, CODEC_RAW, 0);
+	assert_codec("delta", true, CODEC_DELTA, 0);
+	assert_codec("delta", false, CODEC_ZSTD, 1);
+	assert_codec("zstd:9", true, CODEC_ZSTD, 9);
 	assert_int_equal(compression_plan_window(NULL).codec, CODEC_RAW);
 }
 
