@@ -18,6 +18,7 @@
 #include "src/sort/sort_output.h"
 #include "src/plan/job.h"
 #include "src/comm/comm.h"
+#include "src/comm/peer_memory.h"
 #include "src/merge/cuts.h"
 #include "src/sort/rank_stats.h"
 #include "tests/support/io_fixture.h"
@@ -151,6 +152,29 @@ uint64_t __wrap_output_stripe_nbytes(const struct output *output);
 uint64_t __wrap_output_stripe_nbytes(const struct output *output)
 {
 	return preferred_nbytes ? preferred_nbytes : __real_output_stripe_nbytes(output);
+}
+
+/* Wrapped to fail: whatever is read of another rank's memory or temporary files. */
+static bool peer_memory_fails, peer_files_fail;
+
+int __real_peer_memory_read(const struct peer_memory *peer_memory, unsigned rank, uint64_t address,
+			    void *to, size_t nbytes);
+int __wrap_peer_memory_read(const struct peer_memory *peer_memory, unsigned rank, uint64_t address,
+			    void *to, size_t nbytes);
+int __wrap_peer_memory_read(const struct peer_memory *peer_memory, unsigned rank, uint64_t address,
+			    void *to, size_t nbytes)
+{
+	return peer_memory_fails ? (fail)(-EDOM, "memory of a rank cannot be read") :
+				   __real_peer_memory_read(peer_memory, rank, address, to, nbytes);
+}
+
+int __real_file_read_at(const struct file *file, uint64_t offset, void *buffer, size_t nbytes);
+int __wrap_file_read_at(const struct file *file, uint64_t offset, void *buffer, size_t nbytes);
+int __wrap_file_read_at(const struct file *file, uint64_t offset, void *buffer, size_t nbytes)
+{
+	return peer_files_fail && file->calls == &syscalls_plain ?
+		       -EDOM :
+		       __real_file_read_at(file, offset, buffer, nbytes);
 }
 
 static bool is_split_too_often(const struct sort_spec *spec)
@@ -1043,6 +1067,43 @@ static void failed_rank_serves_no_requests(void **state)
 	}
 }
 
+/* Own files have other calls. */
+static int fail_to_read_peers(struct comm *comm, void *argument)
+{
+	struct requested_sort request = *(const struct requested_sort *)argument;
+	const struct syscalls calls = syscalls_plain;
+
+	peer_memory_fails = comm_rank(comm) == 1 && request.is_in_memory;
+	peer_files_fail = comm_rank(comm) == 1 && !request.is_in_memory;
+	request.spec.io = &calls;
+	request.spec.disable_shared_memory = false;
+	return sort_on_rank(comm, &request);
+}
+
+static void unreadable_data_of_a_peer_is_reported(void **state)
+{
+	static const char *const expected[] = { "temporary file of rank 0: cannot read",
+						"memory of a rank cannot be read" };
+	struct requested_sort request;
+
+	(void)state;
+	for (unsigned fits = 0; fits < 2; fits++) {
+		struct fake_ranks ranks = fake_ranks_of(&request, 2);
+
+		if (fits)
+			request_in_memory(&request, "u64", 8, random_path, NULL);
+		else
+			request_sort(&request, "u64", 8, random_path, random_path);
+		ranks.body = fail_to_read_peers;
+		fake_ranks_run(&ranks);
+		if (ranks.exits[1].result == 0)
+			skip(); /* ranks cannot read memory of others */
+		assert_non_null(strstr(ranks.exits[1].error_text, expected[fits]));
+		assert_int_equal(ranks.exits[1].result, fits ? -EDOM : -ECANCELED);
+		fake_ranks_free(&ranks);
+	}
+}
+
 /* --- one page cache --- */
 
 /*
@@ -1702,6 +1763,7 @@ static const struct CMUnitTest same[] = {
 	FIXTURE(corrupt_message_ends_all),
 	FIXTURE(lost_foreign_bytes_are_detected),
 	FIXTURE(failed_rank_serves_no_requests),
+	FIXTURE(unreadable_data_of_a_peer_is_reported),
 	FIXTURE(ranks_of_a_host_use_its_first_policy),
 };
 
