@@ -115,7 +115,7 @@ uint64_t zstd_window_nbytes(const void *header, size_t nbytes)
 	return frame_header.windowSize;
 }
 
-/* The N of --long=N. */
+/* Return the N of --long=N. */
 static int ceil_log2(uint64_t nbytes)
 {
 	int log = 0;

@@ -115,7 +115,7 @@ static int detect_gzip(const struct format_view *view, const struct format_rules
 	return head[FLAGS] || (head[HEADER_NBYTES] & 6) != 6;
 }
 
-/* The block size, and the number that begins a block or the end of the file. */
+/* Detect the block size, and the number that begins a block or the end of the file. */
 static int detect_bzip2(const struct format_view *view, const struct format_rules *rules)
 {
 	(void)rules;
@@ -124,7 +124,7 @@ static int detect_bzip2(const struct format_view *view, const struct format_rule
 		memcmp(view->head + 4, "\x17\x72\x45\x38\x50\x90", 6) == 0);
 }
 
-/* A member with a name, of an existing version; or the end of an empty archive. */
+/* Detect a member with a name, of a known version; or the end of an empty archive. */
 static int detect_zip(const struct format_view *view, const struct format_rules *rules)
 {
 	enum { VERSION = 4, MAX_VERSION = 63, NAME_NBYTES = 26, NAME = 30, EMPTY_NBYTES = 22 };
@@ -139,8 +139,8 @@ static int detect_zip(const struct format_view *view, const struct format_rules 
 }
 
 /*
- * A file ends with the size of the footer and the magic number again. Where the end is not visible,
- * check the header of the first column: its first field is a small number.
+ * Check that the file ends with the size of the footer and the magic number again. If the end is
+ * not visible, check the header of the first column: its first field is a small number.
  */
 static int detect_parquet(const struct format_view *view, const struct format_rules *rules)
 {

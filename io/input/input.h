@@ -225,15 +225,15 @@ struct input_extent {
 struct input_extent input_file_extent(const struct input *input, size_t i);
 
 /*
- * The sorted sequences of a merge: files, or all part files of a manifest (part_manifest.h), which
- * are adjacent. The total size must be known.
+ * Return the number and extents of the sorted sequences of a merge: files, or all part files of a
+ * manifest (part_manifest.h), which are adjacent. The total size must be known.
  */
 size_t input_n_groups(const struct input *input);
 struct input_extent input_group_extent(const struct input *input, size_t i);
 
 /*
- * The file and the number of the record in it (from 0) at `position`, for messages. If the total
- * size is unknown, the position must have been read.
+ * Get the file and the number of the record in it (from 0) at `position`, for messages. If the
+ * total size is unknown, the position must have been read.
  */
 void input_path_at(struct input *input, uint64_t position, const char **ret_path,
 		   uint64_t *ret_record);

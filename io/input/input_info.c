@@ -63,7 +63,7 @@ static uint64_t sufficient_mib(uint64_t nbytes)
 	return ((nbytes - INPUT_OVERHEAD_NBYTES - 1) >> 20) + 1;
 }
 
-/* A sort needs another MiB. */
+/* Check that nbytes fit in the limit. The hint has another MiB, which a sort needs. */
 static int check_memory(uint64_t memory_nbytes, uint64_t nbytes)
 {
 	return fits(memory_nbytes, nbytes) ?

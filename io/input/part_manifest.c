@@ -173,7 +173,7 @@ static bool copy_text(const json_t *object, const char *name, size_t max_length,
 	return !text || *ret_text;
 }
 
-/* A name that is too long is truncated, but stays too long. */
+/* Copy the texts of a part. A text that is too long is truncated, and still fails its check. */
 static int copy_texts(const json_t *object, const char *path, struct manifest_part *part)
 {
 	return copy_text(object, "name", NAME_MAX + 1, &part->name) &&

@@ -31,7 +31,10 @@ struct source_head {
 
 /* --- the table --- */
 
-/* A sixth of the limit on descriptors leaves enough for outputs, locks and temporary files. */
+/*
+ * Return how many released files may stay open. A sixth of the limit on descriptors leaves enough
+ * for outputs, locks and temporary files.
+ */
 static size_t max_idle_files(void)
 {
 	struct rlimit limit;

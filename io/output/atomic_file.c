@@ -276,7 +276,7 @@ static bool name_has_prefix(const char *name, const char *prefix)
 	return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-/* The new file has other contents. */
+/* Return whether the attribute describes the contents, which differ in the new file. */
 static bool describes_contents(const char *name)
 {
 	return !strcmp(name, "security.capability") || !strcmp(name, "security.ima") ||
@@ -292,7 +292,7 @@ int attributes_open(const struct syscalls *calls, int directory, const char *nam
 	return r < 0 ? file_open(calls, directory, name, O_PATH | O_NOFOLLOW, 0, ret_old) : 0;
 }
 
-/* A descriptor that was opened with O_PATH cannot be read from; this path can. */
+/* Return a path that can be read from, even if the descriptor was opened with O_PATH. */
 static const char *proc_fd_path(const struct file *file, char path[static 32])
 {
 	snprintf(path, 32, "/proc/self/fd/%d", file->fd);

@@ -37,7 +37,7 @@ struct file_writer {
 	atomic_bool mmap_failed;
 };
 
-/* The file belongs to the caller, and need not be open yet. */
+/* Initialise a writer. The file belongs to the caller, and need not be open yet. */
 void file_writer_init(struct file_writer *writer, const struct file *file,
 		      const struct syscalls *calls);
 void file_writer_destroy(struct file_writer *writer);

@@ -63,7 +63,9 @@ static bool is_owned_name(const char *name, const struct orphan_owner *owner)
 	       strncmp(digits, owner->digits, FILE_UNIQUE_DIGITS) == 0;
 }
 
-/* A write lock requires a descriptor for writing, which a directory cannot have. */
+/*
+ * A write lock requires a descriptor for writing. A directory cannot have one and gets a read lock.
+ */
 void orphans_lock(const struct file *file)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };

@@ -92,7 +92,10 @@ static int duplicate_fd(struct output *output, int fd, struct stat *ret_status)
 	return r < 0 ? fail(r, "%s: cannot clear O_DIRECT: %m", output->name) : 0;
 }
 
-/* A descriptor that exec() would close was not inherited, but opened by this process. */
+/*
+ * Open a descriptor that the process has inherited. One that exec() would close was opened by this
+ * process, and is refused.
+ */
 static int open_inherited(struct output *output, const char *name, int fd, struct stat *ret_status)
 {
 	const int flags = fcntl(fd, F_GETFD);

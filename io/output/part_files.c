@@ -406,7 +406,7 @@ static int rename_in_parent(const struct part_files *files, const char *name, co
 	return files->calls->renameat(parent, name, parent, new_name) < 0 ? -errno : 0;
 }
 
-/* The kernel replaces an old directory if it is empty. */
+/* Rename the hidden directory. The kernel replaces an old directory only if it is empty. */
 static int rename_hidden(struct part_files *files)
 {
 	const int r = rename_in_parent(files, files->temp_name, files->target.name);

@@ -205,8 +205,8 @@ struct prefault {
 };
 
 /*
- * The i-th segment to prefault: the first one of each writer, then the second of each. False if the
- * writer has no such segment.
+ * Find the i-th segment to prefault: the first one of each writer, then the second of each. Returns
+ * false if the writer has no such segment.
  */
 static bool nth_segment(const struct prefault *prefault, uint64_t i, uint64_t *ret_segment)
 {

@@ -131,7 +131,7 @@ void undo_remove(struct undo_table *table, struct undo_entry *entry)
 
 /* --- the signal handler --- */
 
-/* The hard limit stays, so this is always permitted. */
+/* Set the soft limit of file sizes to 0. The hard limit stays, so this is always permitted. */
 static void forbid_file_growth(void)
 {
 	struct rlimit limit;

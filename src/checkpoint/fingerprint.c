@@ -111,7 +111,7 @@ static void add_operation(FILE *stream, const struct sort_spec *spec)
 				       "sort");
 }
 
-/* What must be the same on all ranks, but may change when a checkpoint is resumed. */
+/* Add options that must be the same on all ranks, but may change when a checkpoint is resumed. */
 static void add_collective_options(FILE *stream, const struct sort_spec *spec)
 {
 	add_entry(stream, "checkpoint", "%s", yes_or_no(spec->checkpoint_path));

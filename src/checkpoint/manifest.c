@@ -217,7 +217,10 @@ static void complete_requests(struct sync_request *request, bool durable)
 	}
 }
 
-/* The blocks of the runs first, because a record promises that they are durable. */
+/*
+ * Write records. The blocks of the runs are synced first, because a record promises that they are
+ * durable.
+ */
 static int write_requests(const struct sync_thread *sync_thread,
 			  const struct sync_request *requests)
 {

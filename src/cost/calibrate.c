@@ -474,7 +474,10 @@ static void device_probe_close(struct device_probe *probe)
 	device_free(job_device(job), MEMORY_DEVICE, probe->scratch, probe->scratch_nbytes);
 }
 
-/* The sorted output: elements stay in a, items are in b. The merge writes to the other one. */
+/*
+ * Return the sorted output: elements stay in `a`, items are in `b`. The merge writes to the other
+ * one.
+ */
 static void *sorted_output(const struct device_probe *probe)
 {
 	return layout_has_elements(probe->job->layout) ? probe->a : probe->b;

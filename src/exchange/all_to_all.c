@@ -291,7 +291,7 @@ struct segment_fetch {
 	const struct incoming_segments *incoming;
 };
 
-/* A thread_pool task. */
+/* Task: read a segment from the memory of a peer. */
 static int read_peer_segment(void *context, uint32_t i)
 {
 	const struct segment_fetch *fetch = context;

@@ -155,7 +155,7 @@ int api_start_check(struct gsort *sort, enum api_operation operation);
 
 /* --- api_stream.c --- */
 
-/* The thread that runs the operation. */
+/* Run the operation: the function of its thread. */
 void *api_sort_thread(void *sort);
 
 /* Wait for the end of the operation. Returns its result; its error becomes that of the call. */
@@ -172,7 +172,7 @@ void api_set_failure(struct gsort *sort);
 typedef int api_text_writer(const struct gsort *sort, FILE *stream);
 int api_make_text(struct gsort *sort, api_text_writer *write, const char **ret_text);
 
-/* The thread that calls the progress callback until the operation has ended. */
+/* Call the progress callback until the operation has ended: the function of a thread. */
 void *api_progress_thread(void *sort);
 
 /* Return whether any report, or the table of --stats, is requested. */

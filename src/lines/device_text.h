@@ -46,7 +46,7 @@ int device_text_open(const struct device_text_params *params, struct device_text
 /* NULL is ignored. */
 void device_text_close(struct device_text *text);
 
-/* The device that sorts. */
+/* Get the device that sorts. */
 void device_text_get_info(const struct device_text *text, struct device_info *ret_info);
 
 /*

@@ -349,14 +349,14 @@ static inline void put_bytes(struct line_key_buffer *out, const unsigned char *b
 	}
 }
 
-/* A number of n_bytes, most significant byte first. */
+/* Append a number of n_bytes, most significant byte first. */
 static void put_number(struct line_key_buffer *out, uint64_t number, unsigned n_bytes)
 {
 	for (unsigned i = n_bytes; i-- > 0;)
 		put_byte(out, (unsigned char)(number >> (8 * i)));
 }
 
-/* A length: one byte if it is short. */
+/* Append a length: one byte if it is short. */
 static void put_length(struct line_key_buffer *out, size_t length)
 {
 	if (length < 255) {
@@ -551,7 +551,7 @@ static void put_month(const unsigned char *p, const unsigned char *end, struct l
 	put_byte(out, month);
 }
 
-/* The value of a number of -g that is not NaN. */
+/* Append the value of a number of -g that is not NaN. */
 static void put_long_double(long double value, struct line_key_buffer *out)
 {
 	const bool is_negative = value < 0;

@@ -30,7 +30,7 @@ static void *line_member(const struct option_spec *spec, void *target)
 	return (char *)target + spec->offset;
 }
 
-/* An option of the order that has a letter of keys. */
+/* Parse an option of the order, whose letter is also one of keys. */
 static int parse_letter(const struct option_spec *spec, const char *argument, void *target)
 {
 	struct line_options *options = target;

@@ -430,7 +430,7 @@ static void count_before_candidates(struct search *search, uint32_t s)
 			has_candidates(search, s) ? n_items_before(search, s, &candidates[i]) : 0;
 }
 
-/* The splitter is the candidate or a block after it. */
+/* Record that the splitter is the candidate or a block after it. */
 static void raise_lower_bound(struct search *search, uint32_t s, const struct candidate *candidate)
 {
 	const size_t index = (size_t)s * search->n_runs;
@@ -442,7 +442,7 @@ static void raise_lower_bound(struct search *search, uint32_t s, const struct ca
 	search->splitters[s] = *candidate;
 }
 
-/* The splitter is a block before the candidate. */
+/* Record that the splitter is a block before the candidate. */
 static void reduce_upper_bound(struct search *search, uint32_t s, const struct candidate *candidate)
 {
 	const size_t index = (size_t)s * search->n_runs;

@@ -17,7 +17,7 @@
 #include "io/spill/run_file.h"
 #include "src/base/diagnostics.h"
 
-/* The order of all windows of a merge. There are less than 2^24 partitions. */
+/* Return a number that orders all windows of a merge. There are less than 2^24 partitions. */
 static uint64_t window_sequence(const struct merged_window *merged)
 {
 	return (uint64_t)merged->partition << 40 | merged->number;

@@ -286,9 +286,9 @@ void window_input_close(struct window_input *windows)
 /* --- Where the available items of each run will be --- */
 
 /*
- * Where in the window's buffer the new items of a run lie before they are encoded. Items narrower
- * than elements lie at the end of the elements' room and expand in place. What comes from another
- * device has its width already.
+ * Return where in the window's buffer the new items of a run lie before they are encoded. Items
+ * narrower than elements lie at the end of the elements' room and expand in place. Elements from
+ * another device have their width already.
  */
 static char *new_items(const struct window_input *windows, const struct run_input *input)
 {

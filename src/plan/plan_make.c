@@ -402,8 +402,9 @@ static uint64_t merge_nbytes_per_block(const struct plan_request *request, const
 }
 
 /*
- * Where partitions of ranks meet, both read the same block of each run, and partitions differ by as
- * much. Limit that to a percent of a partition.
+ * Return the maximum block size. Where the partitions of two ranks meet, both ranks read the same
+ * block of each run, and partitions differ by up to these blocks. Limit that to a percent of a
+ * partition.
  */
 static uint64_t max_block_nbytes(const struct plan_request *request, uint64_t nbytes,
 				 uint64_t n_runs)

@@ -144,7 +144,7 @@ static void emit_memory(const struct plan_row_sink *sink, const struct plan *pla
 			  " of it; records are sorted in place");
 }
 
-/* A device with its own memory. */
+/* Print a device with its own memory. */
 static void emit_device(const struct plan_row_sink *sink, const struct plan *plan)
 {
 	if (plan->n_devices > 1)

@@ -91,7 +91,7 @@ static bool has_unclaimed_read(struct chunk_reader *reader)
 	return has_more;
 }
 
-/* The input turned out to end at `end`. */
+/* Record that the input ends at `end`. */
 static void record_input_end(struct chunk_reader *reader, uint64_t end)
 {
 	pthread_mutex_lock(&reader->lock);

@@ -39,7 +39,7 @@ static inline uint64_t item_lookup_n_buckets(uint32_t k)
 	return 2 * (uint64_t)k + 1;
 }
 
-/* The lookup uses the arrays from now on. */
+/* Initialise a lookup, which uses the arrays from now on. */
 void item_lookup_init(const struct slice *slices, uint32_t k, uint64_t item_nbytes,
 		      struct item_lookup_entry *entries, uint32_t *buckets,
 		      struct item_lookup *ret_lookup);

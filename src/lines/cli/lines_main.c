@@ -32,7 +32,10 @@ static const struct unsupported_option unsupported_line_options[] = {
 	{ "random-sort", 'R', "random order is not supported", NULL }, { 0 }
 };
 
-/* An obsolete position, F[.C][LETTERS] that counts from 0. Returns what follows the numbers. */
+/*
+ * Parse an obsolete position, F[.C][LETTERS], which counts from 0. Returns the text after the
+ * numbers.
+ */
 static const char *parse_obsolete(const char *text, unsigned long *ret_field,
 				  unsigned long *ret_character)
 {
