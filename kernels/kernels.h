@@ -415,7 +415,9 @@ struct find_lines_task {
 size_t kernel_find_lines_scratch_nbytes(uint64_t nbytes);
 int launch_find_lines(const struct find_lines_task *task, struct CUstream_st *stream);
 
-/* The digest and the length of the longest of the lines of a launch, added to what is there. */
+/*
+ * The digest of the lines of a launch, and the length of the longest line. A launch adds to them.
+ */
 struct kernel_line_totals {
 	struct digest digest;
 	uint64_t longest_nbytes; /* with the delimiter */

@@ -251,8 +251,8 @@ static int allocate_trailer(struct input_source *entry, size_t nbytes)
 }
 
 /*
- * Finish the current source, at the end of which the buffer is filled to `end`. *ret_trailer_nbytes
- * of the last bytes are no records.
+ * Finish the current source. At its end the buffer is filled up to `end`. *ret_trailer_nbytes: the
+ * size of the incomplete record at the end.
  */
 static int finish_current(struct input *input, const unsigned char *end, size_t *ret_trailer_nbytes)
 {

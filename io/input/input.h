@@ -75,9 +75,9 @@ void input_close(struct input *input);
 int input_probe_pipe(struct input *input, bool may_open);
 
 /*
- * Take over the i-th path of `from`, of which nothing has been read, if it is a stream that
- * input_probe_pipe() has probed: its first bytes cannot be read again. *ret_to is an input of that
- * path alone, or NULL if the path was not probed and can be opened again.
+ * Take over the i-th path of `from` if it is a stream that input_probe_pipe() has probed, because
+ * its first bytes cannot be read again. No record of `from` may have been read. *ret_to is an input
+ * of that path only, or NULL if the path was not probed and can be opened again.
  */
 int input_transfer_pipe(struct input *from, size_t i, struct input **ret_to);
 
@@ -296,8 +296,9 @@ uint64_t input_verify_nbytes(struct input *input, uint64_t position);
 int input_add_read_digest(struct input *input, uint64_t position, struct digest digest);
 
 /*
- * For processes that read parts of the same input: get the digests of what was read of each of n
- * files, and add those of other processes. The latter returns like input_add_read_digest().
+ * For processes that read parts of the same input: get the digest of the bytes that were read of
+ * each of n files, and add the digests of other processes. input_merge_read_digests() returns like
+ * input_add_read_digest().
  */
 void input_get_read_digests(const struct input *input, struct digest *ret_digests);
 int input_merge_read_digests(struct input *input, const struct digest *digests);

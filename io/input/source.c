@@ -700,7 +700,7 @@ static int read_head(struct source *source, int cancel_fd)
 	return read_after_head(source, cancel_fd, head->bytes, sizeof head->bytes, &head->end);
 }
 
-/* The head of a compressed stream becomes that of its content. */
+/* Replace the head of a compressed stream by the head of its content. */
 static int start_decompression(const struct source_table *table, struct source *source,
 			       int cancel_fd)
 {
@@ -712,7 +712,7 @@ static int start_decompression(const struct source_table *table, struct source *
 		return r;
 	source_set_max_window(source, table->max_window_nbytes);
 	r = read_head(source, cancel_fd);
-	/* Before the plan is made, plan for what the first frames need. */
+	/* Before the plan is made, plan for the windows of the first frames. */
 	window_nbytes = source->compression == DECODER_GZIP ?
 				GZIP_WINDOW_NBYTES :
 				planned_window_nbytes(decoder_window_nbytes(source->decoder));

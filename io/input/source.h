@@ -153,7 +153,7 @@ void source_set_max_window(struct source *source, uint64_t nbytes);
 /* Return the largest window that a stream may need; 0: it is not compressed. */
 uint64_t source_stream_window_nbytes(const struct source_table *table, const struct source *source);
 
-/* Drop the first skip_nbytes, and all but nbytes after them, from what a source contributes. */
+/* Let a source contribute only nbytes, after its first skip_nbytes. */
 void source_narrow(struct source *source, uint64_t skip_nbytes, uint64_t nbytes);
 
 /*
@@ -175,7 +175,7 @@ int source_check_size(const struct source *source);
 int source_check_end(const struct source *source);
 
 /*
- * Set the descriptor of an endpoint, if it is a file, to the end of what was read at whatever
- * offsets.
+ * If an endpoint is a file, set the offset of its descriptor to the end of the bytes that were
+ * read.
  */
 void source_seek_end(const struct source *source);

@@ -172,8 +172,8 @@ static int fail_target_exists(const struct atomic_target *target)
 }
 
 /*
- * Check the file that the target's name leads to now. It may be an input: what others have written
- * to it since it was read is not in the output.
+ * Check the file that the target's name leads to now. It may be an input: data that other programs
+ * have written to it since it was read is not in the output.
  */
 static int check_same_file(const struct atomic_target *target, const struct stat *status)
 {

@@ -183,7 +183,7 @@ static uint64_t allocated_nbytes(const struct stat *status)
 	return (uint64_t)status->st_blocks * 512;
 }
 
-/* purpose: what it was to become. */
+/* purpose: the file or directory that it was to become. */
 static void warn_orphan(const char *path, const char *name, const struct stat *status,
 			const char *purpose)
 {

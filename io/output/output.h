@@ -131,10 +131,10 @@ const char *output_shared_name(const struct output *output);
 void output_record_remote_writes(struct output *output, uint64_t nbytes, uint64_t end);
 
 /*
- * Compress what is written from now on to a .zst file with an index of its frames, by n_threads.
- * Before the first write; no expected size may be set. Offsets and sizes are those of the content,
- * the output is ordered, and reading back waits until everything is written. On failure the output
- * stays open.
+ * Compress all data that is written from now on, with n_threads, to a .zst file with an index of
+ * its frames. Before the first write; no expected size may be set. Offsets and sizes are those of
+ * the content, the output is ordered, and reading back waits until everything is written. On
+ * failure the output stays open.
  */
 int output_compress(struct output *output, int level, unsigned n_threads);
 

@@ -37,7 +37,7 @@ static bool wait_for_pending(struct rendezvous *rendezvous)
 	return rendezvous->error == 0 && rendezvous->pending;
 }
 
-/* Advance the inner side's memory by what was copied. Call with the lock held. */
+/* Advance the inner side's memory by the number of bytes copied. Call with the lock held. */
 static void consume_pending(struct rendezvous *rendezvous, size_t nbytes)
 {
 	rendezvous->pending += nbytes;

@@ -189,7 +189,7 @@ void stats_get_progress_counters(struct stats *stats, struct progress_counters *
 static const struct progress_counters progress_counters_none = { .phase = N_PHASES };
 void progress_counters_add(struct progress_counters *sum, const struct progress_counters *addend);
 
-/* Convert counters, of one process or a sum, to what is displayed. */
+/* Convert counters, of one process or a sum, to the displayed progress. */
 void progress_counters_summarize(const struct progress_counters *counters,
 				 struct stats_progress *ret_progress);
 

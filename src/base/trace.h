@@ -52,7 +52,7 @@ enum track_role {
 	N_TRACK_ROLES
 };
 
-/* Return what one track of a role is called ("reader"), and what all are called ("readers"). */
+/* Return the name of one track of a role ("reader") and of all its tracks ("readers"). */
 const char *track_role_name(enum track_role role);
 const char *track_role_names(enum track_role role);
 
@@ -77,8 +77,8 @@ struct trace_event {
 };
 
 /*
- * Start a trace. The stream is used until trace_close() and stays the caller's, who checks it for
- * write errors. Returns 0, or a negative errno after a message.
+ * Start a trace. The stream is used until trace_close(). The caller owns it and checks it for write
+ * errors. Returns 0, or a negative errno after a message.
  */
 int trace_open(FILE *stream, struct trace **ret_trace);
 

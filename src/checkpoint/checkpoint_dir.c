@@ -183,7 +183,7 @@ static int init_file_magic(const struct checkpoint_dir *dir)
 	return r;
 }
 
-/* A manifest without a name is that of a process that has just finished. */
+/* If the manifest has no name, its process has just finished. */
 static int lock_manifest(struct checkpoint_dir *dir)
 {
 	const int fd = dir->manifest.file.fd;

@@ -153,7 +153,10 @@ static int contiguous_spans(const struct gather_buffer *buffer, unsigned first, 
 	return first + n > buffer->n_ranks ? 2 : 1;
 }
 
-/* Send the data of n ranks, beginning with the own, and receive that of n ranks from `from` on. */
+/*
+ * Send the data of n ranks, beginning with this one, and receive the data of n ranks, beginning
+ * with `from`.
+ */
 static int exchange_round(struct comm *comm, const struct gather_buffer *buffer, unsigned to,
 			  unsigned from, unsigned n)
 {

@@ -529,7 +529,7 @@ static int queue_load(struct device_probe *probe)
 		       device_queue_copy(probe->queue, probe->a, probe->host, probe->nbytes);
 }
 
-/* Wait for what was queued and return its rate; 0 after an error. */
+/* Wait for the queued operations and return their rate; 0 after an error. */
 static double wait_and_rate(struct device_probe *probe, int queued, uint64_t begin_ns,
 			    uint64_t nbytes)
 {

@@ -167,8 +167,8 @@ struct bucket_splitters {
 };
 
 /*
- * Distribute elements among buckets: the elements of each bucket, in any order, follow those of the
- * one before.
+ * Distribute elements among buckets. The elements of a bucket are adjacent, in any order, and
+ * follow the elements of the previous bucket.
  */
 struct distribute_op {
 	const struct layout *layout;

@@ -61,7 +61,7 @@ struct all_to_all {
 	uint64_t max_runs;
 };
 
-/* --- what there is --- */
+/* --- segments and runs of all ranks --- */
 
 /* Return the first item of a run that a rank gets. */
 static uint64_t segment_begin(const struct run_list *own_runs, const uint64_t *cuts, unsigned rank,

@@ -25,8 +25,9 @@
 struct all_to_all;
 
 /*
- * Collective. Return whether every rank has room for what it would get; available_nbytes: of this
- * rank. The cuts are as in remote_runs_open(). All runs are resident in host memory.
+ * Collective. Return whether every rank has room for the segments that it would receive.
+ * available_nbytes: the memory of this rank. The cuts are as in remote_runs_open(). All runs are
+ * resident in host memory.
  */
 int all_to_all_fits(struct comm *comm, const struct job *job, const struct run_list *own_runs,
 		    const uint64_t *cuts, uint64_t available_nbytes, bool *ret_fits);

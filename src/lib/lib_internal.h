@@ -165,10 +165,13 @@ int api_wait(struct gsort *sort);
 
 message_callback api_on_sort_message, api_on_call_message;
 
-/* Make the error of the sort that of the call. Under the lock; the caller's thread. */
+/*
+ * Make the error of the sort the error of the call. Requires the lock; called by the caller's
+ * thread.
+ */
 void api_set_failure(struct gsort *sort);
 
-/* Replace the returned text by what write() prints. Returns 0 or a negative errno (reported). */
+/* Replace the returned text by the output of write(). Returns 0 or a negative errno (reported). */
 typedef int api_text_writer(const struct gsort *sort, FILE *stream);
 int api_make_text(struct gsort *sort, api_text_writer *write, const char **ret_text);
 

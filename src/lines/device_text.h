@@ -50,9 +50,9 @@ void device_text_close(struct device_text *text);
 void device_text_get_info(const struct device_text *text, struct device_info *ret_info);
 
 /*
- * Read text until device memory is full, and sort its lines. The next call begins with what is left
- * over. limit: the number of lines that are needed, from the first. *ret_at_end: nothing is left.
- * Returns 0 or a negative errno after a message.
+ * Read text until device memory is full, and sort its lines. The next call begins with the rest of
+ * the text that was read. limit: the number of lines that are needed, from the first. *ret_at_end:
+ * nothing is left. Returns 0 or a negative errno after a message.
  */
 int device_text_sort(struct device_text *text, struct line_input *input, uint64_t limit,
 		     bool *ret_at_end);

@@ -86,7 +86,7 @@ static void for_each_sample(const struct line_block *block, uint32_t n,
 	line_key_buffer_free(&buffer);
 }
 
-/* Shorten the shared prefix to what a line of the sample begins with. */
+/* Shorten the shared prefix to the part that a line of the sample begins with. */
 static void shorten_shared(void *context, struct line_view string)
 {
 	struct line_block *block = context;

@@ -96,8 +96,8 @@ size_t line_count_format(uint64_t n, char text[static LINE_COUNT_NBYTES]);
 void line_block_truncate(struct line_block *block, uint64_t n);
 
 /*
- * Treat only the lines [first, first + n) as those of the block, until it is called again; they
- * count from the first line that was not dropped.
+ * Restrict the block to the lines [first, first + n) until the next call. Lines count from the
+ * first one that was not dropped.
  */
 void line_block_select(struct line_block *block, uint64_t first, uint64_t n);
 

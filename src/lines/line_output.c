@@ -217,7 +217,7 @@ static int hold_last_back(struct line_sort *sort)
 	return r;
 }
 
-/* Leave out lines before and after those of the shard. */
+/* Omit lines before and after the shard. */
 static int select_shard(struct line_sort *sort)
 {
 	const uint64_t n_lines = line_sort_n_lines(sort);

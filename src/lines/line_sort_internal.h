@@ -189,8 +189,8 @@ int line_run_write_block(struct line_sort *sort, struct line_run_writer *writer,
 			 uint64_t *ret_nbytes);
 
 /*
- * Finish a run, and replace n runs from `first` on by it; n = 0: append it. Its origin is that of
- * these runs, and what was read or dropped since the last run was finished.
+ * Finish a run, and replace n runs from `first` on by it; n = 0: append it. Its origin is the sum
+ * of the origins of these runs and of the text that was read since the last run was finished.
  */
 int line_run_finish(struct line_sort *sort, const struct line_run_writer *writer, size_t first,
 		    size_t n);

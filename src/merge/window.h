@@ -114,7 +114,7 @@ struct window_order {
 	const struct job *job;
 	struct run *const *runs; /* n_runs */
 	uint32_t n_runs;
-	bool discards_runs; /* their memory is freed as soon as it is merged */
+	bool discards_runs; /* free the memory of runs as soon as it is merged */
 
 	pthread_mutex_t lock; /* guards all below */
 	pthread_cond_t turn_changed;
@@ -133,8 +133,8 @@ void window_order_close(struct window_order *order);
 
 /*
  * Wait for the turn of a finished window. Then set its position in the merge, in items, check its
- * first item against the window before it, add its results, and discard what it was merged from if
- * the order says so. Any thread. Returns 0 or the error of window_order_fail().
+ * first item against the window before it, add its results, and discard its slices if discards_runs
+ * is set. Any thread. Returns 0 or the error of window_order_fail().
  */
 int window_order_assign(struct window_order *order, const struct window *window,
 			uint64_t *ret_position);
@@ -180,7 +180,7 @@ struct splitter {
 	uint32_t run;
 };
 
-/* Loads items, for keys that are longer than what is in memory of them. */
+/* Loads items whose keys are longer than the part that is in memory. */
 struct item_loader {
 	const struct layout *layout;
 	/* Load the first item of a block of a run. Returns 0 or a negative errno (reported). */

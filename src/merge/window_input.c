@@ -554,7 +554,7 @@ static int queue_encode(struct window_input *windows, struct run_input *input)
 						   });
 }
 
-/* With -u: queue the removal of duplicates from what is available of an input run. */
+/* With -u: queue the removal of duplicates from the available items of an input run. */
 static int queue_unique(struct window_input *windows, struct run_input *input,
 			const struct slice *slice, const struct window *window)
 {

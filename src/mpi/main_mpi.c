@@ -165,7 +165,7 @@ static int run_rank(struct comm *comm, int argc, char **argv)
 	return status;
 }
 
-/* Remove temporary files, whoever ends this process. */
+/* Remove temporary files when this process ends for any reason. */
 static void cleanup_files(void *context)
 {
 	(void)context;

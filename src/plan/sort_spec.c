@@ -96,7 +96,7 @@ static int copy_keys(const struct key *keys, uint32_t n, const char *name, struc
 	return 0;
 }
 
-/* Derive the keys from the fields of the input and from what was asked for. */
+/* Derive the keys from the fields of the input and the requested keys. */
 static int derive_keys(const struct sort_spec *spec, const struct schema *fields, const char *name,
 		       struct key **ret_keys, uint32_t *ret_n_keys)
 {

@@ -138,9 +138,9 @@ static inline bool layout_is_key_only(const struct layout *layout)
 /* Return the size of a whole key, as splitters have it: at least 16 bytes, with any alignment. */
 size_t layout_key_nbytes(const struct layout *layout);
 /*
- * Return the first 16 bytes of a whole key as a number that sorts like it: of a record of the
- * input, and of a whole key. This is what is in memory of the first key of each block. If whole
- * keys are no longer, it is as good as they are.
+ * Return the first 16 bytes of a whole key as a number that sorts like them: of a record of the
+ * input, and of a whole key. The index has this number for the first key of each block. It decides
+ * if whole keys have at most 16 bytes.
  */
 encoded_key_t layout_record_key(const struct layout *layout, const void *record);
 encoded_key_t layout_get_key_prefix(const struct layout *layout, const void *key);

@@ -227,7 +227,10 @@ static inline GSORT_HD int key_compare(const struct key_fields *keys, const unsi
 	return 0;
 }
 
-/* Compare that of a record with a stored one, which is padded with zeros to a multiple of 8. */
+/*
+ * Compare the normalised key of a record with a stored one, which is padded with zeros to a
+ * multiple of 8.
+ */
 static inline GSORT_HD int key_compare_normalised(const struct key_fields *keys,
 						  const unsigned char *record,
 						  const unsigned char *normalised)

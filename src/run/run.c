@@ -203,7 +203,7 @@ void run_discard_slice(struct run *run, const struct slice *slice)
 		run->ops->discard_slice(run, slice);
 }
 
-/* --- what it was made of --- */
+/* --- the origin of a run --- */
 
 void run_origin_add(struct run_origin *total, const struct run_origin *addend)
 {

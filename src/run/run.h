@@ -254,7 +254,10 @@ int run_read_item(struct run *run, uint64_t i, void *item);
 /* Make the whole key of an item that was read from the run: layout_key_nbytes(). */
 void run_item_key(const struct run *run, const struct layout *layout, const void *item, void *key);
 
-/* Return whether blocks can be read as they are stored, for a device to unpack: of spilled runs. */
+/*
+ * Return whether blocks can be read as they are stored, for a device to unpack. Only spilled runs
+ * have such blocks.
+ */
 bool run_is_packed(const struct run *run);
 
 /*
@@ -272,8 +275,8 @@ int run_fail_packed(const struct run *run, uint64_t i);
 void run_discard_before(struct run *run, uint64_t end);
 
 /*
- * A slice is merged, and so are all slices before it: free that memory of a resident run early. A
- * slice in other memory is ignored.
+ * Free the memory of a slice of a resident run early: the slice and all slices before it are
+ * merged. A slice in other memory is ignored.
  */
 void run_discard_slice(struct run *run, const struct slice *slice);
 

@@ -62,7 +62,8 @@ struct chunk_pool {
 	struct chunk *chunks; /* plan.n_chunks */
 	/* plan.n_queues of each device; NULL when they are closed. */
 	struct sort_queue *sort_queues;
-	struct bounded_queue *free_tokens; /* whoever pops a token takes a chunk from a free list */
+	struct bounded_queue
+		*free_tokens; /* a thread that pops a token takes a chunk from a free list */
 	struct bounded_queue *sorting_chunks;
 	/* Chunks are distributed among these buckets; NULL: they are sorted. */
 	struct bucket_splitters *splitters;

@@ -80,8 +80,8 @@ uint64_t setup_input_nbytes(const struct job *job, const struct setup *setup)
 }
 
 /*
- * Return how much this process sorts. All ranks plan with the same amount, that of the largest
- * part.
+ * Return the bytes that this process sorts. All ranks plan with the same number, the size of the
+ * largest part.
  */
 static uint64_t local_input_nbytes(const struct job *job, const struct setup *setup)
 {

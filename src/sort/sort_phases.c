@@ -106,7 +106,7 @@ int sort_store_resident_runs(struct sort *sort)
 
 	if (n_resident == 0)
 		return 0;
-	/* If they are stored in memory, that memory is returned as they are merged. */
+	/* If runs are stored in memory, this memory is returned while they are merged. */
 	if (job->plan.keep_last_run_in_memory)
 		memory_tier_raise_limit(spill_memory(job->spill),
 					resident_run_nbytes(sort, n_spilled));

@@ -149,10 +149,7 @@ enum {
 	TIE_BREAK_PREFETCH_N = 16, /* elements whose items are prefetched */
 };
 
-/*
- * The format of groups, whatever that of the elements is: twelve bytes of the key, four of the
- * number.
- */
+/* The format of groups, for elements of any format: twelve bytes of the key, four of the number. */
 static const struct element_format wide_format = { .element_nbytes = 16, .number_bits = 32 };
 enum { WIDE_KEY_NBYTES = 12 };
 
@@ -542,8 +539,8 @@ void cpu_sort_records(const struct sort_op *op, const struct cancellation *cance
 }
 
 /*
- * Choose the format for a merge. Slices are sorted, so their edges tell which bits all keys share.
- * Narrow elements need no more scratch than those of the layout.
+ * Choose the format for a merge. Slices are sorted, so their first and last keys show which bits
+ * all keys share. Narrow elements need no more scratch than those of the layout.
  */
 static struct element_format choose_merge_format(const struct layout *layout,
 						 const struct item_lookup *items)
