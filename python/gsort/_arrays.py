@@ -15,6 +15,8 @@ _NOT_FOR_ARRAYS = {'count', 'keys_only', 'argsort', 'zstd', 'type', 'record_size
 _MIN_ROW_NBYTES = 64 << 10
 # An array that is not contiguous is copied in pieces of this size.
 _PIECE_NBYTES = 16 << 20
+# Shorter arrays are copied, to pass many of them in one call.
+_SHORT_NBYTES = 64 << 10
 
 
 def _scalar_keys(dtype, offset):
@@ -132,10 +134,12 @@ def _pointer(array):
 
 
 def put_array(sort, array):
-    """Pass the records of a one-dimensional array. Contiguous records are not copied."""
+    """Pass the records of a one-dimensional array. Many contiguous records are not copied."""
+    if array.nbytes < _SHORT_NBYTES:
+        sort.put_bytes(array.tobytes())
+        return
     if array.flags.c_contiguous:
-        if array.nbytes:
-            _library.put(sort, _pointer(array), array.nbytes)
+        _library.put(sort, _pointer(array), array.nbytes)
         return
     step = max(1, _PIECE_NBYTES // array.itemsize)
     for begin in range(0, len(array), step):

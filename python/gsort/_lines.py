@@ -52,7 +52,7 @@ def put_lines(sort, data, end):
     else:
         pieces = _join(data, end)
     for piece in pieces:
-        _library.put(sort, piece, len(piece))
+        sort.put_bytes(piece)
 
 
 def get_lists(sort, nbytes, end):
