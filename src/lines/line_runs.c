@@ -69,50 +69,33 @@ static struct temp_space_demand make_demand(const struct line_sort *sort)
 {
 	const struct line_sort_params *params = sort->params;
 
-	return (struct temp_space_demand){
-		.spill = sort->spill,
-		.directories = params->temp_directories,
-		.n_directories = params->n_temp_directories,
-		.limit_nbytes = params->temp_limit_nbytes,
-		.needed_nbytes = spilled_nbytes(sort),
-		.advice = params->checkpoint_path ? ", or --checkpoint in another directory" :
-						    " or another -T",
-	};
+	return (struct temp_space_demand){ .spill = sort->spill,
+					   .compression = sort->compression,
+					   .directories = params->temp_directories,
+					   .n_directories = params->n_temp_directories,
+					   .limit_nbytes = params->temp_limit_nbytes,
+					   .needed_nbytes = spilled_nbytes(sort),
+					   .has_checkpoint = params->checkpoint_path };
 }
 
 int line_runs_check_space(struct line_sort *sort)
 {
 	struct temp_space_demand demand;
-	uint64_t available_nbytes;
 	int r = line_runs_open_spill(sort);
 
 	if (r < 0 || sort->is_space_checked || spilled_nbytes(sort) == UINT64_MAX)
 		return r;
 	sort->is_space_checked = true;
 	demand = make_demand(sort);
-	r = temp_space_get_available(&demand, &available_nbytes);
-	if (r < 0 || demand.needed_nbytes <= available_nbytes)
-		return r;
-	if (sort->params->compression.mode == COMPRESS_NONE)
-		return temp_space_fail(&demand, available_nbytes, "");
-	sort->needs_compression = true;
-	compression_always_encode(sort->compression);
-	return 0;
+	return temp_space_check(&demand, sort->params->compression.mode != COMPRESS_NONE,
+				&sort->needs_compression);
 }
 
 int line_runs_recheck_space(const struct line_sort *sort)
 {
-	struct temp_space_demand demand;
-	uint64_t available_nbytes;
-	int r;
+	const struct temp_space_demand demand = make_demand(sort);
 
-	if (!sort->needs_compression || !temp_space_does_not_shrink(sort->compression))
-		return 0;
-	demand = make_demand(sort);
-	r = temp_space_get_available(&demand, &available_nbytes);
-	if (r < 0 || demand.needed_nbytes <= available_nbytes)
-		return r;
-	return temp_space_fail(&demand, available_nbytes, ", since spilled data does not shrink");
+	return sort->needs_compression ? temp_space_recheck(&demand) : 0;
 }
 
 int line_run_open(struct line_sort *sort, struct line_run_writer *ret_writer)

@@ -62,7 +62,11 @@ int job_fail_memory(const struct job *job, uint32_t device_index, int r, enum me
 
 /* --- Temporary space --- */
 
-int temp_space_get_available(const struct temp_space_demand *demand, uint64_t *ret_nbytes)
+/*
+ * Get the space for runs, including what is used. If it is not enough, look again for a while: it
+ * may be short only for a moment.
+ */
+static int get_temp_space(const struct temp_space_demand *demand, uint64_t *ret_nbytes)
 {
 	struct free_space_poll poll = { 0 };
 	int r;
@@ -74,13 +78,15 @@ int temp_space_get_available(const struct temp_space_demand *demand, uint64_t *r
 	return r;
 }
 
-int temp_space_fail(const struct temp_space_demand *demand, uint64_t available_nbytes,
-		    const char *reason)
+/* Report that less is available than needed. */
+static int fail_temp_space(const struct temp_space_demand *demand, uint64_t available_nbytes,
+			   const char *reason)
 {
 	const uint64_t needed_nbytes = demand->needed_nbytes;
 	const struct number_text needed = size_format_up(needed_nbytes),
 				 available = size_format_down(available_nbytes);
 	const char *other_dirs = demand->n_directories > 1 ? " and the other directories" : "";
+
 	if (demand->limit_nbytes < needed_nbytes)
 		return fail(-ENOSPC,
 			    "%s of temporary space are needed%s, and the limit leaves %s; use a "
@@ -90,27 +96,49 @@ int temp_space_fail(const struct temp_space_demand *demand, uint64_t available_n
 		    "%s%s: %m: %s of temporary space are needed%s, %s are available, %s are "
 		    "missing; use a larger -S%s",
 		    demand->directories[0], other_dirs, needed.text, reason, available.text,
-		    size_format_up(needed_nbytes - available_nbytes).text, demand->advice);
+		    size_format_up(needed_nbytes - available_nbytes).text,
+		    demand->has_checkpoint ? ", or --checkpoint in another directory" :
+					     " or another -T");
 }
 
-bool temp_space_does_not_shrink(struct compression *compression)
+int temp_space_check(const struct temp_space_demand *demand, bool may_shrink,
+		     bool *ret_needs_compression)
 {
-	const struct compression_totals totals = compression_totals(compression);
+	uint64_t available_nbytes;
+	int r = demand->needed_nbytes ? get_temp_space(demand, &available_nbytes) : 0;
 
-	return totals.stored_nbytes >= totals.items_nbytes - totals.items_nbytes / 16;
+	if (r < 0 || demand->needed_nbytes == 0 || demand->needed_nbytes <= available_nbytes)
+		return r;
+	if (!may_shrink)
+		return fail_temp_space(demand, available_nbytes, "");
+	*ret_needs_compression = true;
+	compression_always_encode(demand->compression);
+	return 0;
+}
+
+int temp_space_recheck(const struct temp_space_demand *demand)
+{
+	const struct compression_totals totals = compression_totals(demand->compression);
+	uint64_t available_nbytes;
+	int r;
+
+	if (totals.stored_nbytes < totals.items_nbytes - totals.items_nbytes / 16)
+		return 0;
+	r = get_temp_space(demand, &available_nbytes);
+	if (r < 0 || demand->needed_nbytes <= available_nbytes)
+		return r;
+	return fail_temp_space(demand, available_nbytes, ", since spilled data does not shrink");
 }
 
 static struct temp_space_demand make_demand(const struct job *job, const struct sort_spec *spec)
 {
-	return (struct temp_space_demand){
-		.spill = job->spill,
-		.directories = spec->temp_dirs,
-		.n_directories = spec->n_temp_dirs,
-		.limit_nbytes = spec->temp_limit_nbytes,
-		.needed_nbytes = job->plan.temp_nbytes,
-		.advice = spec->checkpoint_path ? ", or --checkpoint in another directory" :
-						  " or another -T",
-	};
+	return (struct temp_space_demand){ .spill = job->spill,
+					   .compression = job->compression,
+					   .directories = spec->temp_dirs,
+					   .n_directories = spec->n_temp_dirs,
+					   .limit_nbytes = spec->temp_limit_nbytes,
+					   .needed_nbytes = job->plan.temp_nbytes,
+					   .has_checkpoint = spec->checkpoint_path };
 }
 
 /* Return whether all records are spilled. -u and a limit drop some. */
@@ -119,35 +147,24 @@ static bool spills_all_records(const struct job *job)
 	return !job->unique && job->limit == UINT64_MAX;
 }
 
-int temp_space_check(struct job *job, const struct sort_spec *spec)
+int job_check_temp_space(struct job *job, const struct sort_spec *spec)
 {
 	const struct temp_space_demand demand = make_demand(job, spec);
-	uint64_t available_nbytes;
-	int r = demand.needed_nbytes ? temp_space_get_available(&demand, &available_nbytes) : 0;
 
-	if (r < 0 || demand.needed_nbytes == 0 || demand.needed_nbytes <= available_nbytes)
-		return r;
-	if (spec->compression.mode == COMPRESS_NONE && spills_all_records(job))
-		return temp_space_fail(&demand, available_nbytes, "");
-	job->temp_space = (struct temp_space){ .spec = spec, .needs_compression = true };
-	compression_always_encode(job->compression);
-	return 0;
+	job->temp_space = (struct temp_space){ .spec = spec };
+	return temp_space_check(&demand,
+				spec->compression.mode != COMPRESS_NONE || !spills_all_records(job),
+				&job->temp_space.needs_compression);
 }
 
-int temp_space_recheck(const struct job *job)
+int job_recheck_temp_space(const struct job *job)
 {
 	struct temp_space_demand demand;
-	uint64_t available_nbytes;
-	int r;
 
-	if (!job->temp_space.needs_compression || !spills_all_records(job) ||
-	    !temp_space_does_not_shrink(job->compression))
+	if (!job->temp_space.needs_compression || !spills_all_records(job))
 		return 0;
 	demand = make_demand(job, job->temp_space.spec);
-	r = temp_space_get_available(&demand, &available_nbytes);
-	if (r < 0 || demand.needed_nbytes <= available_nbytes)
-		return r;
-	return temp_space_fail(&demand, available_nbytes, ", since spilled data does not shrink");
+	return temp_space_recheck(&demand);
 }
 
 /* --- The page cache --- */

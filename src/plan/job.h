@@ -107,33 +107,27 @@ static inline struct window_buffer_cache *job_window_buffers(const struct job *j
 /* What spilled runs need. */
 struct temp_space_demand {
 	struct spill *spill;
+	struct compression *compression;
 	const char *const *directories; /* n_directories */
 	size_t n_directories;
 	uint64_t limit_nbytes, needed_nbytes;
-	const char *advice; /* instead of a larger -S: " or another -T" */
+	bool has_checkpoint;
 };
 
 /*
- * Get the space for runs, including what is used. If it is not enough, look again for a while: it
- * may be short only for a moment. Returns 0 or a negative errno (reported).
+ * Check, before anything is spilled, that the runs fit into temporary space. If they may shrink,
+ * they are compressed, and *ret_needs_compression is set. Returns 0, or -ENOSPC (reported, with
+ * what is missing and where).
  */
-int temp_space_get_available(const struct temp_space_demand *demand, uint64_t *ret_nbytes);
+int temp_space_check(const struct temp_space_demand *demand, bool may_shrink,
+		     bool *ret_needs_compression);
 
-/* Report that less is available than needed. Returns -ENOSPC. */
-int temp_space_fail(const struct temp_space_demand *demand, uint64_t available_nbytes,
-		    const char *reason);
+/* Check again after a run has been spilled that needs compression. */
+int temp_space_recheck(const struct temp_space_demand *demand);
 
-/* Return whether what was spilled has not become smaller, so that the rest will not, either. */
-bool temp_space_does_not_shrink(struct compression *compression);
-
-/*
- * Check, before anything is spilled, that the runs fit into temporary space. Returns 0, or -ENOSPC
- * (reported, with what is missing and where).
- */
-int temp_space_check(struct job *job, const struct sort_spec *spec);
-
-/* Check again after a run has been spilled. */
-int temp_space_recheck(const struct job *job);
+/* Check the space for the planned runs of a job, and again. */
+int job_check_temp_space(struct job *job, const struct sort_spec *spec);
+int job_recheck_temp_space(const struct job *job);
 
 /* How a sort treats the page cache for files that it writes. */
 

@@ -412,7 +412,7 @@ static int open_spill(struct job *job, const struct setup *setup)
 	if (r == 0)
 		r = compression_open(&spec->compression, job->layout->stores_elements,
 				     &job->compression);
-	return r < 0 ? r : temp_space_check(job, spec);
+	return r < 0 ? r : job_check_temp_space(job, spec);
 }
 
 /* Make the plan and allocate its device memory; if that fails, plan for less. */
