@@ -2,6 +2,7 @@
  * api_status.c - messages, progress, statistics and report files (see include/gsort.h)
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +128,99 @@ void gsort_get_progress(struct gsort *sort, struct gsort_progress *ret_progress,
 	copy_struct_prefix(ret_progress, size, &progress, sizeof progress);
 }
 
+static struct number_text format_duration(double s)
+{
+	const uint64_t seconds = (uint64_t)(s + 0.5);
+	const unsigned minutes = (unsigned)(seconds / 60 % 60);
+	struct number_text time;
+
+	if (seconds >= 3600)
+		snprintf(time.text, sizeof time, "%" PRIu64 ":%02u:%02u", seconds / 3600, minutes,
+			 (unsigned)(seconds % 60));
+	else
+		snprintf(time.text, sizeof time, "%u:%02u", minutes, (unsigned)(seconds % 60));
+	return time;
+}
+
+static unsigned percent(uint64_t done_nbytes, uint64_t total_nbytes)
+{
+	return done_nbytes >= total_nbytes ?
+		       100 :
+		       (unsigned)(100 * (double)done_nbytes / (double)total_nbytes);
+}
+
+static double bytes_per_second(uint64_t nbytes, uint64_t elapsed_ns)
+{
+	return elapsed_ns ? (double)nbytes * 1e9 / (double)elapsed_ns : 0;
+}
+
+/* Format "run generation: 25 %, 512 MiB/s, 0:06 left". */
+static void format_phase(const struct gsort_progress *progress, double rate, char *text,
+			 size_t capacity)
+{
+	const struct number_text rate_text = size_format((uint64_t)rate);
+	const uint64_t remaining_nbytes = progress->total_nbytes - progress->done_nbytes;
+
+	if (progress->total_nbytes == 0)
+		snprintf(text, capacity, "%s: %s, %s/s", progress->phase,
+			 size_format(progress->done_nbytes).text, rate_text.text);
+	else if (progress->done_nbytes >= progress->total_nbytes || progress->done_nbytes == 0)
+		snprintf(text, capacity, "%s: %d %%, %s/s", progress->phase,
+			 progress->done_nbytes ? 100 : 0, rate_text.text);
+	else
+		snprintf(text, capacity, "%s: %u %%, %s/s, %s left", progress->phase,
+			 percent(progress->done_nbytes, progress->total_nbytes), rate_text.text,
+			 format_duration((double)remaining_nbytes / rate).text);
+}
+
+/*
+ * Return the remaining seconds of the sort: the rest of this phase at its own rate, later phases at
+ * the rate of all so far.
+ */
+static double overall_remaining_s(const struct gsort_progress *progress, double rate)
+{
+	const double overall_rate =
+		bytes_per_second(progress->overall_done_nbytes, progress->elapsed_ns);
+	const uint64_t remaining = progress->overall_total_nbytes - progress->overall_done_nbytes;
+	uint64_t phase_nbytes = progress->total_nbytes > progress->done_nbytes ?
+					progress->total_nbytes - progress->done_nbytes :
+					0;
+
+	phase_nbytes = phase_nbytes < remaining ? phase_nbytes : remaining;
+	return (rate > 0 ? (double)phase_nbytes / rate : 0) +
+	       (double)(remaining - phase_nbytes) / overall_rate;
+}
+
+enum { PROGRESS_LINE_NBYTES = 128 };
+
+/*
+ * Format "run generation: 43 %, 1.2 GiB/s, 0:12 left; total 20 %, 0:40 left". The total is omitted
+ * if there is only one phase, or the size of one is unknown. Empty if no phase has begun.
+ */
+static void format_progress(const struct gsort_progress *progress,
+			    char line[static PROGRESS_LINE_NBYTES])
+{
+	const double rate = bytes_per_second(progress->done_nbytes, progress->phase_elapsed_ns);
+	size_t n;
+
+	line[0] = '\0';
+	if (!progress->phase || !*progress->phase)
+		return;
+	format_phase(progress, rate, line, PROGRESS_LINE_NBYTES);
+	if (progress->overall_total_nbytes == 0 ||
+	    progress->overall_total_nbytes == progress->total_nbytes)
+		return;
+	n = strlen(line);
+	n += (size_t)snprintf(line + n, PROGRESS_LINE_NBYTES - n, "; total %u %%",
+			      percent(progress->overall_done_nbytes,
+				      progress->overall_total_nbytes));
+	if (progress->overall_done_nbytes == 0 ||
+	    progress->overall_done_nbytes >= progress->overall_total_nbytes)
+		return;
+	snprintf(line + n, PROGRESS_LINE_NBYTES - n, ", %s left",
+		 format_duration(overall_remaining_s(progress, rate)).text);
+}
+
 void gsort_format_progress(const struct gsort_progress *progress, size_t size, char *line,
 			   size_t nbytes)
 {
@@ -137,16 +231,7 @@ void gsort_format_progress(const struct gsort_progress *progress, size_t size, c
 		return;
 	if (progress) {
 		copy_struct_prefix(&full_progress, sizeof full_progress, progress, size);
-		progress_line(
-			&(struct progress_state){
-				.phase = full_progress.phase,
-				.done_nbytes = full_progress.done_nbytes,
-				.total_nbytes = full_progress.total_nbytes,
-				.elapsed_ns = full_progress.phase_elapsed_ns,
-				.overall_done_nbytes = full_progress.overall_done_nbytes,
-				.overall_total_nbytes = full_progress.overall_total_nbytes,
-				.overall_elapsed_ns = full_progress.elapsed_ns },
-			text);
+		format_progress(&full_progress, text);
 	}
 	snprintf(line, nbytes, "%s", text);
 }

@@ -41,21 +41,6 @@ enum stage phase_bottleneck(const struct phase_totals *phase);
 /* Return the stored size in percent of the original size. */
 double spill_ratio_percent(const struct compression_totals *spilled);
 
-/* Progress of the current phase and of all phases; totals: 0 if unknown. */
-struct progress_state {
-	const char *phase; /* "run generation"; NULL or "": no phase has begun */
-	uint64_t done_nbytes, total_nbytes, elapsed_ns;
-	uint64_t overall_done_nbytes, overall_total_nbytes, overall_elapsed_ns;
-};
-
-/*
- * Format the progress, without a line end: "run generation: 43 %, 1.2 GiB/s, 0:12 left; total 20 %,
- * 0:40 left". The total is omitted if there is only one phase, or the size of one is unknown. Empty
- * if no phase has begun.
- */
-enum { PROGRESS_LINE_NBYTES = 128 };
-void progress_line(const struct progress_state *state, char line[static PROGRESS_LINE_NBYTES]);
-
 /*
  * --- JSON ---
  *

@@ -1,8 +1,8 @@
 /*
  * test_progress_line - the line of --progress
  */
+#include "include/gsort.h"
 #include "src/base/stats.h"
-#include "src/report/format.h"
 
 #include "tests/support/unit_test.h"
 
@@ -10,13 +10,14 @@
 static const char *format(enum phase phase, uint64_t done_nbytes, uint64_t total_nbytes,
 			  uint64_t elapsed_s)
 {
-	const struct progress_state progress = { .phase = phase_name(phase),
+	const struct gsort_progress progress = { .phase = phase_name(phase),
 						 .done_nbytes = done_nbytes,
 						 .total_nbytes = total_nbytes,
-						 .elapsed_ns = elapsed_s * UINT64_C(1000000000) };
-	static char line[PROGRESS_LINE_NBYTES];
+						 .phase_elapsed_ns =
+							 elapsed_s * UINT64_C(1000000000) };
+	static char line[128];
 
-	progress_line(&progress, line);
+	gsort_format_progress(&progress, sizeof progress, line, sizeof line);
 	return line;
 }
 
@@ -49,39 +50,39 @@ static void ends_of_a_phase_show_no_remaining_time(void **state)
 /* A quarter of the first of two phases of equal size, after two seconds. */
 static void overall_has_one_percentage_and_estimate(void **state)
 {
-	struct progress_state progress = { .phase = phase_name(PHASE_RUN_GENERATION),
+	struct gsort_progress progress = { .phase = phase_name(PHASE_RUN_GENERATION),
 					   .done_nbytes = 1 << 20,
 					   .total_nbytes = 4 << 20,
-					   .elapsed_ns = UINT64_C(2000000000),
+					   .phase_elapsed_ns = UINT64_C(2000000000),
 					   .overall_done_nbytes = 1 << 20,
 					   .overall_total_nbytes = 8 << 20,
-					   .overall_elapsed_ns = UINT64_C(2000000000) };
-	char line[PROGRESS_LINE_NBYTES];
+					   .elapsed_ns = UINT64_C(2000000000) };
+	char line[128];
 
 	(void)state;
-	progress_line(&progress, line);
+	gsort_format_progress(&progress, sizeof progress, line, sizeof line);
 	assert_string_equal(line,
 			    "run generation: 25 %, 512 KiB/s, 0:06 left; total 12 %, 0:14 left");
 	/* Later, in a phase that is twice as fast. */
 	progress.phase = phase_name(PHASE_FINAL_MERGE);
 	progress.done_nbytes = 2 << 20;
 	progress.overall_done_nbytes = 6 << 20;
-	progress.overall_elapsed_ns = UINT64_C(10000000000);
-	progress_line(&progress, line);
+	progress.elapsed_ns = UINT64_C(10000000000);
+	gsort_format_progress(&progress, sizeof progress, line, sizeof line);
 	assert_string_equal(line, "final merge: 50 %, 1 MiB/s, 0:02 left; total 75 %, 0:02 left");
 	progress.done_nbytes = 4 << 20;
 	progress.overall_done_nbytes = 8 << 20;
-	progress_line(&progress, line);
+	gsort_format_progress(&progress, sizeof progress, line, sizeof line);
 	assert_string_equal(line, "final merge: 100 %, 2 MiB/s; total 100 %");
 }
 
 static void no_line_before_the_first_phase(void **state)
 {
-	const struct progress_state progress = { 0 };
-	char line[PROGRESS_LINE_NBYTES];
+	const struct gsort_progress progress = { 0 };
+	char line[128];
 
 	(void)state;
-	progress_line(&progress, line);
+	gsort_format_progress(&progress, sizeof progress, line, sizeof line);
 	assert_string_equal(line, "");
 }
 
