@@ -201,8 +201,8 @@ int api_lines_finalize(struct gsort *sort)
 	for (size_t i = 0; i < spec->n_inputs && r == 0; i++)
 		r = line_options_add_input(complete, spec->inputs[i]);
 	sort->reports_disorder = complete->check == 'c';
-	if (sort->operation == API_CHECK && !complete->check)
-		complete->check = 'c';
+	if (r == 0 && sort->operation == API_CHECK && !complete->check)
+		r = line_options_set(complete, option_find(&line_option_table, "check"), NULL);
 	if (r == 0)
 		r = line_options_finish(complete, api_default_temp_dir);
 	if (lines->writes_to_stdout)

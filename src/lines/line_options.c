@@ -253,11 +253,12 @@ static const struct option_spec specs[] = {
 	  .parse = parse_zero_terminated, OF_GNU_SORT },
 	{ "split", 0, "P", "write P part files of equal numbers of lines, in the directory of -o",
 	  .min = 1, .max = PART_MANIFEST_MAX_PARTS, .parse = parse_number,
-	  MEMBER(params.n_part_files) },
+	  MEMBER(params.n_part_files), .required = "output" },
 	{ "split-by", 0, "records", "split after equal numbers of lines",
-	  .parse = option_parse_choice, MEMBER(has_split_by), .choices = split_units },
-	{ "shard", 0, "K/P", "with -m: write only part K of P of the output",
-	  .parse = parse_shard },
+	  .parse = option_parse_choice, MEMBER(splits_by_records), .choices = split_units,
+	  .required = "split" },
+	{ "shard", 0, "K/P", "with -m: write only part K of P of the output", .parse = parse_shard,
+	  .required = "merge" },
 	{ "zstd", 0, "LEVEL", "compress the output (level 3 if it is named *.zst)",
 	  .default_value = "3", .parse = parse_zstd, MEMBER(params.zstd_level) },
 	{ "files0-from", 0, "FILE", "read NUL-terminated input names from FILE",
@@ -267,7 +268,7 @@ static const struct option_spec specs[] = {
 	{ "header", 0, "N", "keep the first N lines (1) of the input in front",
 	  .default_value = "1", .parse = parse_number, MEMBER(params.n_header_lines) },
 	{ "count", 0, NULL, "with -u: write before each line how many were equal",
-	  .parse = option_parse_flag, MEMBER(params.counts) },
+	  .parse = option_parse_flag, MEMBER(params.counts), .required = "unique" },
 	{ "limit", 0, "N", "write only the first N lines of the result", .parse = parse_number,
 	  MEMBER(params.limit) },
 
@@ -280,7 +281,7 @@ static const struct option_spec specs[] = {
 	{ "temp-compress", 0, "MODE", "compress spilled runs: auto, none, zstd, zstd:LEVEL",
 	  .parse = parse_compression, .choices = compression_words, MEMBER(params.compression) },
 	{ "checkpoint", 0, "DIR", "store runs in DIR; rerun the same command to resume",
-	  .parse = option_parse_text, MEMBER(params.checkpoint_path) },
+	  .parse = option_parse_text, MEMBER(params.checkpoint_path), .required = "output" },
 	{ "compress-program", 0, "PROG", "compress spilled runs with Zstandard, whatever PROG is",
 	  .parse = parse_compression, MEMBER(params.compression), OF_GNU_SORT },
 	{ "parallel", 0, "N", "use N CPU threads", .min = 1, .parse = parse_number,
@@ -300,13 +301,13 @@ static const struct option_spec specs[] = {
 	  .cli_only = true, .parse = option_parse_choice, MEMBER(progress),
 	  .choices = option_progress_modes, SAME_ON_ALL },
 	{ "stats", 0, NULL, "print bytes, times and rates of each stage",
-	  .parse = option_parse_flag, MEMBER(prints_stats), SAME_ON_ALL },
-	{ "stats-json", 0, "FILE", "write statistics to FILE as JSON", .parse = option_parse_text,
-	  MEMBER(report_paths.stats_json), SAME_ON_ALL },
+	  .parse = option_parse_nothing, SAME_ON_ALL },
+	{ "stats-json", 0, "FILE", "write statistics to FILE as JSON",
+	  .parse = option_parse_nothing, SAME_ON_ALL },
 	{ "trace", 0, "FILE", "write a timeline to FILE in the Chrome trace format",
-	  .parse = option_parse_text, MEMBER(report_paths.trace), SAME_ON_ALL },
-	{ "report", 0, "FILE", "write an HTML report to FILE", .parse = option_parse_text,
-	  MEMBER(report_paths.html), SAME_ON_ALL },
+	  .parse = option_parse_nothing, SAME_ON_ALL },
+	{ "report", 0, "FILE", "write an HTML report to FILE", .parse = option_parse_nothing,
+	  SAME_ON_ALL },
 	{ "debug", 0, NULL, "ignored, for compatibility with GNU sort", .cli_only = true,
 	  .parse = option_parse_nothing, OF_GNU_SORT },
 	{ "random-source", 0, "FILE", "ignored, for compatibility with GNU sort",
@@ -326,8 +327,42 @@ static const struct option_spec specs[] = {
 	  .choices = option_shared_memory_modes, .cli_only = true, .mpi_support = OPTION_MPI_ONLY },
 };
 
-const struct option_table line_option_table = { .specs = specs,
-						.n_specs = sizeof specs / sizeof specs[0] };
+/* Conflicts of -c and of -C. */
+#define NOT_WITH_CHECK(name, reason)                                                               \
+	{ "check", name, reason },                                                                 \
+	{                                                                                          \
+		"C", name, reason                                                                  \
+	}
+
+static const struct option_conflict conflicts[] = {
+	NOT_WITH_CHECK("output", "a check writes nothing"),
+	NOT_WITH_CHECK("split", "a check writes nothing"),
+	NOT_WITH_CHECK("shard", "a check writes nothing"),
+	NOT_WITH_CHECK("count", "a check writes nothing"),
+	NOT_WITH_CHECK("limit", "a check writes nothing"),
+	NOT_WITH_CHECK("zstd", "a check writes nothing"),
+	NOT_WITH_CHECK("checkpoint", "a check writes nothing"),
+	NOT_WITH_CHECK("explain", "a check has no plan"),
+	{ "explain", "stats", "nothing is sorted" },
+	{ "explain", "stats-json", "nothing is sorted" },
+	{ "explain", "trace", "nothing is sorted" },
+	{ "explain", "report", "nothing is sorted" },
+	{ "checkpoint", "merge", "merge the files again instead" },
+	{ "checkpoint", "temporary-directory", "temporary data is in the checkpoint" },
+	{ "split", "shard", "a shard has no part manifest" },
+	{ "split", "count", "part files hold lines only" },
+	{ "split", "header", "part files hold sorted lines only" },
+	{ "shard", "unique", "equal lines could be in two shards" },
+	{ "shard", "limit", "shards are made of all lines" },
+	{ "shard", "header", "shards are made of all lines" },
+};
+
+const struct option_table line_option_table = {
+	.specs = specs,
+	.n_specs = sizeof specs / sizeof specs[0],
+	.conflicts = conflicts,
+	.n_conflicts = sizeof conflicts / sizeof conflicts[0],
+};
 
 /* --- The options of a sort --- */
 
@@ -352,6 +387,7 @@ int line_options_set(struct line_options *options, const struct option_spec *spe
 {
 	if (spec->mpi_support == OPTION_MPI_ONLY && !options->accepts_ranks)
 		return fail(-EINVAL, "--%s: only with " GSORT_PROGRAM "-mpi", spec->name);
+	options->arguments.present |= UINT64_C(1) << (spec - specs);
 	return spec->parse(spec, value ? value : spec->default_value, options);
 }
 
@@ -362,63 +398,6 @@ int line_options_add_input(struct line_options *options, const char *path)
 		return fail(-ENOMEM, "no memory for the input names");
 	options->inputs[options->params.n_inputs++] = path;
 	return 0;
-}
-
-/* Refuse reports of a sort with --explain. */
-static int check_explain(const struct line_options *options)
-{
-	const struct report_paths *reports = &options->report_paths;
-	const char *option = !options->explain     ? NULL :
-			     options->prints_stats ? "--stats" :
-			     reports->stats_json   ? "--stats-json" :
-			     reports->trace        ? "--trace" :
-			     reports->html         ? "--report" :
-						     NULL;
-
-	return option ? fail(-EINVAL, "--explain and %s cannot be used together: nothing is sorted",
-			     option) :
-			0;
-}
-
-/* Check combinations of options that GNU sort does not have. */
-static int check_options(const struct line_options *options)
-{
-	const struct line_sort_params *params = &options->params;
-	const char *option = params->n_part_files        ? "--split" :
-			     params->n_shards            ? "--shard" :
-			     params->counts              ? "--count" :
-			     params->limit != UINT64_MAX ? "--limit" :
-			     params->zstd_level          ? "--zstd" :
-			     params->checkpoint_path     ? "--checkpoint" :
-			     options->explain            ? "--explain" :
-							   NULL;
-	const bool has_limit = params->limit != UINT64_MAX;
-	const struct {
-		bool applies;
-		const char *message;
-	} conflicts[] = {
-		{ params->counts && !options->keys.unique, "--count requires -u" },
-		{ params->n_part_files && !params->output, "--split requires -o" },
-		{ options->has_split_by && !params->n_part_files, "--split-by requires --split" },
-		{ params->n_shards && !options->merges, "--shard requires -m" },
-		{ params->checkpoint_path && options->merges,
-		  "--checkpoint: not with -m; merge the files again instead" },
-		{ params->checkpoint_path && params->n_temp_directories > 0,
-		  "--checkpoint: not with -T; temporary data is in the checkpoint" },
-		{ params->checkpoint_path && !params->output, "--checkpoint requires -o" },
-		{ params->n_part_files &&
-			  (params->n_shards || params->counts || params->n_header_lines),
-		  "--split: not with --shard, --count or --header" },
-		{ params->n_shards && (options->keys.unique || has_limit || params->n_header_lines),
-		  "--shard: not with -u, --limit or --header" },
-	};
-
-	if (option && options->check)
-		return fail(-EINVAL, "options '-%c %s' are incompatible", options->check, option);
-	for (size_t i = 0; i < sizeof conflicts / sizeof *conflicts; i++)
-		if (conflicts[i].applies)
-			return fail(-EINVAL, "%s", conflicts[i].message);
-	return check_explain(options);
 }
 
 /* Return whether the name of the output asks for compression. */
@@ -496,13 +475,11 @@ static int set_defaults(struct line_options *options, const char *default_temp_d
 
 int line_options_finish(struct line_options *options, const char *default_temp_directory)
 {
-	int r = check_options(options);
+	int r = option_check_conflicts(&line_option_table, &options->arguments);
 
 	if (r == 0 && options->check && options->params.n_inputs > 1)
 		r = fail(-EINVAL, "extra operand '%s' not allowed with -%c", options->inputs[1],
 			 options->check);
-	if (r == 0 && options->check && options->params.output)
-		r = fail(-EINVAL, "options '-%co' are incompatible", options->check);
 	if (r == 0)
 		r = line_keys_finish(&options->keys);
 	if (r == 0)

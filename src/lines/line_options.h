@@ -9,7 +9,6 @@
 
 #include "src/lines/line_sort.h"
 #include "src/options/options.h"
-#include "src/report/reports.h"
 
 /* All options; their members are those of struct line_options. */
 extern const struct option_table line_option_table;
@@ -19,15 +18,14 @@ enum { LINE_MAX_TEMP_DIRECTORIES = 64 };
 /* What is requested. */
 struct line_options {
 	struct line_keys keys;
-	struct line_sort_params params; /* complete after line_options_finish() */
-	struct report_paths report_paths;
-	bool prints_stats;
+	struct line_sort_params params;    /* complete after line_options_finish() */
+	struct option_arguments arguments; /* which options were given */
 	const char *temp_directories[LINE_MAX_TEMP_DIRECTORIES];
 	const char **inputs; /* params.n_inputs */
 	size_t inputs_capacity;
-	char check;        /* 'c', 'C'; 0: sort */
-	bool merges;       /* -m */
-	bool has_split_by; /* --split-by was given */
+	char check;             /* 'c', 'C'; 0: sort */
+	bool merges;            /* -m */
+	bool splits_by_records; /* --split-by=records, the only choice */
 	enum explain_format explain;
 	enum progress_option progress; /* the program implements it */
 	bool accepts_ranks;            /* the program is gsort-mpi; set before line_options_set() */

@@ -454,12 +454,12 @@ expect_same expected.other output 'a short input'
 
 claim 'sorts of lines that cannot be resumed are refused'
 cat input | expect_error 'an input cannot be read again: it is a pipe' --lines --checkpoint=ck -
-expect_error 'not with -T; temporary data is in the checkpoint' --lines --checkpoint=ck -T tmp input
-expect_error 'not with -m; merge the files again instead' --lines --checkpoint=ck -m input
+expect_error 'temporary data is in the checkpoint' --lines --checkpoint=ck -T tmp input
+expect_error 'merge the files again instead' --lines --checkpoint=ck -m input
 run --lines --checkpoint=ck input
 expect_message '--checkpoint requires -o' 'without -o'
 run --lines -c --checkpoint=ck input
-expect_message "options '-c --checkpoint' are incompatible" 'a check'
+expect_message '-c, --check and --checkpoint cannot be used together' 'a check'
 run --lines --checkpoint=ck input -o /dev/null
 expect_message '/dev/null: must be a regular file' 'to a device'
 expect_error "^gsort: --checkpoint 'other': not a directory" --lines --checkpoint=other input

@@ -43,7 +43,7 @@ done
 
 claim 'counts require -u and are not allowed with a check'
 expect_failure '--count requires -u' --lines --count few
-expect_failure "options '-c --count' are incompatible" --lines -u --count -c few
+expect_failure "-c, --check and --count cannot be used together" --lines -u --count -c few
 
 claim 'part files have equal numbers of lines, and their concatenation is the output'
 sort many > expected
@@ -106,7 +106,7 @@ expect_failure "split: 'x' is not a number" --lines --split=x few -o new
 expect_failure 'split: .0. is not from 1 to 1000' --lines --split=0 few -o new
 expect_failure 'split requires -o' --lines --split=2 few
 expect_failure 'split-by requires --split' --lines --split-by=records few
-expect_failure 'not with --shard, --count or --header' --lines --split=2 --header few -o new
+expect_failure '--split and --header cannot be used together' --lines --split=2 --header few -o new
 cat parts/part-* | cmp -s - expected || fail 'part files have changed'
 
 claim 'the shards together are the output'
@@ -122,7 +122,7 @@ for memory in 1M 64M; do
 done
 expect_failure 'shard requires -m' --lines --shard=1/2 few
 expect_failure "'3/2' is not K/P" --lines -m --shard=3/2 few
-expect_failure 'not with -u, --limit' --lines -m -u --shard=1/2 few
+expect_failure '--shard and -u, --unique cannot be used together' --lines -m -u --shard=1/2 few
 
 claim 'a plan has the runs and passes that the sort then has'
 for options in '-S 1M' '-S 1M -k1,1n' '-S 1M --batch-size=2' ''; do
@@ -239,7 +239,7 @@ fi
 
 claim 'a check has no output'
 for option in --limit=1 --zstd; do
-	expect_failure "options '-c ${option%=1}' are incompatible" --lines -c $option table
+	expect_failure "-c, --check and ${option%=1} cannot be used" --lines -c $option table
 done
 
 claim 'part files are merged and checked by the keys that they were sorted by'

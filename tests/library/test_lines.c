@@ -408,7 +408,7 @@ static void test_refused_sort_can_be_corrected(void **state)
 	good(sort, gsort_set(sort, "count", NULL));
 	good(sort, gsort_add_input_path(sort, in_path));
 	good(sort, gsort_set_output_path(sort, out_path));
-	refused(sort, gsort_run(sort), -EINVAL, "--count requires -u");
+	refused(sort, gsort_run(sort), -EINVAL, "--count requires -u, --unique");
 	good(sort, gsort_set_unique(sort));
 	good(sort, gsort_run(sort));
 	refused(sort, gsort_set(sort, "stable", NULL), -EBUSY, "stable: the sort has begun");
