@@ -95,7 +95,6 @@ static int fail_manifest(const struct manifest *manifest)
 static int start_new(struct checkpoint *checkpoint, const struct fingerprint *fingerprint)
 {
 	struct checkpoint_dir *dir = &checkpoint->dir;
-	const struct payload_slice slice = { fingerprint->text, fingerprint->nbytes };
 	uint64_t runs_nbytes;
 	int r = file_size(&dir->runs, &runs_nbytes);
 
@@ -106,7 +105,9 @@ static int start_new(struct checkpoint *checkpoint, const struct fingerprint *fi
 	checkpoint->is_new = true;
 	r = manifest_truncate(&dir->manifest);
 	if (r == 0)
-		r = checkpoint_append_record(&dir->manifest, RECORD_HEADER, &slice, 1);
+		r = manifest_append(&dir->manifest,
+				    &(struct manifest_record){ RECORD_HEADER, fingerprint->text,
+							       fingerprint->nbytes });
 	if (r == 0)
 		r = manifest_sync(&dir->manifest);
 	return r < 0 ? r : checkpoint_dir_sync(dir);
@@ -618,8 +619,7 @@ int checkpoint_record_done(struct checkpoint *checkpoint, struct output *output)
 				    .nbytes = (uint64_t)status.st_size,
 				    .modified_seconds = status.st_mtim.tv_sec,
 				    .modified_nanos = status.st_mtim.tv_nsec };
-	r = checkpoint_append_record(manifest, RECORD_DONE,
-				     &(struct payload_slice){ &done, sizeof done }, 1);
+	r = manifest_append(manifest, &(struct manifest_record){ RECORD_DONE, &done, sizeof done });
 	return r < 0 ? r : manifest_sync(manifest);
 }
 
@@ -645,8 +645,9 @@ void checkpoint_stop(struct checkpoint *checkpoint)
 	close_sync_thread(checkpoint, true);
 	if (checkpoint->spill && spill_get_damage(checkpoint->spill, &damage.offset)) {
 		/* The next start then fails at once, not after sorting the rest. */
-		checkpoint_append_record(&checkpoint->dir.manifest, RECORD_DAMAGED,
-					 &(struct payload_slice){ &damage, sizeof damage }, 1);
+		manifest_append(&checkpoint->dir.manifest,
+				&(struct manifest_record){ RECORD_DAMAGED, &damage,
+							   sizeof damage });
 		return;
 	}
 	if (atomic_load(&checkpoint->is_worth_keeping))

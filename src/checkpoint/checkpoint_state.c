@@ -192,20 +192,6 @@ void *payload_join(const struct payload_slice *slices, size_t n, size_t *ret_nby
 	return payload;
 }
 
-int checkpoint_append_record(struct manifest *manifest, enum checkpoint_record type,
-			     const struct payload_slice *slices, size_t n)
-{
-	size_t nbytes;
-	void *payload = payload_join(slices, n, &nbytes);
-	int r;
-
-	if (!payload)
-		return -ENOMEM;
-	r = manifest_append(manifest, &(struct manifest_record){ type, payload, nbytes });
-	free(payload);
-	return r;
-}
-
 /* --- The runs --- */
 
 static int compare_offsets(const void *a, const void *b)

@@ -104,10 +104,6 @@ struct payload_slice {
 /* Join n slices, to be freed. Returns NULL after a message. */
 void *payload_join(const struct payload_slice *slices, size_t n, size_t *ret_nbytes);
 
-/* Append a record of n slices. */
-int checkpoint_append_record(struct manifest *manifest, enum checkpoint_record type,
-			     const struct payload_slice *slices, size_t n);
-
 /*
  * Read the damaged block again, in case only the read was wrong. Returns 0 if it is right now or no
  * run has it any more, or -EBADMSG without a message if it is still damaged.

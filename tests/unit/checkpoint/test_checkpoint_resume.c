@@ -102,11 +102,15 @@ static void append(enum checkpoint_record type, const struct payload_slice *slic
 {
 	struct manifest manifest = { .path = path_in_state(CHECKPOINT_MANIFEST),
 				     .begin = CHECKPOINT_MANIFEST_BEGIN };
+	size_t nbytes;
+	void *payload = payload_join(slices, n, &nbytes);
 
 	assert_int_equal(
 		file_open(&faulty_calls, AT_FDCWD, manifest.path, O_RDWR, 0, &manifest.file), 0);
 	assert_int_equal(file_size(&manifest.file, &manifest.end), 0);
-	assert_int_equal(checkpoint_append_record(&manifest, type, slices, n), 0);
+	assert_int_equal(
+		manifest_append(&manifest, &(struct manifest_record){ type, payload, nbytes }), 0);
+	free(payload);
 	file_close(&manifest.file);
 }
 
