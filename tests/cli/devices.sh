@@ -56,8 +56,7 @@ while more_rounds $round; do
 	{
 		sort_in_directory one "$GSORT" -S 64M $what $records
 		sort_in_directory two env ${reach:+GSORT_TEST_PEER_ACCESS=1} \
-			"$GSORT_TWO_DEVICES" $on $resources $what \
-			$records
+			"$GSORT_TWO_DEVICES" $on $resources $what $records
 	}
 	rm -rf one/state two/state
 	diff -r one two > /dev/null || fail 'other bytes'

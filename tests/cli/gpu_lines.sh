@@ -56,7 +56,6 @@ done > found
 sort -n numbers bytes numbers | cmp -s - found || fail 'other bytes'
 
 claim 'statistics count lines without keys'
-"$GSORT" --lines --backend=cuda -n numbers --stats-json=json > found 2> stderr ||
-	fail "status $?"
+"$GSORT" --lines --backend=cuda -n numbers --stats-json=json > found 2> stderr || fail "status $?"
 grep -q "\"input_bytes\": $(wc -c < numbers)\b" json || fail "$(grep input_bytes json)"
 finish

@@ -12,8 +12,7 @@ printf '2 b\n10 a\n2 c\n10 a\n2 b\n10 a' > few
 claim 'equal lines are counted as uniq -c does'
 for file in many few; do
 	for memory in 1M 64M; do
-		"$GSORT" --lines -u --count -S $memory $file -o found 2> stderr ||
-			fail "status $?"
+		"$GSORT" --lines -u --count -S $memory $file -o found 2> stderr || fail "status $?"
 		sort $file | uniq -c | cmp -s - found || fail "$file, -S $memory"
 	done
 done
@@ -56,14 +55,12 @@ for memory in 1M 64M; do
 		[ "$(wc -l < parts/part-000$part)" -eq $n ] || fail "-S $memory: part $part"
 	done
 	rm -rf unique
-	"$GSORT" --lines --split=4 -u -k1,1n -S $memory many -o unique 2> stderr ||
-		fail "status $?"
+	"$GSORT" --lines --split=4 -u -k1,1n -S $memory many -o unique 2> stderr || fail "status $?"
 	sort -u -k1,1n many > found
 	cat unique/part-* | cmp -s - found || fail "-u, -S $memory: other lines"
 	[ "$(wc -l < unique/part-0001)" -eq 750 ] || fail "-u, -S $memory: lines of a part"
 	rm -rf first
-	"$GSORT" --lines --split=3 --limit=10 -S $memory many -o first 2> stderr ||
-		fail "status $?"
+	"$GSORT" --lines --split=3 --limit=10 -S $memory many -o first 2> stderr || fail "status $?"
 	head -n 10 expected > found
 	cat first/part-* | cmp -s - found || fail "--limit, -S $memory: other lines"
 done
@@ -252,8 +249,7 @@ done
 "$GSORT" --lines -t, -k2,2n -c sorted 2> stderr || fail "-c: status $?"
 for options in '-m' '-s -m' '-u -m'; do
 	# shellcheck disable=SC2086
-	"$GSORT" --lines -t, -k2n,2 $options sorted > found 2> stderr ||
-		fail "$options: status $?"
+	"$GSORT" --lines -t, -k2n,2 $options sorted > found 2> stderr || fail "$options: status $?"
 	expect_same expected found "$options"
 done
 "$GSORT" --lines -s -t, -k2,2n --split=2 table -o stable 2> stderr || fail "status $?"
@@ -273,8 +269,7 @@ sort table.zst | cmp -s - found || fail 'not read as it is'
 sort table | cmp -s - found || fail 'compressed'
 
 claim 'the temporary space is at most the planned space'
-"$GSORT" --lines --explain=json -S 1M --temp-compress=none many > plan 2> stderr ||
-	fail "status $?"
+"$GSORT" --lines --explain=json -S 1M --temp-compress=none many > plan 2> stderr || fail "status $?"
 limit=$(sed -n '/"temporary"/{n;s/[^0-9]//g;p;}' plan)
 "$GSORT" --lines -S 1M --temp-compress=none --temp-limit="$limit" many > found 2> stderr ||
 	fail "status $?"

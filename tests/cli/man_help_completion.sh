@@ -62,8 +62,7 @@ if command -v man > /dev/null; then
 	list_installed -path '*/man/man*' -name '*gsort*' > manuals
 	while read -r manual; do
 		MANWIDTH=80 LC_ALL=C.UTF-8 man --warnings -E UTF-8 -l "$manual" 2> warnings \
-			> page ||
-			fail "$manual: status $?"
+			> page || fail "$manual: status $?"
 		[ ! -s warnings ] || fail "$manual: $(head -n 3 warnings)"
 	done < manuals
 fi
@@ -85,8 +84,7 @@ instrumented=$(nm "$libraries/libgsort.a" | grep -cE ' U __(asan|tsan|ubsan|gcov
 source=$(list_installed -name top_k.c)
 build_example() {
 	PKG_CONFIG_PATH=$(dirname "$pc") PKG_CONFIG_SYSROOT_DIR=$root \
-		pkg-config "$@" gsort > flags &&
-		cc -O1 "$source" -o top_k $(cat flags) 2> stderr
+		pkg-config "$@" gsort > flags && cc -O1 "$source" -o top_k $(cat flags) 2> stderr
 }
 if [ "$instrumented" = 0 ] && command -v pkg-config > /dev/null; then
 	claim "a program can be built with the flags of pkg-config and finds the library"

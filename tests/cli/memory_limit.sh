@@ -152,8 +152,7 @@ if command -v zstd > zstd-path; then
 			expect_message 'too little: .*-S of at least [0-9]+M$' "$options"
 		done
 	done
-	"$GSORT_CHECK" -S 1M second_frame.zst > stdout 2> stderr &&
-		fail 'gsort-check: not refused'
+	"$GSORT_CHECK" -S 1M second_frame.zst > stdout 2> stderr && fail 'gsort-check: not refused'
 	expect_line 'second_frame.zst: .*window of more than 8 MiB' stderr
 	rm -f long.zst second_frame.zst skippable.zst
 
@@ -164,8 +163,7 @@ if command -v zstd > zstd-path; then
 		zstd -q --long=$long -c < short > long.zst
 		expect_output sorted -S 5G long.zst
 		cat long.zst | expect_output sorted -S 5G -
-		"$GSORT_CHECK" -S 5G --same-records short long.zst ||
-			fail "--long=$long: status $?"
+		"$GSORT_CHECK" -S 5G --same-records short long.zst || fail "--long=$long: status $?"
 	done
 	expect_error ' 512 MiB of memory,.* too little: .* -S of at least [0-9]+M$' -S 512M long.zst
 	mkfifo first second
@@ -195,8 +193,7 @@ yes none | head -n 500000 | tr '\n' '\0' > names
 # expect_error_within_limit ARGUMENT...: gsort -S 1M fails within its memory limit
 expect_error_within_limit() {
 	"$PEAK_MEMORY" $((1024 + overhead_kib)) sh -c '"$@" 2> stderr; [ $? -eq 2 ]' - \
-		"$GSORT" -S 1M "$@" -o output > peak ||
-		fail "gsort $*: $(cat peak stderr)"
+		"$GSORT" -S 1M "$@" -o output > peak || fail "gsort $*: $(cat peak stderr)"
 	expect_message ' 1 MiB of memory,.* too little: .*inputs.* -S of at least [0-9]+M$' "$*"
 }
 expect_error_within_limit --files0-from=names

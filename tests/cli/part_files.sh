@@ -64,8 +64,7 @@ for i in 0 1 2; do
 	expect_line "checksum $(manifest_values checksum < out/x/manifest.json | sed -n $((i + \
 		1))p)\$" found
 	[ "$(manifest_values bytes < out/x/manifest.json | sed -n $((i + 1))p)" = \
-		"$(wc -c < out/x/part-000$i)" ] ||
-		fail "bytes of part $i"
+		"$(wc -c < out/x/part-000$i)" ] || fail "bytes of part $i"
 	[ "$(manifest_values first_key < out/x/manifest.json | sed -n $((i + 1))p)" = \
 		"$(head -c 40 out/x/part-000$i | xxd -p -c 40)" ] || fail "first key of part $i"
 	[ "$(manifest_values last_key < out/x/manifest.json | sed -n $((i + 1))p)" = \
@@ -230,8 +229,7 @@ expect_kept() {
 claim "a failed sort leaves the older directory"
 head -c 100 random > odd
 expect_kept 'odd: .*not a multiple of the record size' --split=3 odd
-expect_kept "input 'out/x/part-0001' is in the output directory 'out/x'" \
-	--split=3 out/x/part-0001
+expect_kept "input 'out/x/part-0001' is in the output directory 'out/x'" --split=3 out/x/part-0001
 expect_kept "--stats-json 'out/x/manifest.json' is in the output directory" --split=3 \
 	--stats-json=out/x/manifest.json random
 expect_kept "--trace './out/../out/x/t' is in the output directory" --split=3 \
@@ -520,8 +518,7 @@ claim "part manifests with a header"
 "$GSORT" --skip-bytes=6 framed -o expected
 "$GSORT" --skip-bytes=6 --split=3 framed -o lists/h
 expect_output expected -m --skip-bytes=6 lists/h
-expect_error 'lists/h: part files begin with a header of 6 bytes, not 0 \(--skip-bytes\)' \
-	-m lists/h
+expect_error 'lists/h: part files begin with a header of 6 bytes, not 0 \(--skip-bytes\)' -m lists/h
 
 # expect_defect REGEX DIRECTORY: -m, -c and gsort-check report the error
 expect_defect() {

@@ -19,8 +19,7 @@ expect_exit 0 --help
 for option in type reverse unique stable output check merge split split-by shard explain \
 	assume-size verify fsync \
 	files0-from buffer-size device-memory temporary-directory temp-limit temp-compress zstd \
-	parallel batch-size \
-	backend gpus \
+	parallel batch-size backend gpus \
 	progress stats stats-json trace report debug help version; do
 	expect_line "--$option" stdout
 done

@@ -28,8 +28,7 @@ fi
 # run_with_signal SIGNAL CALL ARGUMENTS: run gsort, which gets the signal during the system call
 run_with_signal() {
 	what=$1:$2
-	strace -f -qq -o trace -e trace="$2" -e inject="$2:signal=$1" \
-		"$GSORT" $3 > stdout 2> stderr
+	strace -f -qq -o trace -e trace="$2" -e inject="$2:signal=$1" "$GSORT" $3 > stdout 2> stderr
 	status=$?
 }
 

@@ -196,8 +196,7 @@ claim 'the checksum depends only on the records, not on their order'
 generate -n 1000 -d random -o random
 "$KEY_LINES" u64 < random | sort | cut -d' ' -f2 | xxd -r -p > shuffled
 ! cmp -s random shuffled || fail 'nothing was shuffled'
-"$GSORT_CHECK" --same-records random shuffled > stdout 2> stderr ||
-	fail "--same-records: status $?"
+"$GSORT_CHECK" --same-records random shuffled > stdout 2> stderr || fail "--same-records: status $?"
 [ ! -s stdout ] && [ ! -s stderr ] || fail '--same-records: not silent'
 { head -c 7992 shuffled; printf 'different'; } | head -c 8000 > changed
 expect_answer 1 '^random: 1000 records, ' "$GSORT_CHECK" --same-records random changed
@@ -325,8 +324,7 @@ expect_line 'does not hold the records' stderr
 expect_no_temp_files gsort-bench
 
 claim 'gsort-bench explain compares five kinds of sorts and leaves no files'
-"$GSORT_BENCH" explain --size=2M --repeat=1 --gsort="$GSORT" > stdout 2> stderr ||
-	fail "status $?"
+"$GSORT_BENCH" explain --size=2M --repeat=1 --gsort="$GSORT" > stdout 2> stderr || fail "status $?"
 for shape in 'in memory' 'spilled' 'two passes' 'records' 'pipe with a size'; do
 	expect_line "^$shape  *[0-9.]* s  *[0-9.]* s  *[0-9.]*\$" stdout
 done

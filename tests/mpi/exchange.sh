@@ -46,6 +46,5 @@ expect_status 'a rank that is stopped' '1 2 9' 'rank 1 on .* has not answered fo
 expect_status 'a message that is too long' '1 2 9' 'rank 1 on .* has sent more than the 200 bytes' \
 	"$MPIRUN" -np 2 "$EXCHANGE" long
 expect_status 'a message that is too short' '1 2 9' \
-	'rank 1 on .* has sent 199 bytes where 200 were expected' \
-	"$MPIRUN" -np 2 "$EXCHANGE" short
+	'rank 1 on .* has sent 199 bytes where 200 were expected' "$MPIRUN" -np 2 "$EXCHANGE" short
 exit $failed

@@ -50,8 +50,7 @@ compare_joined_parts() {
 	run "$@" -o expected
 	run_ranks 3 --split=4 --split-by=keys "$@" -o out/x
 	expect_status 0 "in parts, $*"
-	cat out/x/part-* | cmp -s - expected ||
-		fail "in parts, $*: the output differs"
+	cat out/x/part-* | cmp -s - expected || fail "in parts, $*: the output differs"
 	run -c out/x
 	[ "$status" -eq 0 ] || fail "in parts, $*: the manifest differs"
 	rm -rf out/x
@@ -251,8 +250,7 @@ claim "the help has the options of gsort-mpi and is printed once"
 run_ranks 2 --help
 expect_status 0 '--help'
 [ "$(grep -c '^ *--timeout=SECONDS' stdout)" -eq 1 ] || fail "--help: not one --timeout"
-head -1 stdout | grep -q '^Usage: mpirun .*gsort-mpi .*-o FILE' ||
-	fail "--help: $(head -1 stdout)"
+head -1 stdout | grep -q '^Usage: mpirun .*gsort-mpi .*-o FILE' || fail "--help: $(head -1 stdout)"
 run --help
 ! grep -q timeout stdout || fail "gsort --help: $(grep timeout stdout)"
 expect_rank_error "'1000001' is not a number from 0 to 1000000" --timeout=1000001 random
@@ -300,8 +298,7 @@ for other in 'few -o out/x' 'random -r -o out/x'; do
 	# shellcheck disable=SC2086
 	launch -np 2 "$GSORT_MPI" random -o out/x : -np 2 "$GSORT_MPI" $other
 	expect_status 2 "$other"
-	grep -q '^gsort: rank 2, .*: differs: .* on rank 0 (' stderr ||
-		fail "$other"
+	grep -q '^gsort: rank 2, .*: differs: .* on rank 0 (' stderr || fail "$other"
 	[ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || fail "$other: $(cat stderr)"
 	expect_clean_directory "$other"
 done
