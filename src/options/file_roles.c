@@ -36,6 +36,12 @@ static bool is_read_once(mode_t mode)
 	return S_ISFIFO(mode) || S_ISSOCK(mode);
 }
 
+/* Return whether one of the roles is of this kind. */
+static bool one_is(const struct file_role *a, const struct file_role *b, enum file_role_kind kind)
+{
+	return a->kind == kind || b->kind == kind;
+}
+
 /* Return whether the table in the header allows both roles for a file of this mode. */
 static bool may_share_file(const struct file_role *a, const struct file_role *b, mode_t mode)
 {
@@ -43,12 +49,11 @@ static bool may_share_file(const struct file_role *a, const struct file_role *b,
 		return true;
 	if (is_read(a) && is_read(b))
 		return !is_read_once(mode);
-	if (is_read(a) != is_read(b))
-		return S_ISSOCK(mode) ||
-		       (!S_ISFIFO(mode) && (a->kind == ROLE_INPUT || b->kind == ROLE_INPUT) &&
-			(a->kind == ROLE_OUTPUT || b->kind == ROLE_OUTPUT));
-	return writes_text(a) && writes_text(b) &&
-	       (a->kind == ROLE_MESSAGES || b->kind == ROLE_MESSAGES);
+	if (!is_read(a) && !is_read(b))
+		return writes_text(a) && writes_text(b) && one_is(a, b, ROLE_MESSAGES);
+	/* One is read, and the other one is written. */
+	return S_ISSOCK(mode) ||
+	       (!S_ISFIFO(mode) && one_is(a, b, ROLE_INPUT) && one_is(a, b, ROLE_OUTPUT));
 }
 
 static bool is_standard_error(const struct file_role *role)

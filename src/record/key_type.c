@@ -440,6 +440,13 @@ static bool is_similar_bit_width(unsigned long number)
 	return (number + 1) % 8 <= 2;
 }
 
+/* Return whether the number is a width of the kind in bytes, and no misspelled width in bits. */
+static bool may_be_in_bytes(enum key_kind kind, unsigned long width)
+{
+	return !kinds[kind].width_in_bytes && has_width(kind, width) &&
+	       (width <= 1 || !is_similar_bit_width(width));
+}
+
 /* "u4": bytes were given instead of bits. */
 static bool suggest_bits(const char *typo, char text[static KEY_TYPE_NBYTES])
 {
@@ -449,9 +456,7 @@ static bool suggest_bits(const char *typo, char text[static KEY_TYPE_NBYTES])
 		unsigned long nbytes;
 
 		if (strncmp(typo, kinds[i].letters, n) != 0 || !parse_width(&position, &nbytes) ||
-		    strlen(position) > 2 || kinds[i].width_in_bytes ||
-		    !has_width((enum key_kind)i, nbytes) ||
-		    (nbytes > 1 && is_similar_bit_width(nbytes)))
+		    strlen(position) > 2 || !may_be_in_bytes((enum key_kind)i, nbytes))
 			continue;
 		snprintf(text, KEY_TYPE_NBYTES, "%s%lu%s", kinds[i].letters, nbytes * 8, position);
 		return true;

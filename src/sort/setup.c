@@ -97,7 +97,10 @@ static uint64_t local_input_nbytes(const struct job *job, const struct setup *se
 void setup_plan(struct job *job, const struct setup *setup)
 {
 	const struct sort_spec *spec = setup->spec;
-	const unsigned n_ranks = spec_exchanges_runs(spec) ? count_ranks(spec) : 1;
+	const uint64_t memory_nbytes = spec_memory_nbytes(spec);
+	const uint64_t data_nbytes = data_limit(spec, memory_nbytes);
+	const bool exchanges_runs = spec_exchanges_runs(spec);
+	const bool is_unbounded = setup->explain_only && !setup->assumed_nbytes;
 
 	job->plan_request = (struct plan_request){
 		.layout = job->layout,
@@ -106,11 +109,10 @@ void setup_plan(struct job *job, const struct setup *setup)
 		.device_name = job->device_info.name,
 		.n_devices = job->n_devices,
 		.input_nbytes = local_input_nbytes(job, setup),
-		.n_ranks = n_ranks,
+		.n_ranks = exchanges_runs ? count_ranks(spec) : 1,
 		.n_threads = spec_n_threads(spec),
-		.memory_nbytes = data_limit(spec, spec_memory_nbytes(spec)),
-		.exchange_nbytes =
-			spec_memory_nbytes(spec) - data_limit(spec, spec_memory_nbytes(spec)),
+		.memory_nbytes = data_nbytes,
+		.exchange_nbytes = memory_nbytes - data_nbytes,
 		.n_input_runs = spec->merge_inputs ? (uint32_t)spec->n_inputs : 0,
 		.batch_size = spec->batch_size,
 		.n_partitions = spec->n_partitions,
@@ -130,13 +132,11 @@ void setup_plan(struct job *job, const struct setup *setup)
 		.compression = spec->compression,
 		.stores_encoded_keys = job->layout->stores_elements,
 		.keeps_checkpoint_index = spec->checkpoint_path,
-		.stores_frames = spec_exchanges_runs(spec) && spec->zstd_level,
+		.stores_frames = exchanges_runs && spec->zstd_level,
 		.unique = job->unique,
 		.limit = job->limit == UINT64_MAX ? 0 : job->limit,
-		.assumed_nbytes = setup->assumed_nbytes ? setup->assumed_nbytes :
-				  setup->explain_only   ? PLAN_UNBOUNDED_UNIT_NBYTES :
-							  0,
-		.assumes_unbounded = setup->explain_only && !setup->assumed_nbytes &&
+		.assumed_nbytes = is_unbounded ? PLAN_UNBOUNDED_UNIT_NBYTES : setup->assumed_nbytes,
+		.assumes_unbounded = is_unbounded &&
 				     input_total_nbytes(job->input) == INPUT_SIZE_UNKNOWN,
 	};
 	plan_make(&job->plan_request, &job->plan);
