@@ -4,6 +4,7 @@
 #include "tests/support/fake_ranks.h"
 
 #include <byteswap.h>
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,6 +64,9 @@ static struct fake_rank_exit *own_exit;
 
 /* Of gcov, if the build has it: writes the executed lines, as exit() does. */
 extern void __gcov_exit(void) __attribute__((weak));
+
+/* Of LeakSanitizer, if the build has it: prints leaks and returns whether there are any. */
+extern int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
 
 /* End like a killed process: _exit() of ThreadSanitizer waits for a second. */
 static void exit_now(int status) __attribute__((noreturn));
@@ -453,10 +457,31 @@ static void allow_peer_access(bool is_allowed)
 	prctl(PR_SET_PTRACER, is_allowed ? PR_SET_PTRACER_ANY : 0, 0, 0, 0);
 }
 
+unsigned fake_rank_n_threads(void)
+{
+	DIR *threads = opendir("/proc/self/task");
+	unsigned n = 0;
+
+	while (threads && readdir(threads))
+		n++;
+	if (threads)
+		closedir(threads);
+	return n;
+}
+
+/* A thread that was joined may be visible for a moment. */
+bool fake_rank_has_threads(unsigned n)
+{
+	for (unsigned i = 0; i < 10000 && fake_rank_n_threads() > n; i++)
+		usleep(1000);
+	return fake_rank_n_threads() <= n;
+}
+
 static void run_rank(struct fake_rank *rank_context) __attribute__((noreturn));
 static void run_rank(struct fake_rank *rank_context)
 {
 	struct comm_params params = rank_context->fake_ranks->params;
+	const unsigned n_threads = fake_rank_n_threads();
 	struct comm *comm;
 
 	own_exit = &rank_context->fake_ranks->exits[rank_context->rank];
@@ -477,7 +502,8 @@ static void run_rank(struct fake_rank *rank_context)
 		own_exit->result = comm_close(comm);
 	if (own_exit->result < 0)
 		comm_abort(comm, 2);
-	exit_rank(0);
+	exit_rank(!fake_rank_has_threads(n_threads) ||
+		  (__lsan_do_recoverable_leak_check && __lsan_do_recoverable_leak_check()));
 }
 
 void fake_ranks_start(struct fake_ranks *fake_ranks)

@@ -52,6 +52,10 @@ struct fake_ranks {
 	pid_t pids[FAKE_RANKS_MAX];
 };
 
+/* Return the number of threads of this process, and whether no more than n are left. */
+unsigned fake_rank_n_threads(void);
+bool fake_rank_has_threads(unsigned n);
+
 /* Start all ranks, and wait until all have ended. */
 void fake_ranks_start(struct fake_ranks *fake_ranks);
 void fake_ranks_join(struct fake_ranks *fake_ranks);

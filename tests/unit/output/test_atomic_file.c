@@ -2,6 +2,8 @@
  * test_atomic_file.c - files that other processes create or change during a sort are neither
  * published nor lost, and a replaced file does not become accessible to more users
  */
+#include <limits.h>
+#include <sys/stat.h>
 #include <sys/xattr.h>
 
 #include "io/output/undo.h"
@@ -42,6 +44,42 @@ static struct output *replace_old(const char *path)
 	snprintf(new_files_name, sizeof new_files_name, "%s", name);
 	write_data(output);
 	return output;
+}
+
+/* Wrapped to fail once, after a number of calls. */
+static unsigned n_fstats_left = UINT_MAX;
+static bool fstat_has_failed;
+
+int __real_fstat64(int fd, struct stat *ret_status);
+int __wrap_fstat64(int fd, struct stat *ret_status);
+int __wrap_fstat64(int fd, struct stat *ret_status)
+{
+	if (n_fstats_left-- > 0)
+		return __real_fstat64(fd, ret_status);
+	fstat_has_failed = true;
+	errno = EIO;
+	return -1;
+}
+
+/* Changes by other processes could not be found. */
+static void nothing_is_published_in_an_unknown_state(void **state)
+{
+	const char *path = fixture_path("f");
+	unsigned n = 0;
+
+	(void)state;
+	do {
+		struct output *output = replace_old(path);
+		int r;
+
+		fstat_has_failed = false;
+		n_fstats_left = n++;
+		r = output_commit(output, OUTPUT_SYNC_ALL);
+		n_fstats_left = UINT_MAX;
+		assert_int_equal(r, fstat_has_failed ? -EIO : 0);
+		assert_int_equal(file_contains(path, "old", 3), fstat_has_failed);
+	} while (fstat_has_failed);
+	assert_true(n > 3);
 }
 
 static void foreign_temp_file_is_not_published(void **state)
@@ -500,6 +538,7 @@ static void revoked_permissions_stay_revoked(void **state)
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
 
 static const struct CMUnitTest tests[] = {
+	FIXTURE(nothing_is_published_in_an_unknown_state),
 	FIXTURE(foreign_temp_file_is_not_published),
 	FIXTURE(resized_temp_file_is_not_published),
 	FIXTURE(overwritten_temp_file_is_not_published),
