@@ -68,6 +68,7 @@ static void spilled_bytes_move_once_per_pass(void **state)
 	assert_int_equal(volumes.nbytes[PHASE_MERGE_PASSES][STAGE_FETCH], 96 * MIB);
 	assert_int_equal(volumes.nbytes[PHASE_MERGE_PASSES][STAGE_SPILL], 96 * MIB);
 	assert_int_equal(volumes.nbytes[PHASE_FINAL_MERGE][STAGE_FETCH], 48 * MIB);
+	assert_int_equal(volumes.nbytes[PHASE_FINAL_MERGE][STAGE_UPLOAD], 48 * MIB);
 	assert_int_equal(volumes.nbytes[PHASE_RUN_GENERATION][STAGE_UPLOAD], 64 * MIB);
 	assert_int_equal(volumes.nbytes[PHASE_FINAL_MERGE][STAGE_DOWNLOAD], 64 * MIB);
 }
