@@ -229,10 +229,9 @@ static int measure_current(const struct input *input, uint64_t nbytes, uint64_t 
 		r = source_check_end(source);
 		if (r == 0)
 			r = input_check_count(input, entry, nbytes);
-		if (r < 0)
-			return r;
-		return input_measure(input, entry, entry->header_nbytes + nbytes,
-				     ret_records_nbytes);
+		return r < 0 ? r :
+			       input_measure(input, entry, entry->header_nbytes + nbytes,
+					     ret_records_nbytes);
 	}
 	if (nbytes != source->nbytes + source->trailing_nbytes)
 		return source_fail_changed(source, nbytes);

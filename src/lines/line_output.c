@@ -141,12 +141,13 @@ int line_sort_measure_block(struct line_sort *sort, uint64_t *ret_nbytes)
 int line_sort_write_block(struct line_sort *sort, const struct line_sink *sink,
 			  uint64_t *ret_nbytes, struct digest *ret_digest)
 {
-	const int r = line_sort_measure_block(sort, ret_nbytes);
+	int r = line_sort_measure_block(sort, ret_nbytes);
 
-	if (r < 0)
-		return r;
-	return sort->text ? device_text_write(sort->text, sink, ret_digest) :
-			    line_block_write(sort->block, sort->buffer_nbytes, sink, ret_digest);
+	if (r == 0)
+		r = sort->text ? device_text_write(sort->text, sink, ret_digest) :
+				 line_block_write(sort->block, sort->buffer_nbytes, sink,
+						  ret_digest);
+	return r;
 }
 
 /* --- Counted lines --- */

@@ -13,7 +13,7 @@
 static int write_to_run(void *context, uint64_t offset, const void *bytes, size_t nbytes)
 {
 	/* A run of bytes has no keys in its index. */
-	static const encoded_key_t no_keys[LINE_MAX_BUFFER_NBYTES / LINE_MIN_BLOCK_NBYTES + 1];
+	static const encoded_key_t no_keys[LINE_MAX_BUFFER_NBYTES / LINE_MIN_BLOCK_NBYTES];
 	const struct line_run_writer *writer = context;
 	const struct span span = stats_begin(STAGE_SPILL, 0);
 	const int r =

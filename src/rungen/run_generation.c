@@ -317,10 +317,9 @@ static int read_with_slot(struct chunk_reader *reader)
 	struct span span = stats_begin(STAGE_READ, 0);
 	void *item;
 	struct upload_slot *slot;
-	int r = bounded_queue_pop(reader->free_slots, &item);
+	int r;
 
-	if (r < 0)
-		return r;
+	(void)bounded_queue_pop(reader->free_slots, &item); /* there are more slots than readers */
 	slot = item;
 	r = slot->last_copy ? device_event_wait(slot->last_copy) : 0;
 	stats_end_wait(reader->job->stats, span);
@@ -371,8 +370,6 @@ static void chunk_reader_fail(struct chunk_reader *reader, int r)
 		reader->error = r;
 	pthread_mutex_unlock(&reader->lock);
 	chunk_pool_fail(reader->pool, r);
-	if (reader->free_slots)
-		bounded_queue_fail(reader->free_slots, r);
 	input_cancel(reader->job->input);
 }
 

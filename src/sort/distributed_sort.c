@@ -370,20 +370,20 @@ static int check_partition_edges(struct sort *sort, uint64_t *ret_n_disorders)
 	const size_t edge_nbytes = layout_edge_nbytes(sort->job.layout);
 	const size_t nbytes = 1 + 2 * edge_nbytes;
 	const struct merge_edges *edges = &sort->distributed.edges;
-	char *own_edges = calloc(1, nbytes);
-	char *all_edges = calloc(comm_size(comm_of(sort)), nbytes);
-	int r = own_edges && all_edges ? 0 : fail(-ENOMEM, "no memory for the edges of partitions");
+	char *own_edges = malloc((comm_size(comm_of(sort)) + 1) * nbytes);
+	char *all_edges;
+	int r;
 
-	if (r == 0) {
-		own_edges[0] = edges->has_items;
-		memcpy(own_edges + 1, edges->first, edge_nbytes);
-		memcpy(own_edges + 1 + edge_nbytes, edges->last, edge_nbytes);
-		r = comm_allgather(comm_of(sort), own_edges, nbytes, all_edges);
-	}
+	if (!own_edges)
+		return fail(-ENOMEM, "no memory for the edges of partitions");
+	all_edges = own_edges + nbytes;
+	own_edges[0] = edges->has_items;
+	memcpy(own_edges + 1, edges->first, edge_nbytes);
+	memcpy(own_edges + 1 + edge_nbytes, edges->last, edge_nbytes);
+	r = comm_allgather(comm_of(sort), own_edges, nbytes, all_edges);
 	if (r == 0)
 		*ret_n_disorders = count_boundary_disorders(sort, all_edges, nbytes);
 	free(own_edges);
-	free(all_edges);
 	return r;
 }
 
