@@ -88,7 +88,7 @@ void check_pack(struct check *check)
 	check_lengths(check, pack_all);
 }
 
-/* Returns which block is said to be damaged. */
+/* Returns the number of the block that is reported as damaged. */
 static uint32_t unpack(struct check *check, const struct packed_block *blocks, uint32_t n_blocks)
 {
 	uint32_t damaged;

@@ -9,7 +9,7 @@
 
 enum { MAX_SLICES = 70 };
 
-/* What is asked of sorting and merging, besides the order. */
+/* Options of sorting and merging, without the order. */
 struct record_op_case {
 	bool unique;
 	uint64_t limit;

@@ -5,7 +5,7 @@
 
 #include "src/record/layout.h"
 
-/* What an item is made of besides, or instead of, the record; and which of equal items is kept. */
+/* The parts of an item other than the record, and which of equal items is kept. */
 enum record_projection {
 	RECORDS_COUNT = 1,
 	RECORDS_KEYS_ONLY = 2,

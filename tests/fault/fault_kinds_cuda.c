@@ -48,7 +48,9 @@ static bool is_cuda_fault(const struct fault_kind *kind)
 	return kind->point >= POINT_DEVICE_OPEN;
 }
 
-/* CUDA's runtime is linked to the program, so its allocations cannot be told from gsort's. */
+/*
+ * CUDA's runtime is linked to the program, so its allocations cannot be distinguished from gsort's.
+ */
 bool fault_kind_is_possible(const struct fault_kind *kind)
 {
 	return is_cuda_fault(kind) || !launch_trap;

@@ -119,7 +119,7 @@ int __wrap_thread_start(void *(*run)(void *), void *argument, size_t stack_nbyte
 {
 	int r;
 
-	/* Groups of threads are started in one place: what tells them apart is their function. */
+	/* One place starts all groups of threads. Their functions distinguish them. */
 	if (fault_point_fails_at(POINT_THREAD, (const void *)run))
 		return -errno;
 	in_thread_start = true;

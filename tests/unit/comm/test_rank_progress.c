@@ -1,7 +1,7 @@
 /*
  * test_rank_progress - progress of all ranks, in whatever order they answer, or not at all
  *
- * Rank r has read (r + 1) * 10 of 100 bytes, so a sum tells which ranks are in it.
+ * Rank r has read (r + 1) * 10 of 100 bytes, so a sum shows which ranks it contains.
  */
 #include "src/comm/rank_progress.h"
 

@@ -290,7 +290,7 @@ static void host_waits_for_an_event(void **state)
 	close_pool(pool);
 }
 
-/* `follower` is to wait for what was marked when it was told to follow, not for what came later. */
+/* `follower` must wait for the tasks before the event, not for later ones. */
 static void rerecorded_event_does_not_block(void **state)
 {
 	struct gate first = GATE_INITIALIZER, never_before_end = GATE_INITIALIZER;

@@ -8,7 +8,7 @@
 #include "tests/support/record_fixture.h"
 #include "tests/support/unit_test.h"
 
-/* Is it a NaN with so many fraction bits? bytes: most significant first */
+/* Return whether it is a NaN with this many fraction bits. bytes: most significant first */
 static bool is_nan(const unsigned char *bytes, uint32_t nbytes, unsigned n_fraction_bits)
 {
 	bool is_infinite_or_nan = true, has_fraction = false;

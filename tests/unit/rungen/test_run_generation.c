@@ -14,7 +14,7 @@ static struct record_totals ledger;
 static unsigned char *input_records;
 static size_t input_nbytes;
 
-/* Chunks are distributed among so many buckets, unless it is 0. */
+/* The number of buckets among which chunks are distributed; 0: they are not. */
 static uint32_t n_buckets;
 
 static int finish(void **state)
