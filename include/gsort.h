@@ -312,10 +312,7 @@ struct gsort_option {
  */
 GSORT_API int gsort_get_option(unsigned i, struct gsort_option *ret_option, size_t size);
 
-/*
- * Like gsort_get_option(), for the options of lines. `help` and `section` are NULL; `argument`
- * is "SIZE", "FILE", "DIR" or "VALUE" if there is one.
- */
+/* Like gsort_get_option(), for the options of lines. */
 GSORT_API int gsort_get_line_option(unsigned i, struct gsort_option *ret_option, size_t size);
 
 /*

@@ -55,10 +55,11 @@ uint64_t all_to_all_received_nbytes(const struct all_to_all *exchange);
  *	rank 1   [    run 0   | run 1 ]		global splitters
  *	           ^ partition of rank 0
  *
- * The part of a run between two cuts, a segment, is itself a run (run_open_subrun()). That also
- * holds for a run of another rank: it is a run file in a remote spill (spill.h). Its index is
- * fetched once. Its blocks are fetched when the merge needs them, as they are stored: compressed,
- * with checksums that the reader verifies. So the merge need not know about ranks.
+ * The part of a run between two cuts, a segment, is itself a run (run_open_subrun()). A segment of
+ * another rank is a part of a run file in a remote spill (run_open_spilled_part(), spill.h). Its
+ * part of the index is fetched once. Its blocks are fetched when the merge needs them, as they are
+ * stored: compressed, with checksums that the reader verifies. So the merge need not know about
+ * ranks.
  *
  *	reader of the merge --- request ---> a server thread of the run's rank, which reads
  *	                    <-- bytes ------ from its spill
