@@ -68,6 +68,9 @@ extern void __gcov_exit(void) __attribute__((weak));
 /* Of LeakSanitizer, if the build has it: prints leaks and returns whether there are any. */
 extern int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
 
+/* Of ThreadSanitizer, which starts a thread of its own with the first of the process. */
+extern void __tsan_init(void) __attribute__((weak));
+
 /* End like a killed process: _exit() of ThreadSanitizer waits for a second. */
 static void exit_now(int status) __attribute__((noreturn));
 static void exit_now(int status)
@@ -481,7 +484,7 @@ static void run_rank(struct fake_rank *rank_context) __attribute__((noreturn));
 static void run_rank(struct fake_rank *rank_context)
 {
 	struct comm_params params = rank_context->fake_ranks->params;
-	const unsigned n_threads = fake_rank_n_threads();
+	const unsigned n_threads = fake_rank_n_threads() + (__tsan_init != NULL);
 	struct comm *comm;
 
 	own_exit = &rank_context->fake_ranks->exits[rank_context->rank];

@@ -417,7 +417,8 @@ static void chunk_is_acquired_from_the_idlest_device(void **state)
 	}
 	/* Sorted chunks are not pending, although they are not free. */
 	assert_int_equal(chunk_pool_collect(chunks[1]), 0);
-	assert_int_equal(chunk_pool_collect(chunks[3]), 0);
+	chunks[3]->sort_result.n_disorders = 1; /* must not be merged */
+	assert_int_equal(chunk_pool_collect(chunks[3]), -EIO);
 	assert_int_equal(chunk_pool_acquire(job.chunk_pool, &next), 0);
 	assert_int_equal(next->device_index, 1);
 	chunk_pool_release(next);
