@@ -21,6 +21,7 @@ struct segment_desc {
 struct incoming_segment {
 	struct segment_desc desc;
 	char *memory; /* its copy on this rank */
+	struct comm_transfer receive;
 };
 
 /* The segments that this rank gets from another one. */
@@ -54,10 +55,9 @@ struct all_to_all {
 
 	/* Of the current step. */
 	struct segment_desc *sent_descs;     /* segments for the next rank */
-	struct segment_desc *received_descs; /* max_runs segments for this rank */
+	struct segment_desc *received_descs; /* max_runs segments for this rank, behind them */
 	struct comm_transfer desc_send, desc_receive;
 	struct segment_send segment_sends[MAX_SEGMENT_SENDS];
-	struct comm_transfer *segment_receives; /* max_runs receives */
 	uint64_t max_runs;
 };
 
@@ -196,12 +196,12 @@ static int begin_segment_receives(struct all_to_all *exchange, unsigned from)
 	int r = 0;
 
 	for (uint64_t i = 0; i < incoming->n_runs && r == 0; i++) {
-		const struct incoming_segment *segment = &incoming->segments[i];
+		struct incoming_segment *segment = &incoming->segments[i];
 
 		if (segment->desc.n_items > 0)
 			r = comm_receive(exchange->comm, from, COMM_TAG_SEGMENTS, segment->memory,
 					 segment_nbytes(exchange, &segment->desc),
-					 &exchange->segment_receives[i]);
+					 &segment->receive);
 	}
 	return r;
 }
@@ -213,7 +213,7 @@ static int finish_segment_receives(struct all_to_all *exchange, unsigned from)
 
 	for (uint64_t i = 0; i < incoming->n_runs && r == 0; i++)
 		if (incoming->segments[i].desc.n_items > 0)
-			r = comm_wait(exchange->comm, &exchange->segment_receives[i]);
+			r = comm_wait(exchange->comm, &incoming->segments[i].receive);
 	return r;
 }
 
@@ -431,13 +431,14 @@ static int open_incoming(struct all_to_all *exchange)
 
 static int allocate_step(struct all_to_all *exchange)
 {
-	exchange->sent_descs = calloc(exchange->own_runs->n + 1, sizeof *exchange->sent_descs);
-	exchange->received_descs = calloc(exchange->max_runs + 1, sizeof *exchange->received_descs);
-	exchange->segment_receives =
-		calloc(exchange->max_runs + 1, sizeof *exchange->segment_receives);
-	return exchange->sent_descs && exchange->received_descs && exchange->segment_receives ?
-		       0 :
-		       fail(-ENOMEM, "no memory for messages");
+	const uint64_t n_sent = exchange->own_runs->n;
+
+	exchange->sent_descs =
+		calloc(n_sent + exchange->max_runs + 1, sizeof *exchange->sent_descs);
+	if (!exchange->sent_descs)
+		return fail(-ENOMEM, "no memory for messages");
+	exchange->received_descs = exchange->sent_descs + n_sent;
+	return 0;
 }
 
 static int exchange_all_segments(struct all_to_all *exchange)
@@ -486,8 +487,6 @@ void all_to_all_close(struct all_to_all *exchange)
 	}
 	free(exchange->incoming);
 	free(exchange->sent_descs);
-	free(exchange->received_descs);
-	free(exchange->segment_receives);
 	free(exchange);
 }
 
