@@ -150,7 +150,7 @@ void compression_release(struct compression *compression, struct codec_context *
 		codec_pool_release(&compression->codec_contexts, context);
 }
 
-/* Under the lock. */
+/* Requires the lock. */
 static bool encoding_pays(const struct compression *compression)
 {
 	double encode_ns_per_byte, ratio, write_ns_per_byte;

@@ -66,7 +66,7 @@ void hole_punch_close(struct hole_punch *puncher)
 	free(puncher);
 }
 
-/* Under the lock, which is released meanwhile. */
+/* Requires the lock, and releases it meanwhile. */
 static void punch_largest(struct hole_punch *puncher)
 {
 	struct file_hole *largest = &puncher->holes[0];
@@ -101,7 +101,7 @@ static void *hole_punch_main(void *argument)
 	return NULL;
 }
 
-/* Under the lock: add the range, joined with adjacent ranges. */
+/* Add the range, joined with adjacent ranges. Requires the lock. */
 static void merge_hole(struct hole_punch *puncher, struct file_hole hole)
 {
 	size_t i = 0;
@@ -122,7 +122,7 @@ static void merge_hole(struct hole_punch *puncher, struct file_hole hole)
 	puncher->holes[puncher->n_holes++] = hole;
 }
 
-/* Under the lock. */
+/* Requires the lock. */
 static void punch_down_to(struct hole_punch *puncher, uint64_t nbytes)
 {
 	while (puncher->pending_nbytes > nbytes) {

@@ -145,7 +145,9 @@ int memory_tier_write(struct memory_tier *tier, const void *data, size_t nbytes,
 	return r;
 }
 
-/* Under the lock: find the extent of an offset. The pointer is valid until the lock is released. */
+/*
+ * Find the extent of an offset. Requires the lock; the pointer is valid until the lock is released.
+ */
 static struct memory_extent *find_memory_extent(struct memory_tier *tier, uint64_t offset)
 {
 	const size_t i = find_interval(tier->extents, sizeof *tier->extents,

@@ -424,8 +424,8 @@ static void update_free_space(struct spill *spill, struct spill_file *f)
 }
 
 /*
- * Under the lock. A persistent spill releases space soon, because after a kill nothing is known of
- * what waits.
+ * Requires the lock. A persistent spill releases space soon, because pending releases are lost when
+ * the process is killed.
  */
 static bool has_ample_free_space(const struct spill *spill, const struct spill_file *f)
 {
@@ -458,8 +458,8 @@ static struct hole_punch_limits hole_punch_limits(struct spill *spill, struct sp
 }
 
 /*
- * Under the lock, which is released while waiting: a large backlog, which is permitted only because
- * space is ample, must not raise the peak when nbytes are allocated.
+ * Wait until an allocation of nbytes does not raise the peak because of a large backlog, which is
+ * permitted only because space is ample. Requires the lock, and releases it while waiting.
  */
 static void wait_below_peak(struct spill *spill, uint64_t nbytes)
 {
@@ -476,7 +476,7 @@ static void wait_below_peak(struct spill *spill, uint64_t nbytes)
 
 /* --- allocate space --- */
 
-/* Under the lock. The file for the next extent, or NULL if all are full. */
+/* Return the file for the next extent, or NULL if all are full. Requires the lock. */
 static struct spill_file *choose_file(struct spill *spill, uint64_t nbytes)
 {
 	struct spill_file *best = NULL;
@@ -532,8 +532,8 @@ static int fail_limit(struct spill *spill, uint64_t nbytes)
 }
 
 /*
- * Under the lock, which is released while waiting for discarded space. Returns 0 or -ENOSPC,
- * reported.
+ * Find a file with space. Requires the lock, and releases it while waiting for discarded space.
+ * Returns 0 or -ENOSPC, reported.
  */
 static int find_file_with_space(struct spill *spill, uint64_t nbytes, struct spill_file **ret_file)
 {
@@ -553,7 +553,7 @@ static int find_file_with_space(struct spill *spill, uint64_t nbytes, struct spi
 	return *ret_file ? fail_limit(spill, nbytes) : fail_full(spill, nbytes);
 }
 
-/* Under the lock. */
+/* Requires the lock. */
 static int allocate_extent(struct spill *spill, size_t nbytes, struct spill_extent *ret_extent)
 {
 	const uint64_t aligned_nbytes = round_up_to_page(nbytes);
