@@ -182,6 +182,22 @@ static void partitions_at_keys_split_no_key(void **state)
 	check_cuts(one_number, 8, true);
 }
 
+static void cuts_that_cannot_read_fail(void **state)
+{
+	const struct splitter_params params = { 2, UINT64_MAX, false };
+	uint64_t cuts[3 * 2];
+
+	(void)state;
+	start_job("u64", FIXTURE_UNIFIED_MEMORY, 2);
+	for (uint64_t run = 0; run < 2; run++)
+		add_numbered_run(TIER_SPILLED, random_number, 3000, run);
+	faults.transfer_errno = EIO;
+	assert_int_equal(cuts_make(NULL, &job, fixture_run_list.runs, 2, &params, cuts), -EIO);
+	assert_int_equal(cuts_after_items(&layout, fixture_run_list.runs, 2, 9, false, cuts), -EIO);
+	faults.transfer_errno = 0;
+	job_stop();
+}
+
 /* A subrun of a run is like a whole run with the items from `begin` to `end`. */
 static void check_subrun(enum tier tier, uint64_t begin, uint64_t end)
 {
@@ -384,6 +400,7 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(partitions_have_the_same_length),
 	FIXTURE(a_single_key_is_divided_evenly),
 	FIXTURE(partitions_at_keys_split_no_key),
+	FIXTURE(cuts_that_cannot_read_fail),
 	FIXTURE(a_subrun_is_a_run),
 	FIXTURE(a_subrun_keeps_shared_blocks),
 	FIXTURE(disorder_between_subruns_is_found),
