@@ -331,9 +331,10 @@ static void set_discard_bounds(struct spilled_run *subrun, uint64_t end)
 	const uint64_t first = subrun->first_block;
 
 	subrun->discard_begin = first;
-	if (subrun->begin > 0)
-		subrun->discard_begin = find_next_page_block(
-			subrun, has_full_block(subrun, first) ? first - 1 : first);
+	if (!has_full_block(subrun, first))
+		subrun->discard_begin = find_next_page_block(subrun, first);
+	else if (first > 0)
+		subrun->discard_begin = find_next_page_block(subrun, first - 1);
 	subrun->discard_end = has_full_block(subrun, end - 1) ? end : end - 1;
 }
 
