@@ -83,10 +83,10 @@ static int run_check_operation(struct gsort *sort, const struct sort_observer *o
 	if (r == 0 && sort->disorder && sort->reports_disorder)
 		notice("%s: record %" PRIu64 ": disorder", sort->options.spec.inputs[0],
 		       sort->disorder);
-	return r == 0 && sort->comm ? api_distributed_gather_stats(sort) : r;
+	return r;
 }
 
-static int run_api_operation(struct gsort *sort)
+static int run_local_operation(struct gsort *sort)
 {
 	const struct sort_observer observer = { .context = sort,
 						.on_opened = on_inputs_opened,
@@ -96,10 +96,8 @@ static int run_api_operation(struct gsort *sort)
 						 .rank_rates = sort->options.rank_rates };
 	int r;
 
-	if (sort->lines) {
-		r = api_lines_run(sort);
-		return r == 0 && sort->comm ? api_distributed_gather_stats(sort) : r;
-	}
+	if (sort->lines)
+		return api_lines_run(sort);
 	switch (sort->operation) {
 	case API_CHECK:
 		return run_check_operation(sort, &observer);
@@ -111,8 +109,17 @@ static int run_api_operation(struct gsort *sort)
 	case API_SORT:
 		break;
 	}
-	r = sort_run(&sort->options.spec, &observer, sort->stats, &sort->summary);
-	return r == 0 && sort->comm ? api_distributed_gather_stats(sort) : r;
+	return sort_run(&sort->options.spec, &observer, sort->stats, &sort->summary);
+}
+
+static int run_api_operation(struct gsort *sort)
+{
+	const int r = run_local_operation(sort);
+
+	/* Only one rank explains. */
+	return r == 0 && sort->comm && sort->operation != API_EXPLAIN ?
+		       api_distributed_gather_stats(sort) :
+		       r;
 }
 
 /* Print a notice before reading a terminal: the user may have forgotten the name of the file. */

@@ -9,7 +9,9 @@
 #include "config.h"
 #include "io/output/output_probe.h"
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/base/size.h"
+#include "src/comm/comm.h"
 #include "src/lines/line_sort_internal.h"
 #include "src/report/format.h"
 
@@ -44,6 +46,28 @@ static int measure_chunk(struct line_sort *sort, struct line_plan *plan)
 	return 0;
 }
 
+/* A rank stores all runs, as many as fit in memory, and merges as many segments of each rank. */
+static void plan_rank_runs(const struct line_sort *sort, struct line_plan *plan)
+{
+	const struct comm *comm = sort->params->comm;
+	const uint64_t nbytes = line_sort_share_nbytes(sort);
+	const bool needs_single_run = line_output_needs_single_run(sort);
+	uint64_t stored_nbytes = line_runs_stored_nbytes(nbytes);
+	unsigned first_rank;
+
+	if (needs_single_run)
+		stored_nbytes *= 2;
+	plan->n_ranks = comm_size(comm);
+	plan->n_runs_spilled = divide_up(nbytes, plan->chunk_nbytes);
+	plan->n_passes =
+		1 + needs_single_run +
+		line_merge_count_passes(plan->n_runs_spilled * plan->n_ranks, plan->fan_in);
+	plan->temp_nbytes = 0;
+	if (stored_nbytes > sort->spill_memory_nbytes)
+		plan->temp_nbytes = comm_host_size(comm, &first_rank) *
+				    (stored_nbytes - sort->spill_memory_nbytes);
+}
+
 /* Plan runs and passes for an input of known size. */
 static int plan_runs(struct line_sort *sort, struct line_plan *plan)
 {
@@ -53,11 +77,14 @@ static int plan_runs(struct line_sort *sort, struct line_plan *plan)
 		return r;
 	if (plan->chunk_nbytes > sort->memory_nbytes / 4 * 3)
 		plan->chunk_nbytes = sort->memory_nbytes / 4 * 3;
+	plan->fan_in = line_merge_max_runs(sort);
+	if (sort->params->comm) {
+		plan_rank_runs(sort, plan);
+		return 0;
+	}
 	plan->n_runs_spilled = 0;
 	if (plan->input_nbytes > plan->chunk_nbytes)
-		plan->n_runs_spilled =
-			(plan->input_nbytes + plan->chunk_nbytes - 1) / plan->chunk_nbytes;
-	plan->fan_in = line_merge_max_runs(sort);
+		plan->n_runs_spilled = divide_up(plan->input_nbytes, plan->chunk_nbytes);
 	plan->n_passes = 1 + line_merge_count_passes(plan->n_runs_spilled, plan->fan_in);
 	plan->temp_nbytes = plan->n_runs_spilled ? line_runs_stored_nbytes(plan->input_nbytes) : 0;
 	return 0;
@@ -102,7 +129,8 @@ int line_plan_make(const struct syscalls *calls, const struct line_sort_params *
 {
 	struct line_plan *plan = ret_plan;
 	struct line_sort sort;
-	int r = line_sort_open(calls, params, NULL, &sort);
+	int r = params->comm ? line_ranks_open_local(calls, params, &sort) :
+			       line_sort_open(calls, params, NULL, &sort);
 
 	*plan = (struct line_plan){ .input_nbytes = UINT64_MAX,
 				    .memory_nbytes = params->memory_nbytes,
@@ -114,7 +142,8 @@ int line_plan_make(const struct syscalls *calls, const struct line_sort_params *
 				    .free_temp_nbytes = UINT64_MAX,
 				    .output_nbytes = UINT64_MAX,
 				    .free_output_nbytes = UINT64_MAX,
-				    .n_inputs = params->n_inputs };
+				    .n_inputs = params->n_inputs,
+				    .n_ranks = 1 };
 	if (r == 0) {
 		plan->input_nbytes = line_input_total_nbytes(sort.input);
 		plan->block_nbytes = (uint32_t)sort.block_nbytes;
@@ -176,18 +205,23 @@ void line_plan_print(const struct line_plan *plan, FILE *stream)
 	print_row(stream, "input", "%s",
 		  is_known(plan->input_nbytes) ? size_format(plan->input_nbytes).text :
 						 "unknown size");
+	if (plan->n_ranks > 1)
+		print_row(stream, "ranks", "%u; runs, merge and memory are those of each rank",
+			  plan->n_ranks);
 	print_row(stream, "memory", "%s limit (-S)", size_format(plan->memory_nbytes).text);
 	if (!is_known(plan->input_nbytes)) {
 		print_row(stream, "runs", "spilled when memory is full");
 		return;
 	}
 	print_row(stream, "chunks", "about %s of text", size_format(plan->chunk_nbytes).text);
-	if (plan->n_runs_spilled == 0) {
+	if (plan->n_runs_spilled == 0)
 		print_row(stream, "runs", "all lines stay in memory; nothing is spilled");
-	} else {
+	else if (plan->temp_nbytes == 0)
+		print_row(stream, "runs", "%" PRIu64 " are stored in memory", plan->n_runs_spilled);
+	else
 		print_row(stream, "runs", "%" PRIu64 " are spilled", plan->n_runs_spilled);
+	if (plan->n_runs_spilled > 0)
 		print_merge(plan, stream);
-	}
 	print_space(stream, "temporary space", "", plan->temp_nbytes, plan->free_temp_nbytes);
 	if (is_known(plan->output_nbytes))
 		print_space(stream, "output", plan->may_write_less ? "at most " : "",
@@ -229,7 +263,7 @@ static json_t *plan_to_json(const struct line_plan *plan)
 		{ "block_bytes", json_number(plan->block_nbytes) },
 		{ "fan_in", number_or_null(plan->fan_in) },
 		{ "passes", number_or_null(plan->n_passes) },
-		{ "partitions", json_number(1) },
+		{ "partitions", json_number(plan->n_ranks) },
 		{ NULL, NULL },
 	};
 

@@ -18,17 +18,21 @@ struct line_plan {
 	uint64_t chunk_nbytes;       /* of text */
 	uint64_t n_runs_spilled;     /* 0: nothing is spilled */
 	uint64_t fan_in, n_passes;   /* of the merge */
-	uint64_t temp_nbytes;        /* at most */
+	uint64_t temp_nbytes;        /* at most, of all ranks on this host */
 	uint64_t free_temp_nbytes;   /* in the temporary directories, within the limit */
 	uint64_t output_nbytes;      /* at most */
 	uint64_t free_output_nbytes; /* in the output's directory */
 	size_t n_inputs;
+	unsigned n_ranks;      /* more than 1: chunks, runs and merge are those of each rank */
 	uint32_t block_nbytes; /* of spilled runs */
 	bool may_write_less;   /* than output_nbytes: -u, --limit or --shard */
 	char device[96]; /* "CPU, 2 threads", or that a GPU sorts and the plan is for the CPU */
 };
 
-/* Make the plan. Reads nothing from pipes. Returns 0 or a negative errno after a message. */
+/*
+ * Make the plan; of several ranks, on one of them. Reads nothing from pipes. Returns 0 or a
+ * negative errno after a message.
+ */
 int line_plan_make(const struct syscalls *calls, const struct line_sort_params *params,
 		   struct line_plan *ret_plan);
 

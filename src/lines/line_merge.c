@@ -105,6 +105,8 @@ static size_t plan_reads(const struct line_merge *merge, struct merged_run *run,
 
 static int fill_runs(struct line_merge *merge)
 {
+	/* A checkpoint frees runs when what was made of them is durable. */
+	const bool keeps_runs = merge->sort->checkpoint || merge->sort->is_measuring;
 	size_t n_tasks = 0;
 	int r;
 
@@ -113,8 +115,7 @@ static int fill_runs(struct line_merge *merge)
 	if (n_tasks == 0)
 		return 0;
 	r = thread_pool_run(merge->sort->threads, read_blocks, merge->tasks, (uint32_t)n_tasks);
-	/* A checkpoint frees runs when what was made of them is durable. */
-	for (size_t i = 0; i < merge->n_runs && r == 0 && !merge->sort->checkpoint; i++)
+	for (size_t i = 0; i < merge->n_runs && r == 0 && !keeps_runs; i++)
 		run_discard_before(merge->runs[i].run, merge->runs[i].next_block);
 	return r;
 }
@@ -319,8 +320,10 @@ static int merge_window(struct line_merge *merge, struct line_run_writer *writer
 	if (r == 0)
 		r = writer ? line_run_write_block(sort, writer, &nbytes) :
 			     line_output_write_block(sort, &nbytes);
+	if (sort->is_measuring)
+		nbytes = 0; /* nothing was written */
 	if (r == 0)
-		stats_skip(sort->stats, writer ? STAGE_SPILL : STAGE_WRITE,
+		stats_skip(sort->stats, writer || sort->is_measuring ? STAGE_SPILL : STAGE_WRITE,
 			   nbytes < merge->window_nbytes ? merge->window_nbytes - nbytes : 0);
 	sort->summary.n_windows++;
 	for (size_t i = 0; i < merge->n_runs; i++)
@@ -449,26 +452,68 @@ unsigned line_merge_count_passes(uint64_t n_runs, uint64_t n)
 static bool is_final(const struct line_sort *sort)
 {
 	/* The lines of a segment of a run were not counted. */
-	if (line_ranks_have_limit(sort) && sort->runs.n == 1)
+	if (line_output_needs_n_lines(sort) && sort->runs.n == 1)
 		return sort->runs.runs[0]->origin.totals.written.n_records > 0;
 	if (line_output_needs_single_run(sort))
 		return sort->runs.n <= 1;
 	return sort->runs.n <= line_merge_max_runs(sort);
 }
 
-/* Reduce the single run of this rank to the lines within the limit of all ranks. */
-static int limit_run(struct line_sort *sort)
-{
-	const uint64_t n_lines =
-		sort->runs.n > 0 ? sort->runs.runs[0]->origin.totals.written.n_records : 0;
-	int r = line_ranks_limit_partition(sort, n_lines, &sort->n_lines_left);
+/* --- The output of several ranks --- */
 
-	if (r < 0 || sort->n_lines_left == n_lines)
-		return r;
-	if (sort->n_lines_left > 0)
-		return merge_pass(sort, 1);
-	run_list_replace(&sort->runs, 0, sort->runs.n, NULL);
-	return 0;
+/* Merge the runs without writing. Returns what the output would be. */
+static int measure_output(struct line_sort *sort, uint64_t *ret_n_lines, uint64_t *ret_nbytes)
+{
+	const struct record_totals totals = sort->totals;
+	const uint64_t n_lines_left = sort->n_lines_left, offset = sort->offset;
+	int r;
+
+	sort->is_measuring = true;
+	r = merge_line_runs(sort, 0, sort->runs.n, NULL);
+	if (r == 0)
+		r = line_output_finish(sort);
+	*ret_n_lines = sort->totals.written.n_records - totals.written.n_records;
+	*ret_nbytes = sort->offset - offset;
+	sort->is_measuring = false;
+	sort->totals = totals;
+	sort->n_lines_left = n_lines_left;
+	sort->offset = offset;
+	sort->pending.count = 0;
+	return r;
+}
+
+/*
+ * Find what this rank writes. A limit, part files and counts make it differ from its runs; then a
+ * merge measures it.
+ */
+static int measure_partition(struct line_sort *sort, struct line_extent *ret_extent)
+{
+	const struct line_sort_params *params = sort->params;
+	uint64_t nbytes = runs_nbytes(sort), n_lines = 0, n_before = 0, n_all = 0;
+	bool is_cut = false;
+	int r = 0;
+
+	if (params->counts)
+		r = measure_output(sort, &n_lines, &nbytes);
+	else if (sort->runs.n > 0)
+		n_lines = sort->runs.runs[0]->origin.totals.written.n_records;
+	if (r == 0 && (params->limit != UINT64_MAX || params->n_part_files))
+		r = line_ranks_number_lines(sort, n_lines, &n_before, &n_all);
+	if (r == 0 && params->limit != UINT64_MAX) {
+		n_before = u64_min(n_before, params->limit);
+		n_all = u64_min(n_all, params->limit);
+		sort->n_lines_left = u64_min(n_lines, params->limit - n_before);
+		is_cut = sort->n_lines_left < n_lines;
+	}
+	if (r == 0 && params->n_part_files)
+		r = line_part_files_begin(sort, n_all, n_before);
+	if (r == 0 && (is_cut || params->n_part_files))
+		r = measure_output(sort, &n_lines, &nbytes);
+	*ret_extent = params->n_part_files ? line_part_files_extent(sort) :
+					     (struct line_extent){ .nbytes = nbytes,
+								   .first_nbytes = nbytes,
+								   .last_nbytes = nbytes };
+	return r;
 }
 
 int line_merge_all(struct line_sort *sort)
@@ -476,25 +521,26 @@ int line_merge_all(struct line_sort *sort)
 	const bool needs_single_run = line_output_needs_single_run(sort);
 	const unsigned n_passes =
 		line_merge_count_passes(sort->runs.n, line_merge_max_runs(sort)) + needs_single_run;
-	uint64_t nbytes = runs_nbytes(sort), n_lines = sort->totals.read.n_records;
+	struct line_extent extent = { .nbytes = runs_nbytes(sort) };
+	uint64_t n_lines = sort->totals.read.n_records;
 	int r = 0;
 
-	stats_set_phase_total(sort->stats, PHASE_FINAL_MERGE, nbytes);
+	stats_set_phase_total(sort->stats, PHASE_FINAL_MERGE, extent.nbytes);
 	if (n_passes > 0)
-		stats_begin_phase(sort->stats, PHASE_MERGE_PASSES, n_passes * nbytes);
+		stats_begin_phase(sort->stats, PHASE_MERGE_PASSES, n_passes * extent.nbytes);
 	while (!is_final(sort) && r == 0)
 		r = merge_pass(sort, line_merge_max_runs(sort));
-	if (r == 0 && line_ranks_have_limit(sort))
-		r = limit_run(sort);
-	stats_complete_phase(sort->stats);
-	nbytes = runs_nbytes(sort);
 	if (r == 0 && needs_single_run && sort->runs.n > 0)
 		n_lines = run_n_lines(sort->runs.runs[0]);
-	stats_begin_phase(sort->stats, PHASE_FINAL_MERGE, nbytes);
+	extent.nbytes = runs_nbytes(sort);
+	if (r == 0 && sort->ranks)
+		r = measure_partition(sort, &extent);
+	stats_complete_phase(sort->stats);
+	stats_begin_phase(sort->stats, PHASE_FINAL_MERGE, extent.nbytes);
 	sort->summary.n_passes = n_passes + 1;
 	sort->summary.n_windows = 0;
 	if (r == 0)
-		r = line_output_set_size(sort, nbytes, n_lines);
+		r = line_output_begin(sort, &extent, n_lines);
 	if (r == 0)
 		r = merge_line_runs(sort, 0, sort->runs.n, NULL);
 	return r;

@@ -412,10 +412,7 @@ static bool output_is_zst(const struct line_sort_params *params)
 static int check_rank_options(const struct line_options *options)
 {
 	const struct line_sort_params *params = &options->params;
-	const char *option = options->explain                ? "--explain" :
-			     params->n_part_files            ? "--split" :
-			     params->n_shards                ? "--shard" :
-			     params->counts                  ? "--count" :
+	const char *option = params->n_shards                ? "--shard" :
 			     params->checkpoint_path         ? "--checkpoint" :
 			     params->zstd_level              ? "--zstd" :
 			     params->backend == BACKEND_CUDA ? "--backend=cuda" :

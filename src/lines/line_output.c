@@ -26,11 +26,14 @@ static const uint64_t MIN_PREFAULT_NBYTES = UINT64_C(512) << 20;
 static int write_to_output(void *context, uint64_t offset, const void *bytes, size_t nbytes)
 {
 	struct line_sort *sort = context;
-	const struct span span = stats_begin(STAGE_WRITE, 0);
-	const int r = sort->ranks ?
-			      line_ranks_write(sort, sort->offset + offset, bytes, nbytes) :
-			      output_write_at(sort->output, sort->offset + offset, bytes, nbytes);
+	struct span span;
+	int r;
 
+	if (sort->is_measuring)
+		return 0;
+	span = stats_begin(STAGE_WRITE, 0);
+	r = sort->ranks ? line_ranks_write(sort, sort->offset + offset, bytes, nbytes) :
+			  output_write_at(sort->output, sort->offset + offset, bytes, nbytes);
 	stats_end(sort->stats, span, r == 0 ? nbytes : 0);
 	return r;
 }
@@ -41,6 +44,16 @@ static int write_header(struct line_sort *sort)
 	const unsigned char *header = line_input_header(sort->input, &nbytes);
 
 	return nbytes == 0 ? 0 : output_write_at(sort->output, 0, header, nbytes);
+}
+
+uint32_t line_output_current_file(const struct line_sort *sort)
+{
+	return sort->parts ? line_part_files_current(sort) : 0;
+}
+
+struct output *line_output_file(const struct line_sort *sort, uint32_t i)
+{
+	return sort->parts ? line_part_files_output(sort, i) : sort->output;
 }
 
 int line_output_check_space(struct line_sort *sort)
@@ -69,20 +82,32 @@ static uint32_t n_writers(const struct line_sort *sort)
 
 bool line_output_needs_single_run(const struct line_sort *sort)
 {
-	return (sort->keys->unique && (sort->parts || sort->ranks)) || line_ranks_have_limit(sort);
+	const struct line_sort_params *params = sort->params;
+
+	if (!params->comm)
+		return sort->keys->unique && params->n_part_files;
+	return sort->keys->unique || line_output_needs_n_lines(sort);
 }
 
-int line_output_set_size(struct line_sort *sort, uint64_t nbytes, uint64_t n_lines)
+bool line_output_needs_n_lines(const struct line_sort *sort)
+{
+	const struct line_sort_params *params = sort->params;
+
+	/* With --count they are groups, which are counted later. */
+	return params->comm && !params->counts &&
+	       (params->limit != UINT64_MAX || params->n_part_files);
+}
+
+int line_output_begin(struct line_sort *sort, const struct line_extent *extent, uint64_t n_lines)
 {
 	const struct line_sort_params *params = sort->params;
 	size_t header_nbytes;
 	int r = 0;
 
 	if (sort->ranks)
-		return line_ranks_place_partition(sort, nbytes);
+		return line_ranks_place_partition(sort, extent);
 	if (sort->parts)
-		return line_part_files_begin(
-			sort, n_lines < sort->n_lines_left ? n_lines : sort->n_lines_left);
+		return line_part_files_begin(sort, u64_min(n_lines, sort->n_lines_left), 0);
 	if (params->n_shards) {
 		sort->n_lines_skipped =
 			equal_share_begin(n_lines, params->shard - 1, params->n_shards);
@@ -92,7 +117,7 @@ int line_output_set_size(struct line_sort *sort, uint64_t nbytes, uint64_t n_lin
 	if (sort->params->zstd_level)
 		r = output_compress(sort->output, sort->params->zstd_level, sort->n_compressors);
 	else if (!sort->has_output_size && !sort->params->counts && !sort->params->n_shards)
-		r = output_set_expected_size(sort->output, header_nbytes + nbytes);
+		r = output_set_expected_size(sort->output, header_nbytes + extent->nbytes);
 	if (r < 0)
 		return r;
 	if (sort->maps_output)
@@ -143,10 +168,11 @@ int line_sort_write_block(struct line_sort *sort, const struct line_sink *sink,
 {
 	int r = line_sort_measure_block(sort, ret_nbytes);
 
-	if (r == 0)
-		r = sort->text ? device_text_write(sort->text, sink, ret_digest) :
-				 line_block_write(sort->block, sort->buffer_nbytes, sink,
-						  ret_digest);
+	*ret_digest = (struct digest){ .n_records = line_sort_n_lines(sort) };
+	if (r == 0 && !sort->is_measuring)
+		r = sort->text ?
+			    device_text_write(sort->text, sink, ret_digest) :
+			    line_block_write(sort->block, sort->buffer_nbytes, sink, ret_digest);
 	return r;
 }
 
@@ -232,7 +258,9 @@ static int select_shard(struct line_sort *sort)
 
 int line_output_finish(struct line_sort *sort)
 {
-	return sort->ranks ? line_ranks_finish(sort) : write_pending(sort);
+	const int r = write_pending(sort);
+
+	return r < 0 || !sort->ranks || sort->is_measuring ? r : line_ranks_finish(sort);
 }
 
 int line_output_write_block(struct line_sort *sort, uint64_t *ret_nbytes)
@@ -271,10 +299,10 @@ int line_output_open(struct line_sort *sort)
 {
 	int r;
 
-	if (sort->ranks)
-		return line_ranks_open_output(sort);
 	if (sort->params->n_part_files)
 		return line_part_files_open(sort);
+	if (sort->ranks)
+		return line_ranks_open_output(sort);
 	r = output_open_endpoint(sort->calls, sort->params->output, sort->params->output_endpoint,
 				 OUTPUT_SIZE_UNKNOWN, &sort->output);
 	if (r == 0 && output_is_input(sort))

@@ -3,11 +3,15 @@
  *
  * Part file K of P, from 0, begins at line n * K / P of n lines. So the number of lines must be
  * known before the first one is written. The files are written one after the other.
+ *
+ * Several ranks write to the same files. Rank 0 creates them, and completes them when all ranks
+ * have written (line_rank_output.c).
  */
 #include "src/lines/line_sort.h"
 #include "src/lines/line_sort_internal.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,20 +20,23 @@
 #include "io/output/part_files.h"
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
+#include "src/comm/comm.h"
 
 struct line_part {
-	uint64_t end_line; /* of all lines */
-	uint64_t offset;   /* where its next line is written */
-	uint64_t nbytes;   /* of the complete file */
+	uint64_t end_line;   /* of all lines */
+	uint64_t offset;     /* where its next line is written */
+	uint64_t begin, end; /* several ranks: where the lines of this one are */
+	uint64_t nbytes;     /* of the complete file */
 	struct digest digest;
 };
 
 struct line_part_files {
 	struct part_files *files;
-	struct output **outputs; /* n, and the manifest */
-	struct line_part *parts; /* n */
-	uint32_t n, current;
-	uint64_t n_written; /* lines */
+	struct output **outputs;    /* n, and the manifest */
+	struct line_part *parts;    /* n */
+	uint32_t n, current, first; /* of this process */
+	uint64_t n_before;          /* lines of lower ranks */
+	uint64_t n_written;         /* lines, with these */
 };
 
 /* Refuse to replace a directory that holds an input. */
@@ -46,13 +53,80 @@ static int check_old_files(const struct line_sort *sort)
 	return 0;
 }
 
+static const char *part_extension(const struct line_sort *sort)
+{
+	return sort->params->zstd_level ? ".zst" : "";
+}
+
+static int create_files(struct line_sort *sort)
+{
+	struct line_part_files *parts = sort->parts;
+	struct orphan_owner owner = { 0 };
+	int r;
+
+	if (sort->checkpoint)
+		checkpoint_get_orphan_owner(sort->checkpoint->checkpoint, &owner);
+	r = part_files_open(sort->calls, sort->params->output, parts->n, part_extension(sort),
+			    &owner, &parts->files);
+	if (r == 0)
+		r = check_old_files(sort);
+	for (uint32_t i = 0; i <= parts->n && r == 0; i++)
+		r = output_open_part(part_files_directory(parts->files),
+				     part_files_path(parts->files, i), sort->ranks && i < parts->n,
+				     &parts->outputs[i]);
+	return r;
+}
+
+/* The name by which ranks join a file, or the directory. */
+struct shared_name {
+	char name[TEMP_NAME_SIZE];
+};
+
+/* Join the n part files in the directory names[n]. */
+static int join_files(struct line_sort *sort, struct shared_name *names)
+{
+	struct line_part_files *parts = sort->parts;
+	int r;
+
+	for (uint32_t i = 0; i <= parts->n; i++)
+		names[i].name[TEMP_NAME_SIZE - 1] = '\0';
+	r = part_files_open_existing(sort->calls, sort->params->output, parts->n,
+				     part_extension(sort), names[parts->n].name, &parts->files);
+	for (uint32_t i = 0; i < parts->n && r == 0; i++)
+		r = output_open_part_existing(part_files_directory(parts->files),
+					      part_files_path(parts->files, i), names[i].name,
+					      &parts->outputs[i]);
+	return r;
+}
+
+/* Collective: rank 0 creates the files, and the others join them. */
+static int share_files(struct line_sort *sort)
+{
+	struct line_part_files *parts = sort->parts;
+	struct comm *comm = sort->params->comm;
+	const bool is_first = comm_rank(comm) == 0;
+	struct shared_name *names = calloc(parts->n + (size_t)1, sizeof *names);
+	int r = names ? 0 : fail(-ENOMEM, "no memory for %u part files", parts->n);
+
+	if (r == 0 && is_first)
+		r = create_files(sort);
+	for (uint32_t i = 0; i < parts->n && r == 0 && is_first; i++)
+		memcpy(names[i].name, output_shared_name(parts->outputs[i]), TEMP_NAME_SIZE);
+	if (r == 0 && is_first)
+		memcpy(names[parts->n].name, part_files_temp_name(parts->files), TEMP_NAME_SIZE);
+	if (r == 0)
+		r = comm_broadcast(comm, names, (parts->n + (size_t)1) * sizeof *names, 0);
+	if (r == 0 && !is_first)
+		r = join_files(sort, names);
+	free(names);
+	/* If rank 0 fails later, it removes the files; by then all ranks have opened them. */
+	return r < 0 ? r : comm_barrier(comm);
+}
+
 int line_part_files_open(struct line_sort *sort)
 {
-	const struct line_sort_params *params = sort->params;
-	const uint32_t n = params->n_part_files;
-	const char *extension = params->zstd_level ? ".zst" : "";
+	const uint32_t n = sort->params->n_part_files;
 	struct line_part_files *parts = calloc(1, sizeof *parts);
-	struct orphan_owner owner = { 0 };
 	int r;
 
 	if (!parts)
@@ -63,14 +137,7 @@ int line_part_files_open(struct line_sort *sort)
 	parts->parts = calloc(n, sizeof *parts->parts);
 	if (!parts->outputs || !parts->parts)
 		return fail(-ENOMEM, "no memory for %u part files", n);
-	if (sort->checkpoint)
-		checkpoint_get_orphan_owner(sort->checkpoint->checkpoint, &owner);
-	r = part_files_open(sort->calls, params->output, n, extension, &owner, &parts->files);
-	if (r == 0)
-		r = check_old_files(sort);
-	for (uint32_t i = 0; i <= n && r == 0; i++)
-		r = output_open_part(part_files_directory(parts->files),
-				     part_files_path(parts->files, i), false, &parts->outputs[i]);
+	r = sort->ranks ? share_files(sort) : create_files(sort);
 	sort->output = parts->outputs[0];
 	return r;
 }
@@ -93,21 +160,82 @@ static int begin_part(struct line_sort *sort)
 	return 0;
 }
 
-int line_part_files_begin(struct line_sort *sort, uint64_t n_lines)
+int line_part_files_begin(struct line_sort *sort, uint64_t n_lines, uint64_t n_before)
 {
 	struct line_part_files *parts = sort->parts;
 
 	for (uint32_t i = 0; i < parts->n; i++)
 		parts->parts[i].end_line = equal_share_begin(n_lines, i + 1, parts->n);
+	while (parts->first + 1 < parts->n && parts->parts[parts->first].end_line <= n_before &&
+	       n_before > 0)
+		parts->first++;
+	parts->current = parts->first;
+	parts->n_before = parts->n_written = n_before;
 	return begin_part(sort);
 }
 
-/* The current part has all its lines: complete it, and begin the next one if there is any. */
-static int end_part(struct line_sort *sort)
+uint32_t line_part_files_current(const struct line_sort *sort)
+{
+	return sort->parts->current;
+}
+
+struct output *line_part_files_output(const struct line_sort *sort, uint32_t i)
+{
+	return sort->parts->outputs[i];
+}
+
+struct line_extent line_part_files_extent(const struct line_sort *sort)
+{
+	const struct line_part_files *parts = sort->parts;
+	struct line_extent extent = { 0 };
+
+	for (uint32_t i = 0; i < parts->n; i++) {
+		const uint64_t nbytes = parts->parts[i].offset;
+
+		if (nbytes == 0)
+			continue;
+		if (extent.nbytes == 0) {
+			extent.first = i;
+			extent.first_nbytes = nbytes;
+		}
+		extent.last = i;
+		extent.last_nbytes = nbytes;
+		extent.nbytes += nbytes;
+	}
+	return extent;
+}
+
+int line_part_files_place(struct line_sort *sort, uint64_t offset)
 {
 	struct line_part_files *parts = sort->parts;
-	struct output *output = parts->outputs[parts->current];
-	struct file_writer_stats *written = &sort->summary.written, io;
+	const struct line_extent extent = line_part_files_extent(sort);
+
+	for (uint32_t i = 0; i < parts->n; i++) {
+		struct line_part *part = &parts->parts[i];
+
+		part->begin = extent.nbytes > 0 && i == extent.first ? offset : 0;
+		part->end = part->begin + part->offset;
+		part->offset = part->begin;
+		part->digest = (struct digest){ 0 };
+	}
+	parts->current = parts->first;
+	parts->n_written = parts->n_before;
+	return begin_part(sort);
+}
+
+static void add_io_stats(struct line_sort *sort, const struct output *output)
+{
+	const struct file_writer_stats io = output_get_io_stats(output);
+	struct file_writer_stats *written = &sort->summary.written;
+
+	written->cached_nbytes += io.cached_nbytes;
+	written->direct_nbytes += io.direct_nbytes;
+	written->mmap_nbytes += io.mmap_nbytes;
+}
+
+static int complete_part(struct line_sort *sort, uint32_t i)
+{
+	struct output *output = sort->parts->outputs[i];
 	struct stat status;
 	int r = output_finalize(output, &status);
 
@@ -115,11 +243,22 @@ static int end_part(struct line_sort *sort)
 		r = output_complete(output, OUTPUT_UNSYNCED);
 	if (r < 0)
 		return r;
-	io = output_get_io_stats(output);
-	written->cached_nbytes += io.cached_nbytes;
-	written->direct_nbytes += io.direct_nbytes;
-	written->mmap_nbytes += io.mmap_nbytes;
-	parts->parts[parts->current].nbytes = (uint64_t)status.st_size;
+	add_io_stats(sort, output);
+	sort->parts->parts[i].nbytes = (uint64_t)status.st_size;
+	return 0;
+}
+
+/*
+ * The current part has all lines of this process. Complete it, unless there are several ranks, and
+ * begin the next one if there is any.
+ */
+static int end_part(struct line_sort *sort)
+{
+	struct line_part_files *parts = sort->parts;
+	const int r = sort->ranks ? 0 : complete_part(sort, parts->current);
+
+	if (r < 0)
+		return r;
 	parts->current++;
 	return parts->current < parts->n ? begin_part(sort) : 0;
 }
@@ -193,12 +332,77 @@ static int write_manifest(struct line_sort *sort)
 	return r;
 }
 
-int line_part_files_commit(struct line_sort *sort)
+/* Add up the lines of all ranks, and note what others have written to the file. */
+static int add_ranks(struct line_sort *sort, uint64_t head_nbytes)
+{
+	struct line_part_files *parts = sort->parts;
+	struct file_sum {
+		uint64_t n_lines, sum, nbytes;
+	} *sums = calloc(parts->n, sizeof *sums);
+	uint32_t last = 0;
+	int r;
+
+	if (!sums)
+		return fail(-ENOMEM, "no memory for %u part files", parts->n);
+	for (uint32_t i = 0; i < parts->n; i++) {
+		const struct line_part *part = &parts->parts[i];
+
+		sums[i] = (struct file_sum){ part->digest.n_records, part->digest.sum,
+					     part->end - part->begin };
+		if (part->end > part->begin)
+			last = i;
+	}
+	r = comm_allreduce_sum(sort->params->comm, &sums->n_lines, 3 * (size_t)parts->n);
+	for (uint32_t i = 0; i < parts->n && r == 0; i++) {
+		struct line_part *part = &parts->parts[i];
+		const uint64_t own_nbytes = part->end - part->begin + (i == last ? head_nbytes : 0);
+
+		part->digest = (struct digest){ sums[i].n_lines, sums[i].sum };
+		if (comm_rank(sort->params->comm) == 0 && sums[i].nbytes > own_nbytes)
+			output_record_remote_writes(parts->outputs[i], sums[i].nbytes - own_nbytes,
+						    sums[i].nbytes);
+	}
+	free(sums);
+	return r;
+}
+
+int line_part_files_finish(struct line_sort *sort, uint64_t head_nbytes)
+{
+	const struct line_part_files *parts = sort->parts;
+
+	for (uint32_t i = 0; i < parts->n; i++)
+		if (parts->parts[i].offset != parts->parts[i].end)
+			return fail(-EIO,
+				    "internal error: the lines of this rank in part file %" PRIu32
+				    " end at %" PRIu64 ", not at %" PRIu64,
+				    i, parts->parts[i].offset, parts->parts[i].end);
+	return add_ranks(sort, head_nbytes);
+}
+
+/* Close the files of another rank than rank 0. */
+static int close_joined_files(struct line_sort *sort)
 {
 	struct line_part_files *parts = sort->parts;
 	int r = 0;
 
-	while (parts->current < parts->n && r == 0) /* without lines */
+	for (uint32_t i = 0; i < parts->n && r == 0; i++) {
+		struct output *output = parts->outputs[i];
+
+		add_io_stats(sort, output);
+		parts->outputs[i] = NULL;
+		r = output_close_shared(output);
+	}
+	return r;
+}
+
+static int commit_files(struct line_sort *sort)
+{
+	struct line_part_files *parts = sort->parts;
+	int r = 0;
+
+	for (uint32_t i = 0; i < parts->n && r == 0 && sort->ranks; i++)
+		r = complete_part(sort, i);
+	while (parts->current < parts->n && r == 0 && !sort->ranks) /* without lines */
 		r = end_part(sort);
 	if (r == 0)
 		r = write_manifest(sort);
@@ -209,6 +413,22 @@ int line_part_files_commit(struct line_sort *sort)
 	return r;
 }
 
+int line_part_files_commit(struct line_sort *sort)
+{
+	struct comm *comm = sort->params->comm;
+	int r = 0;
+
+	if (!sort->ranks)
+		return commit_files(sort);
+	if (comm_rank(comm) > 0)
+		r = close_joined_files(sort);
+	if (r == 0)
+		r = comm_barrier(comm);
+	if (r == 0 && comm_rank(comm) == 0)
+		r = commit_files(sort);
+	return line_ranks_end(sort, r);
+}
+
 void line_part_files_close(struct line_sort *sort)
 {
 	struct line_part_files *parts = sort->parts;
@@ -217,7 +437,7 @@ void line_part_files_close(struct line_sort *sort)
 		return;
 	for (uint32_t i = 0; parts->outputs && i <= parts->n; i++)
 		output_abort(parts->outputs[i]);
-	part_files_close(parts->files, false);
+	part_files_close(parts->files, sort->ranks && comm_rank(sort->params->comm) > 0);
 	free(parts->outputs);
 	free(parts->parts);
 	free(parts);

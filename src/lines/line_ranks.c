@@ -21,9 +21,7 @@
  * weighs the bytes that it stands for. Long lines are truncated: a splitter need not be a line of
  * the input.
  *
- * A file is divided into stripes, each of which one rank writes (sort_output_ranks.c). A rank keeps
- * its bytes of the stripe in which its partition begins, the head. At the end it sends the head to
- * the rank in whose partition that stripe begins.
+ * line_rank_output.c writes the partitions.
  */
 #include "src/lines/line_sort.h"
 #include "src/lines/line_sort_internal.h"
@@ -92,11 +90,6 @@ struct line_ranks {
 	struct job job; /* what `remote` needs */
 	struct peer_memory *peer_memory;
 	struct remote_runs *remote;
-
-	/* The output: the partition of rank i is [begins[i], begins[i + 1]). */
-	uint64_t *begins;
-	uint64_t stripe_nbytes;
-	unsigned char *head;
 };
 
 static bool is_first(const struct line_ranks *ranks)
@@ -106,7 +99,7 @@ static bool is_first(const struct line_ranks *ranks)
 
 /* --- Opening --- */
 
-static int open_supported(const struct syscalls *calls, const struct line_sort_params *params,
+int line_ranks_open_local(const struct syscalls *calls, const struct line_sort_params *params,
 			  struct line_sort *ret_sort)
 {
 	const struct sort_spec spec = line_sort_make_spec(params, NULL);
@@ -148,14 +141,17 @@ static uint64_t share_begin(const struct line_ranks *ranks, unsigned rank, uint6
 }
 
 /* Use the largest blocks of all ranks: a rank reads the runs of the others. */
-static int agree_block_size(struct line_sort *sort, uint64_t *values)
+static int agree_block_size(struct line_sort *sort)
 {
 	const struct line_ranks *ranks = sort->ranks;
 	const uint64_t nbytes = sort->block_nbytes;
-	const int r = comm_allgather(ranks->comm, &nbytes, sizeof nbytes, values);
+	uint64_t *values = calloc(ranks->n, sizeof *values);
+	const int r = values ? comm_allgather(ranks->comm, &nbytes, sizeof nbytes, values) :
+			       fail(-ENOMEM, "no memory for %u ranks", ranks->n);
 
 	for (unsigned i = 0; i < ranks->n && r == 0; i++)
 		sort->block_nbytes = u64_max(sort->block_nbytes, values[i]);
+	free(values);
 	return r;
 }
 
@@ -193,10 +189,9 @@ static int open_ranks(struct line_sort *sort)
 	ranks->max_samples = u64_clamp(ALL_SAMPLES / n, MIN_SAMPLES, MAX_SAMPLES);
 	ranks->samples = calloc(ranks->max_samples, sizeof *ranks->samples);
 	ranks->sample_text = malloc(ranks->max_sample_text_nbytes);
-	ranks->begins = calloc(n + (size_t)1, sizeof *ranks->begins);
-	if (!ranks->samples || !ranks->sample_text || !ranks->begins)
+	if (!ranks->samples || !ranks->sample_text)
 		return fail(-ENOMEM, "no memory for %u ranks", n);
-	r = agree_block_size(sort, ranks->begins);
+	r = agree_block_size(sort);
 	return r < 0 ? r : begin_share(sort);
 }
 
@@ -204,12 +199,12 @@ int line_ranks_open(const struct syscalls *calls, const struct line_sort_params 
 		    struct line_sort *ret_sort)
 {
 	const bool opens_first = comm_rank(params->comm) == 0;
-	int r = opens_first ? open_supported(calls, params, ret_sort) : 0;
+	int r = opens_first ? line_ranks_open_local(calls, params, ret_sort) : 0;
 
 	/* All ranks find the same errors. Rank 0 reports them. */
 	r = distributed_broadcast_status(params->comm, r);
 	if (r == 0 && !opens_first)
-		r = open_supported(calls, params, ret_sort);
+		r = line_ranks_open_local(calls, params, ret_sort);
 	if (r == 0)
 		r = compare_specs(params);
 	return r < 0 ? r : open_ranks(ret_sort);
@@ -662,122 +657,6 @@ int line_ranks_agree_disorder(const struct line_sort *sort, struct line_disorder
 	return r;
 }
 
-/* --- Output --- */
-
-bool line_ranks_have_limit(const struct line_sort *sort)
-{
-	return sort->ranks && sort->params->limit != UINT64_MAX;
-}
-
-int line_ranks_limit_partition(const struct line_sort *sort, uint64_t n, uint64_t *ret_n)
-{
-	const struct line_ranks *ranks = sort->ranks;
-	uint64_t *counts = calloc(ranks->n, sizeof *counts), n_left = sort->params->limit;
-	const int r = counts ? comm_allgather(ranks->comm, &n, sizeof n, counts) :
-			       fail(-ENOMEM, "no memory for %u ranks", ranks->n);
-
-	for (unsigned i = 0; i < ranks->rank && r == 0; i++)
-		n_left -= u64_min(n_left, counts[i]);
-	free(counts);
-	*ret_n = u64_min(n, n_left);
-	return r;
-}
-
-int line_ranks_open_output(struct line_sort *sort)
-{
-	const struct line_sort_params *params = sort->params;
-	const struct line_ranks *ranks = sort->ranks;
-	char name[TEMP_NAME_SIZE] = "";
-	int r = 0;
-
-	if (is_first(ranks))
-		r = output_open_shared(sort->calls, params->output, OUTPUT_SIZE_UNKNOWN, true, NULL,
-				       &sort->output);
-	if (r < 0)
-		return r;
-	if (is_first(ranks))
-		memcpy(name, output_shared_name(sort->output), sizeof name);
-	r = comm_broadcast(ranks->comm, name, sizeof name, 0);
-	name[sizeof name - 1] = '\0';
-	if (r == 0 && !is_first(ranks))
-		r = output_open_shared_existing(sort->calls, params->output, name, &sort->output);
-	/* If rank 0 fails later, it removes the file; by then all ranks have opened it. */
-	return r < 0 ? r : comm_barrier(ranks->comm);
-}
-
-/* Return where the head of a partition ends. Rank 0 has none. */
-static uint64_t head_end(const struct line_ranks *ranks, unsigned rank)
-{
-	const uint64_t begin = ranks->begins[rank];
-
-	return rank == 0 ? begin :
-			   u64_min(round_up(begin, ranks->stripe_nbytes), ranks->begins[rank + 1]);
-}
-
-static size_t head_nbytes(const struct line_ranks *ranks, unsigned rank)
-{
-	return (size_t)(head_end(ranks, rank) - ranks->begins[rank]);
-}
-
-/* Return the rank in whose partition the stripe of a head begins; in a header: rank 0. */
-static unsigned head_writer(const struct line_ranks *ranks, unsigned rank)
-{
-	const uint64_t begin = ranks->begins[rank] / ranks->stripe_nbytes * ranks->stripe_nbytes;
-
-	return (unsigned)find_interval(ranks->begins, sizeof *ranks->begins, 0, ranks->n, begin);
-}
-
-/* What ranks tell each other; header and stripe are those of rank 0. */
-struct rank_partition {
-	uint64_t nbytes, header_nbytes, stripe_nbytes;
-};
-
-static int gather_partitions(struct line_sort *sort, uint64_t nbytes,
-			     const unsigned char **ret_header)
-{
-	struct line_ranks *ranks = sort->ranks;
-	struct rank_partition *partitions = calloc(ranks->n, sizeof *partitions);
-	struct rank_partition own = { .nbytes = nbytes };
-	size_t header_nbytes;
-	int r;
-
-	*ret_header = line_input_header(sort->input, &header_nbytes);
-	own.header_nbytes = header_nbytes;
-	own.stripe_nbytes = is_first(ranks) ? output_stripe_nbytes(sort->output) : 0;
-	r = partitions ? comm_allgather(ranks->comm, &own, sizeof own, partitions) :
-			 fail(-ENOMEM, "no memory for %u ranks", ranks->n);
-	if (r == 0) {
-		ranks->stripe_nbytes = partitions[0].stripe_nbytes;
-		ranks->begins[0] = partitions[0].header_nbytes;
-		for (unsigned i = 0; i < ranks->n; i++)
-			ranks->begins[i + 1] = ranks->begins[i] + partitions[i].nbytes;
-	}
-	free(partitions);
-	return r;
-}
-
-int line_ranks_place_partition(struct line_sort *sort, uint64_t nbytes)
-{
-	struct line_ranks *ranks = sort->ranks;
-	const unsigned char *header;
-	int r = gather_partitions(sort, nbytes, &header);
-
-	if (r < 0)
-		return r;
-	sort->offset = ranks->begins[ranks->rank];
-	if (!is_first(ranks)) {
-		ranks->head = malloc(head_nbytes(ranks, ranks->rank) + 1);
-		return ranks->head ?
-			       output_check_limit(sort->output, ranks->begins[ranks->rank + 1]) :
-			       fail(-ENOMEM, "no memory for the beginning of a partition");
-	}
-	if (!sort->has_output_size)
-		r = output_set_expected_size(sort->output, ranks->begins[ranks->n]);
-	if (r == 0 && ranks->begins[0] > 0)
-		r = output_write_at(sort->output, 0, header, (size_t)ranks->begins[0]);
-	return r;
-}
-
 int line_ranks_check_block(struct line_sort *sort)
 {
 	const struct line_ranks *ranks = sort->ranks;
@@ -797,56 +676,7 @@ int line_ranks_check_block(struct line_sort *sort)
 	return fail(-EIO, "internal error: lines are in the partition of another rank");
 }
 
-int line_ranks_write(struct line_sort *sort, uint64_t offset, const void *bytes, size_t nbytes)
-{
-	const struct line_ranks *ranks = sort->ranks;
-	const uint64_t end = head_end(ranks, ranks->rank);
-	const size_t n = offset < end ? u64_min(nbytes, end - offset) : 0;
-
-	if (n > 0)
-		memcpy(ranks->head + (offset - ranks->begins[ranks->rank]), bytes, n);
-	return n == nbytes ? 0 :
-			     output_write_at(sort->output, offset + n, (const char *)bytes + n,
-					     nbytes - n);
-}
-
 /* --- The end --- */
-
-/* Write the head of another rank. */
-static int receive_head(struct line_sort *sort, unsigned rank)
-{
-	const struct line_ranks *ranks = sort->ranks;
-	const size_t nbytes = head_nbytes(ranks, rank);
-	unsigned char *head = malloc(nbytes);
-	int r = head ? comm_receive_wait(ranks->comm, rank, COMM_TAG_STRIPES, head, nbytes) :
-		       fail(-ENOMEM, "no memory for the beginning of a partition");
-
-	if (r == 0)
-		r = output_write_at(sort->output, ranks->begins[rank], head, nbytes);
-	free(head);
-	return r;
-}
-
-/* Send the head to its writer, and write those of other ranks. *ret_nbytes: of the latter. */
-static int exchange_heads(struct line_sort *sort, uint64_t *ret_nbytes)
-{
-	const struct line_ranks *ranks = sort->ranks;
-	const size_t nbytes = head_nbytes(ranks, ranks->rank);
-	struct comm_transfer transfer;
-	int r = 0;
-
-	*ret_nbytes = 0;
-	if (nbytes > 0)
-		r = comm_send(ranks->comm, head_writer(ranks, ranks->rank), COMM_TAG_STRIPES,
-			      ranks->head, nbytes, &transfer);
-	for (unsigned i = ranks->rank + 1; i < ranks->n && r == 0; i++) {
-		if (head_nbytes(ranks, i) == 0 || head_writer(ranks, i) != ranks->rank)
-			continue;
-		r = receive_head(sort, i);
-		*ret_nbytes += head_nbytes(ranks, i);
-	}
-	return r == 0 && nbytes > 0 ? comm_wait(ranks->comm, &transfer) : r;
-}
 
 /* Check that the inputs have not changed. The lowest rank that sees a change reports it. */
 static int check_inputs(const struct line_sort *sort)
@@ -878,50 +708,21 @@ static int check_totals(struct line_sort *sort)
 	r = comm_allreduce_sum(ranks->comm, sums, 6);
 	if (r < 0)
 		return r;
-	if (is_first(ranks) && !line_ranks_have_limit(sort) && !record_totals_are_balanced(totals))
+	if (is_first(ranks) && sort->params->limit == UINT64_MAX &&
+	    !record_totals_are_balanced(totals))
 		r = fail(-EIO, "internal error: the output does not hold the lines of the input");
 	return distributed_broadcast_status(ranks->comm, r);
 }
 
 int line_ranks_finish(struct line_sort *sort)
 {
-	const struct line_ranks *ranks = sort->ranks;
-	uint64_t nbytes = 0;
-	int r = 0;
+	int r = remote_runs_finish(sort->ranks->remote);
 
-	if (sort->offset != ranks->begins[ranks->rank + 1])
-		r = fail(-EIO,
-			 "internal error: the partition of this rank ends at %" PRIu64
-			 ", not at %" PRIu64,
-			 sort->offset, ranks->begins[ranks->rank + 1]);
 	if (r == 0)
-		r = remote_runs_finish(ranks->remote);
+		r = line_rank_output_finish(sort);
 	if (r == 0)
-		r = exchange_heads(sort, &nbytes);
-	if (r < 0)
-		return r;
-	if (is_first(ranks) && ranks->begins[ranks->n] > ranks->begins[1])
-		output_record_remote_writes(sort->output,
-					    ranks->begins[ranks->n] - ranks->begins[1] - nbytes,
-					    ranks->begins[ranks->n]);
-	r = check_totals(sort);
+		r = check_totals(sort);
 	return r < 0 ? r : check_inputs(sort);
-}
-
-int line_ranks_close_output(struct line_sort *sort, bool is_synced)
-{
-	const struct line_ranks *ranks = sort->ranks;
-	struct output *output = sort->output;
-	int r = 0;
-
-	if (!is_first(ranks)) {
-		r = is_synced ? output_sync(output) : 0;
-		if (r < 0)
-			return r;
-		sort->output = NULL;
-		r = output_close_shared(output);
-	}
-	return r < 0 ? r : comm_barrier(ranks->comm);
 }
 
 int line_ranks_end(const struct line_sort *sort, int r)
@@ -950,7 +751,5 @@ void line_ranks_close(struct line_sort *sort)
 	free(ranks->sample_text);
 	free(ranks->splitters);
 	free(ranks->splitter_text);
-	free(ranks->begins);
-	free(ranks->head);
 	free(ranks);
 }

@@ -279,7 +279,8 @@ static int write_single_block(struct line_sort *sort)
 	stats_begin_phase(sort->stats, PHASE_FINAL_MERGE, nbytes);
 	sort->summary.n_passes = sort->summary.n_windows = 1;
 	if (r == 0)
-		r = line_output_set_size(sort, nbytes, line_sort_n_lines(sort));
+		r = line_output_begin(sort, &(struct line_extent){ .nbytes = nbytes },
+				      line_sort_n_lines(sort));
 	return r < 0 ? r : line_output_write_block(sort, &nbytes);
 }
 
@@ -435,8 +436,8 @@ static void plan_memory(struct line_sort *sort)
 }
 
 /*
- * Ranks store all runs, in memory as far as possible: the other ranks read them there. With -u
- * there is another run of about the same size.
+ * Ranks store all runs, in memory as far as possible: the other ranks read them there. There
+ * may be another run of about the same size.
  */
 static void plan_spill_memory(struct line_sort *sort)
 {
@@ -446,7 +447,7 @@ static void plan_spill_memory(struct line_sort *sort)
 	if (!sort->params->comm || memory < MIN_SPILL_MEMORY_NBYTES)
 		return;
 	nbytes = line_runs_stored_nbytes(line_sort_share_nbytes(sort));
-	if (sort->keys->unique)
+	if (line_output_needs_single_run(sort))
 		nbytes *= 2;
 	sort->spill_memory_nbytes = u64_min(nbytes, memory / 5 * 2);
 	sort->memory_nbytes -= sort->spill_memory_nbytes;
@@ -533,6 +534,7 @@ void line_sort_close(struct line_sort *sort)
 	spill_begin_close(sort->spill);
 	run_list_free(&sort->runs);
 	line_ranks_close(sort);
+	line_rank_output_close(sort);
 	free(sort->pending.bytes);
 	compression_close(sort->compression);
 	spill_close(sort->spill);

@@ -7,7 +7,8 @@
  *	line_merge.c	merging them
  *	line_output.c	the output
  *	line_part_files.c	the output as part files
- *	line_ranks.c	several ranks
+ *	line_ranks.c	several ranks: runs and partitions
+ *	line_rank_output.c	several ranks: the output
  *	line_check.c	checking the order of an input
  */
 #pragma once
@@ -54,6 +55,16 @@ struct line_checkpoint {
 	struct input *input; /* all inputs as one stream of bytes */
 };
 
+/*
+ * Where the lines of a rank are: in part files `first` to `last`. It has all lines of those between
+ * them. A single file is part file 0.
+ */
+struct line_extent {
+	uint64_t nbytes; /* of all files; 0: there are no lines, and the rest is 0 */
+	uint64_t first, last;
+	uint64_t first_nbytes, last_nbytes; /* of this rank in these files */
+};
+
 struct line_disorder;
 struct line_ranks;
 
@@ -70,6 +81,7 @@ struct line_sort {
 	struct output *output;         /* of the current part file */
 	struct line_part_files *parts; /* NULL: the output is one file */
 	struct line_ranks *ranks;      /* NULL: a single process */
+	struct line_rank_output *rank_output;
 	size_t buffer_nbytes, block_nbytes, memory_nbytes;
 	uint64_t spill_memory_nbytes; /* for runs; the others go to temporary space */
 	uint32_t n_threads, n_compressors;
@@ -89,6 +101,7 @@ struct line_sort {
 	uint64_t n_lines_left;    /* of the limit */
 	uint64_t n_lines_skipped; /* before those of the shard, and not reached yet */
 	uint64_t offset;          /* in the output */
+	bool is_measuring;        /* nothing is written to the output */
 	struct pending_line pending;
 	uint64_t text_nbytes; /* of all lines that were read */
 	struct record_totals totals;
@@ -243,15 +256,23 @@ int line_output_open(struct line_sort *sort);
 int line_output_check_space(struct line_sort *sort);
 
 /*
- * Set the number of lines and their maximum size, and write the header. Before the first block.
+ * Set the number of lines and what this process writes at most, and write the header. Before the
+ * first block.
  */
-int line_output_set_size(struct line_sort *sort, uint64_t nbytes, uint64_t n_lines);
+int line_output_begin(struct line_sort *sort, const struct line_extent *extent, uint64_t n_lines);
 
 /*
- * Return whether runs must be merged into one before the first line is written: with -u, and for a
- * limit of several ranks, only a single run tells how many lines are left.
+ * Return whether runs must be merged into one before the first line is written. Only a single run
+ * tells how many lines -u leaves; and ranks measure their lines with --count, --split and a limit.
  */
 bool line_output_needs_single_run(const struct line_sort *sort);
+
+/* Return whether the lines of that run must be counted when it is written. */
+bool line_output_needs_n_lines(const struct line_sort *sort);
+
+/* Return the part file that is written, or 0, and the output of a part file. */
+uint32_t line_output_current_file(const struct line_sort *sort);
+struct output *line_output_file(const struct line_sort *sort, uint32_t i);
 
 /* Allocate the pages of the output while a GPU starts and sorts, if that is likely to pay. */
 void line_output_start_prefault(struct line_sort *sort);
@@ -290,8 +311,28 @@ void line_part_files_close(struct line_sort *sort);
 /* As output_check_space(). */
 int line_part_files_check_space(struct line_sort *sort, uint64_t nbytes);
 
-/* Divide n_lines among the files, before the first block. */
-int line_part_files_begin(struct line_sort *sort, uint64_t n_lines);
+/*
+ * Divide n_lines among the files, before the first block. This process writes lines from n_before
+ * on.
+ */
+int line_part_files_begin(struct line_sort *sort, uint64_t n_lines, uint64_t n_before);
+
+/* Return the file that is written, and the output of a file. */
+uint32_t line_part_files_current(const struct line_sort *sort);
+struct output *line_part_files_output(const struct line_sort *sort, uint32_t i);
+
+/*
+ * Ranks: return what was measured since the files were begun; then place the lines of the first
+ * file at an offset, and begin again.
+ */
+struct line_extent line_part_files_extent(const struct line_sort *sort);
+int line_part_files_place(struct line_sort *sort, uint64_t offset);
+
+/*
+ * Ranks, collective: check what this rank has written, and add up the lines of each file. Of the
+ * last file that rank 0 writes to, it has also written head_nbytes for other ranks.
+ */
+int line_part_files_finish(struct line_sort *sort, uint64_t head_nbytes);
 
 /* As line_sort_write_block(). */
 int line_part_files_write_block(struct line_sort *sort, const struct line_sink *sink,
@@ -308,6 +349,10 @@ int line_part_files_commit(struct line_sort *sort);
  * due, when sort.runs are closed.
  */
 
+/* Not a collective: open a sort without a share, or refuse what several ranks do not support. */
+int line_ranks_open_local(const struct syscalls *calls, const struct line_sort_params *params,
+			  struct line_sort *ret_sort);
+
 /* Open the sort of each rank, and give it a share of the input. */
 int line_ranks_open(const struct syscalls *calls, const struct line_sort_params *params,
 		    struct line_sort *ret_sort);
@@ -318,38 +363,17 @@ int line_ranks_open(const struct syscalls *calls, const struct line_sort_params 
  */
 int line_ranks_agree_disorder(const struct line_sort *sort, struct line_disorder *disorder);
 
-/* Open the file that all ranks write to. */
-int line_ranks_open_output(struct line_sort *sort);
-
 /* The sorted block is going to be a run: take samples of its lines. */
 int line_ranks_sample_block(struct line_sort *sort);
 
 /* Replace the runs of this rank by the segments of its partition. */
 int line_ranks_exchange_runs(struct line_sort *sort);
 
-/* Return whether several ranks have a limit together. */
-bool line_ranks_have_limit(const struct line_sort *sort);
-
-/*
- * With a limit: of the n lines of this rank's partition, return how many are within the limit of
- * all ranks.
- */
-int line_ranks_limit_partition(const struct line_sort *sort, uint64_t n, uint64_t *ret_n);
-
-/* Find the place of the partition, of nbytes, in the output. Rank 0 writes the header. */
-int line_ranks_place_partition(struct line_sort *sort, uint64_t nbytes);
-
 /* Check that the lines of the sorted block belong to the partition. Not a collective. */
 int line_ranks_check_block(struct line_sort *sort);
 
-/* As output_write_at(), within the partition. Not a collective. */
-int line_ranks_write(struct line_sort *sort, uint64_t offset, const void *bytes, size_t nbytes);
-
 /* The partition is written: exchange heads, and check the lines and inputs of all ranks. */
 int line_ranks_finish(struct line_sort *sort);
-
-/* Close the output on all ranks but rank 0. is_synced: sync the data before. */
-int line_ranks_close_output(struct line_sort *sort, bool is_synced);
 
 /* r: the result of the commit on rank 0, which all ranks return. */
 int line_ranks_end(const struct line_sort *sort, int r);
@@ -357,3 +381,28 @@ int line_ranks_end(const struct line_sort *sort, int r);
 /* Make sure that other ranks no longer read from this one. Not a collective. */
 void line_ranks_abandon(const struct line_sort *sort, int r);
 void line_ranks_close(struct line_sort *sort);
+
+/* --- line_rank_output.c --- */
+
+/* Collectives, unless they say otherwise. line_rank_output_close() is always due. */
+
+/* Open the file that all ranks write to. */
+int line_ranks_open_output(struct line_sort *sort);
+
+/* Return how many of n lines each are those of lower ranks, and those of all ranks. */
+int line_ranks_number_lines(const struct line_sort *sort, uint64_t n, uint64_t *ret_n_before,
+			    uint64_t *ret_n_all);
+
+/* Find the place of the partition in the output. Rank 0 writes the header. */
+int line_ranks_place_partition(struct line_sort *sort, const struct line_extent *extent);
+
+/* As output_write_at(), within the partition. Not a collective. */
+int line_ranks_write(struct line_sort *sort, uint64_t offset, const void *bytes, size_t nbytes);
+
+/* The partition is written: exchange heads, and check the place. */
+int line_rank_output_finish(struct line_sort *sort);
+
+/* Close the output on all ranks but rank 0. is_synced: sync the data before. */
+int line_ranks_close_output(struct line_sort *sort, bool is_synced);
+
+void line_rank_output_close(struct line_sort *sort);

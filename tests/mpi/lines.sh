@@ -126,9 +126,35 @@ sort -u -k1,1 few words | head -n 500 > expected
 run_ranks 3 --lines -u -k1,1 --limit=500 few words -o out/x
 expect_rank_output "-u --limit"
 
+claim "--count counts the lines of all ranks"
+compare_with_gsort 3 --lines -u --count equal two equal
+compare_with_gsort 4 --lines -S1M -u --count -k1,1n few words large
+compare_with_gsort 4 --lines -u --count -k1.1,1.2 --limit=40 few words large
+
 claim "ranks share the output in whole stripes"
 print_lines 400000 'print s, s, i' > striped
 compare_with_gnu_sort 5 striped
+
+# compare_parts N ARGUMENT...: N ranks and one process write the same directory of part files
+compare_parts() {
+	n=$1
+	shift
+	rm -rf parts
+	expect_exit 0 --lines "$@" -o parts
+	run_ranks "$n" --lines "$@" -o out/x
+	expect_status 0 "$n ranks, $*"
+	diff -r parts out/x > differences || fail "$n ranks, $*: $(head -n 5 differences)"
+	rm -r out/x
+	expect_clean_directory "$*"
+}
+
+claim "--split: a part file has lines of several ranks, and a rank has several part files"
+compare_parts 4 --split=2 striped
+compare_parts 3 --split=20 -S1M large words
+compare_parts 4 --split=3 -u -k1,1n few words
+compare_parts 3 --split=7 --limit=30001 -r few words equal
+compare_parts 5 --split=4 two
+compare_parts 2 --split=2 empty
 rm striped large
 
 # compare_check N ARGUMENT...: N ranks find the disorder that GNU sort finds, or none
@@ -182,13 +208,21 @@ MPIRUN="$MPIRUN" GSORT_MPI="$GSORT_MPI" python3 "$LINES_RANDOM" --ranks --seed="
 	--count="${GSORT_ROUNDS:-12}" --large=3 --large-nbytes=1000000 > found 2>&1 ||
 	fail "seed $seed: $(cat found)"
 
+claim "--explain prints one plan, with the runs of a rank"
+run_ranks 3 --lines --explain=json -S4M words few -o out/x
+expect_status 0 "--explain"
+for number in '"runs_spilled": 1' '"passes": 1' '"partitions": 3'; do
+	grep -q "$number" stdout || fail "--explain: not $number: $(cat stdout)"
+done
+run_ranks 3 --lines --explain -u words -o out/x
+[ "$(grep -c '^ranks  *3; ' stdout)" -eq 1 ] || fail "--explain: $(cat stdout)"
+grep -q '^merge passes  *2$' stdout || fail "--explain -u: $(cat stdout)"
+expect_clean_directory "--explain"
+
 claim "what several ranks do not do is refused once, by name"
-for option in --explain --split=2 --count,-u --zstd --checkpoint=ck; do
-	name=${option%%[=,]*}
-	# They are words.
-	# shellcheck disable=SC2046
-	expect_rank_error "${name} is not supported with --lines and several ranks" \
-		$(echo "$option" | tr , ' ') words -o out/x
+for option in --zstd --checkpoint=ck; do
+	expect_rank_error "${option%=*} is not supported with --lines and several ranks" \
+		"$option" words -o out/x
 done
 mkfifo pipe
 expect_rank_error 'standard input is not possible' -o out/x
@@ -198,6 +232,7 @@ mkdir directory
 expect_rank_error 'directory: several ranks require regular files' words directory -o out/x
 gzip -k few
 expect_rank_error 'few.gz: several ranks require regular files' words few.gz -o out/x
+rm -r parts
 run --lines --split=2 few -o parts
 expect_rank_error 'parts: several ranks require regular files' words parts -o out/x
 expect_rank_error 'parts: several ranks cannot read lines of part files' -m words parts -o out/x
@@ -262,6 +297,13 @@ for point in sorted written checked; do
 	wait_until is_process_gone || fail "$point: a rank has not ended"
 	expect_kept "$point"
 done
+
+claim "a killed rank leaves no part file"
+start_ranks "" written --lines --split=2 words -o out/x
+signal_stopped KILL 1 written
+[ "$status" -ne 0 ] || fail "part files: status 0"
+wait_until is_process_gone || fail "part files: a rank has not ended"
+expect_clean_directory "part files"
 
 claim "a rank that stays stopped is named"
 start_ranks "" sorted --lines --timeout=3 words -o out/x

@@ -145,6 +145,8 @@ static void any_number_of_ranks_writes_the_same(void **state)
 		{ .options = { "u", "k", "1,1" }, .inputs = { few_path, words_path } },
 		{ .options = { "limit", "40000", "S", "1M" }, .inputs = { few_path, words_path } },
 		{ .options = { "u", "limit", "3" }, .inputs = { few_path } },
+		{ .options = { "u", "count", "k", "1.1,1.2", "limit", "40" },
+		  .inputs = { few_path, words_path } },
 		{ .options = { "header", "2" }, .inputs = { few_path, words_path } },
 	};
 
@@ -188,6 +190,40 @@ static void shares_are_whole_lines_wherever_they_end(void **state)
 		}
 		write_file(few_path, text, nbytes - n % 2); /* or without the last newline */
 		check(&request, N_RANKS, 0);
+	}
+}
+
+/* Replace the directory `path` by its file. */
+static void take_part_file(const char *path, const char *name)
+{
+	char directory[600], file[700];
+
+	snprintf(directory, sizeof directory, "%s.parts", path);
+	snprintf(file, sizeof file, "%s/%s", directory, name);
+	if (access(directory, F_OK) < 0)
+		assert_int_equal(rename(path, directory), 0);
+	unlink(path);
+	assert_int_equal(rename(file, path), 0);
+	rmdir(directory); /* if it is empty */
+}
+
+static void part_files_are_those_of_one_process(void **state)
+{
+	static const char *const names[] = { "part-0000", "part-0001", "part-0002", "part-0003",
+					     "manifest.json" };
+	struct requested_sort request = { .options = { "o", "x", "split", "4", "S", "1M", "r" },
+					  .inputs = { words_path, few_path } };
+	struct fake_ranks ranks = fake_ranks_of(&request, 3);
+
+	(void)state;
+	assert_int_equal(run_sort(&request, NULL, single_path), 0);
+	fake_ranks_run(&ranks);
+	fake_ranks_assert_success(&ranks);
+	fake_ranks_free(&ranks);
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		take_part_file(single_path, names[i]);
+		take_part_file(together_path, names[i]);
+		assert_same_output();
 	}
 }
 
@@ -385,6 +421,7 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(any_number_of_ranks_writes_the_same),
 	FIXTURE(whatever_order_messages_come_in),
 	FIXTURE(shares_are_whole_lines_wherever_they_end),
+	FIXTURE(part_files_are_those_of_one_process),
 	FIXTURE(no_two_ranks_write_to_one_stripe),
 	FIXTURE(fault_anywhere_is_no_output_or_the_right_one),
 	FIXTURE(false_samples_end_all),
