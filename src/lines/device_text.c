@@ -433,15 +433,20 @@ static int read_lines(struct device_text *text, struct upload_buffer *buffer,
 		      struct line_input *input)
 {
 	const uint64_t n_before = line_input_n_lines(input);
+	uint64_t n_lines;
 	size_t nbytes;
 	int r;
 
 	buffer->path = text->size.nbytes > 0 ? line_input_position(input, buffer->line) : NULL;
 	r = line_input_read(input, buffer->bytes, buffer->capacity, &nbytes);
 	text->is_at_end = nbytes < buffer->capacity;
+	/* The input also counts the lines around a share. */
+	n_lines = text->params.has_share ?
+			  line_count(buffer->bytes, nbytes, text->params.keys->delimiter) :
+			  line_input_n_lines(input) - n_before;
 	buffer->size = (struct text_size){ .nbytes = nbytes,
 					   .line_nbytes = nbytes,
-					   .n_lines = line_input_n_lines(input) - n_before };
+					   .n_lines = n_lines };
 	return r;
 }
 
@@ -808,6 +813,8 @@ static int open_text(struct device_text *text)
 	const struct device_text_params *params = &text->params;
 	const struct backend_config config = { .n_threads = params->n_threads,
 					       .device_memory_nbytes = params->device_memory_nbytes,
+					       .number = params->device_number,
+					       .n_other_sharers = params->n_other_sharers,
 					       .stats = params->stats };
 	int r = device_open(params->backend, &config, &text->device);
 

@@ -26,7 +26,8 @@
 struct device_text;
 
 struct device_text_params {
-	const struct backend *backend; /* with line_ops */
+	const struct backend *backend;           /* with line_ops */
+	unsigned device_number, n_other_sharers; /* as in struct backend_config */
 	const struct line_keys *keys;
 	struct thread_pool *threads;
 	uint32_t n_threads;
@@ -34,6 +35,7 @@ struct device_text_params {
 	size_t host_memory_nbytes;         /* limit for buffers */
 	bool keeps_equal;                  /* with -u, too: they are counted later */
 	uint64_t input_nbytes;             /* UINT64_MAX: unknown */
+	bool has_share;                    /* the input is the share of a rank */
 	struct stats *stats;               /* NULL: none */
 	struct cancellation *cancellation; /* NULL: never */
 };

@@ -412,11 +412,10 @@ static bool output_is_zst(const struct line_sort_params *params)
 static int check_rank_options(const struct line_options *options)
 {
 	const struct line_sort_params *params = &options->params;
-	const char *option = params->n_shards                ? "--shard" :
-			     params->checkpoint_path         ? "--checkpoint" :
-			     params->zstd_level              ? "--zstd" :
-			     params->backend == BACKEND_CUDA ? "--backend=cuda" :
-							       NULL;
+	const char *option = params->n_shards        ? "--shard" :
+			     params->checkpoint_path ? "--checkpoint" :
+			     params->zstd_level      ? "--zstd" :
+						       NULL;
 
 	if (!params->comm)
 		return 0;

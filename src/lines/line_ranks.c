@@ -79,6 +79,10 @@ struct line_ranks {
 	size_t n_samples, max_samples, sample_text_nbytes, max_sample_text_nbytes;
 	uint64_t stride; /* from one sample of a chunk to the next */
 
+	/* Of the run that is written. */
+	uint64_t distance, next_sample; /* of samples, in bytes */
+	bool is_at_line;                /* what is written next begins a line */
+
 	/* Between the partitions of the ranks: n - 1; none if there are no lines. */
 	struct line_splitter *splitters;
 	size_t n_splitters;
@@ -251,20 +255,52 @@ static void add_sample(struct line_ranks *ranks, struct line_view line, uint64_t
 	ranks->sample_text_nbytes += nbytes;
 }
 
-int line_ranks_sample_block(struct line_sort *sort)
+void line_ranks_begin_samples(struct line_sort *sort, uint64_t nbytes)
 {
 	struct line_ranks *ranks = sort->ranks;
-	const uint64_t n_lines = line_block_n_lines(sort->block);
-	uint64_t nbytes, n;
-	const int r = line_block_measure(sort->block, &nbytes);
 
-	if (r < 0 || n_lines == 0)
-		return r;
-	n = u64_min(u64_clamp(nbytes / ranks->stride, 1, n_lines), ranks->max_samples);
-	for (uint64_t i = 0; i < n; i++)
-		add_sample(ranks, line_block_line(sort->block, (2 * i + 1) * n_lines / (2 * n)),
-			   nbytes / n, (uint32_t)sort->runs.n);
-	return 0;
+	ranks->distance = nbytes / u64_clamp(nbytes / ranks->stride, 1, ranks->max_samples);
+	ranks->next_sample = ranks->distance / 2;
+	ranks->is_at_line = true;
+}
+
+/*
+ * Find the line at a byte of a part of a run: the one that holds it, if it begins in the part, or
+ * else the next one. Returns NULL if there is none.
+ */
+static const unsigned char *find_line_at(const struct line_sort *sort, const unsigned char *begin,
+					 const unsigned char *end, const unsigned char *byte)
+{
+	const unsigned char delimiter = sort->keys->delimiter;
+	const unsigned char *found = memrchr(begin, delimiter, (size_t)(byte - begin));
+
+	if (!found && sort->ranks->is_at_line)
+		return begin;
+	if (!found)
+		found = memchr(byte, delimiter, (size_t)(end - byte));
+	return found && found + 1 < end ? found + 1 : NULL;
+}
+
+void line_ranks_take_samples(struct line_sort *sort, uint64_t offset, const void *bytes,
+			     size_t nbytes)
+{
+	struct line_ranks *ranks = sort->ranks;
+	const unsigned char *begin = bytes, *end = begin + nbytes;
+
+	while (ranks->next_sample < offset + nbytes) {
+		const uint64_t at = u64_max(ranks->next_sample, offset) - offset;
+		const unsigned char *line = find_line_at(sort, begin, end, begin + at);
+		const unsigned char *line_end;
+
+		if (!line)
+			break;
+		line_end = memchr(line, sort->keys->delimiter, (size_t)(end - line));
+		add_sample(ranks,
+			   (struct line_view){ line, (size_t)((line_end ? line_end : end) - line) },
+			   ranks->distance, (uint32_t)sort->runs.n);
+		ranks->next_sample += ranks->distance;
+	}
+	ranks->is_at_line = end > begin && end[-1] == sort->keys->delimiter;
 }
 
 /* --- Splitters --- */

@@ -15,6 +15,7 @@
 #include "src/base/int_math.h"
 #include "src/comm/comm.h"
 #include "src/lines/line_sort_internal.h"
+#include "src/sort/open_devices.h"
 
 enum {
 	MIN_BUFFER_NBYTES = 64 << 10,
@@ -72,12 +73,16 @@ static int spill_block(struct line_sort *sort)
 
 	if (r == 0)
 		r = line_runs_check_space(sort);
-	if (r == 0 && sort->ranks)
-		r = line_ranks_sample_block(sort);
+	if (r == 0)
+		r = line_sort_measure_block(sort, &nbytes);
 	if (r == 0)
 		r = line_run_open(sort, &writer);
 	if (r < 0)
 		return r;
+	if (sort->ranks && nbytes > 0) {
+		line_ranks_begin_samples(sort, nbytes);
+		writer.sampled = sort;
+	}
 	r = line_run_write_block(sort, &writer, &nbytes);
 	if (r < 0) {
 		run_file_close(writer.file);
@@ -226,7 +231,7 @@ static int sort_device_chunk(struct line_sort *sort, bool *ret_at_end)
 
 /*
  * Sort chunk after chunk on the device. A single one is left there; others become runs, which are
- * merged on the host. To be counted, a single one becomes a run, too.
+ * merged on the host. To be counted, or with several ranks, a single one becomes a run, too.
  */
 static int sort_device_chunks(struct line_sort *sort)
 {
@@ -235,9 +240,9 @@ static int sort_device_chunks(struct line_sort *sort)
 	while (!is_at_end) {
 		int r = sort_device_chunk(sort, &is_at_end);
 		const bool is_empty = device_text_nbytes(sort->text) == 0;
+		const bool is_single = is_at_end && sort->runs.n == 0;
 
-		if (r < 0 ||
-		    (is_at_end && sort->runs.n == 0 && (!sort->params->counts || is_empty)))
+		if (r < 0 || (is_single && !sort->ranks && (!sort->params->counts || is_empty)))
 			return r;
 		output_stop_prefault(sort->output);
 		if (!is_empty)
@@ -312,6 +317,23 @@ int line_sort_choose_gpu(const struct line_sort *sort, const struct backend **re
 	return r;
 }
 
+/* Collective, also of ranks that use the CPU: the ranks of a host divide its devices. */
+static int assign_device(const struct line_sort *sort, struct device_text_params *text)
+{
+	const struct backend *backend = text->backend;
+	struct device_assignment assignment;
+	int r = backend ? 0 : backend_choose(BACKEND_CPU, 0, 1, &backend);
+
+	if (r == 0)
+		r = device_assignment_find(sort->params->comm, backend, &assignment);
+	if (r < 0)
+		return r;
+	text->device_number = assignment.index % backend_n_devices(backend);
+	text->n_other_sharers =
+		(assignment.n_sharing - text->device_number - 1) / backend_n_devices(backend);
+	return 0;
+}
+
 static int open_device(struct line_sort *sort)
 {
 	const struct line_sort_params *params = sort->params;
@@ -321,16 +343,19 @@ static int open_device(struct line_sort *sort)
 					   .device_memory_nbytes = params->device_memory_nbytes,
 					   .host_memory_nbytes = sort->memory_nbytes,
 					   .keeps_equal = params->counts,
-					   .input_nbytes = line_input_total_nbytes(sort->input),
+					   .input_nbytes = line_sort_share_nbytes(sort),
+					   .has_share = sort->ranks != NULL,
 					   .stats = sort->stats,
 					   .cancellation = params->cancellation };
 	struct device_info info;
 	int r = line_sort_choose_gpu(sort, &text.backend);
 
+	if (r == 0 && sort->ranks)
+		r = assign_device(sort, &text);
 	if (r < 0 || !text.backend)
 		return r;
 	/* While the text is on the device, the memory for text on the host is not used. */
-	if (sort->n_threads > 1 && sort->memory_nbytes > 2 * MAX_MAPPINGS_NBYTES)
+	if (sort->n_threads > 1 && sort->memory_nbytes > 2 * MAX_MAPPINGS_NBYTES && !sort->ranks)
 		sort->maps_output = true;
 	line_output_start_prefault(sort);
 	r = device_text_open(&text, &sort->text);

@@ -37,7 +37,8 @@ enum {
 struct line_run_writer {
 	struct run_file *file;
 	struct stats *stats;
-	uint64_t nbytes, n_lines; /* written before this block */
+	struct line_sort *sampled; /* NULL, or take samples for splitters */
+	uint64_t nbytes, n_lines;  /* written before this block */
 };
 
 /* The last line that was counted. More lines may equal it. */
@@ -363,8 +364,13 @@ int line_ranks_open(const struct syscalls *calls, const struct line_sort_params 
  */
 int line_ranks_agree_disorder(const struct line_sort *sort, struct line_disorder *disorder);
 
-/* The sorted block is going to be a run: take samples of its lines. */
-int line_ranks_sample_block(struct line_sort *sort);
+/*
+ * Not collective: take samples of a new run of nbytes, and take them from the next bytes of this
+ * run, at an offset.
+ */
+void line_ranks_begin_samples(struct line_sort *sort, uint64_t nbytes);
+void line_ranks_take_samples(struct line_sort *sort, uint64_t offset, const void *bytes,
+			     size_t nbytes);
 
 /* Replace the runs of this rank by the segments of its partition. */
 int line_ranks_exchange_runs(struct line_sort *sort);

@@ -2,7 +2,7 @@
 """lines_random - compare gsort --lines with GNU sort for random files and options
 
 usage: lines_random.py [--seed=N] [--count=N] [--first=N] [--large=N] [--large-nbytes=N]
-                       [--cuda | --ranks]
+                       [--cuda] [--ranks]
 
 Each case sorts, merges or checks a few random files with random options, with both programs in the
 C locale. Output and exit status must be equal. A failure prints the case and the command. Exits
@@ -133,10 +133,12 @@ def run_in_parts(program, options, files, directory, n):
 def run_ranks(rng, options, files, directory):
     """Sort with several ranks and return the output."""
     output = os.path.join(directory, 'output')
-    program = [os.environ['MPIRUN'], '-np', '%d' % rng.randrange(2, 6), os.environ['GSORT_MPI'], '--lines', '-o', output]
+    program = [os.environ['MPIRUN'], '-np', '%d' % rng.randrange(2, 6), os.environ['GSORT_MPI'], '--lines']
     if rng.random() < 0.3:
         program.append('--shared-memory=off')
-    status, text, stderr = run(program, options, files, b'')
+    if '--count' not in options and rng.random() < 0.3:
+        return run_in_parts(program, options, files, directory, rng.randrange(1, 6))
+    status, text, stderr = run(program + ['-o', output], options, files, b'')
     if status == 0:
         with open(output, 'rb') as file:
             text += file.read()
@@ -149,9 +151,9 @@ def last_message(stderr):
     return stderr.partition(b': ')[2] if b'disorder' in stderr else b''
 
 
-def choose_reference(rng, options, cuda):
+def choose_reference(rng, options, compares_counts):
     """Return the program to compare with, and more options. GNU sort does not count."""
-    if cuda and '-u' in options and rng.random() < 0.5:
+    if compares_counts and '-u' in options and rng.random() < 0.5:
         return [GSORT, '--lines', '--backend=cpu'], ['--count']
     return ['sort'], []
 
@@ -176,13 +178,14 @@ def check_case(seed, number, directory, cuda, ranks):
             subprocess.run(['sort'] + options + [files[0], '-o', files[0]], env=ENVIRONMENT, stderr=subprocess.DEVNULL)
         options.append('-C' if mode == 'quiet' else '-c')
         files = files[:1]
-    own = [GSORT, '--lines'] + (['--backend=cuda'] if cuda else [])
-    reference, with_count = choose_reference(rng, options if mode == 'sort' else [], cuda)
+    backend = ['--backend=cuda'] if cuda else []
+    own = [GSORT, '--lines'] + backend
+    reference, with_count = choose_reference(rng, options if mode == 'sort' else [], cuda or ranks)
     expected = run(reference, options + with_count, files, stdin)
-    if with_count:
+    if ranks:
+        found = run_ranks(rng, backend + options + with_count, files, directory)
+    elif with_count:
         found = run(own, options + with_count, files, stdin)
-    elif ranks:
-        found = run_ranks(rng, options, files, directory)
     elif cuda and mode == 'sort' and rng.random() < 0.3:
         found = run_in_parts(own, options, files, directory, rng.randrange(1, 6))
     else:
@@ -226,10 +229,10 @@ def check_large_case(seed, number, directory, cuda, ranks, nbytes):
         own += ['--backend=cuda', '--device-memory=%d' % (rng.choice([20, 40, 1000]) * nbytes // 8192)]
     if rng.random() < 0.5:
         own.append('--batch-size=%d' % rng.randrange(2, 4))
-    reference, with_count = choose_reference(rng, options, cuda)
+    reference, with_count = choose_reference(rng, options, cuda or ranks)
     expected = run(reference, options + with_count, [path], b'')
     if ranks:
-        found = run_ranks(rng, own + options, [path], directory)
+        found = run_ranks(rng, own + options + with_count, [path], directory)
     else:
         found = run([GSORT, '--lines'], own + options + with_count, [path], b'')
     if expected[:2] != found[:2]:

@@ -219,6 +219,11 @@ run_ranks 3 --lines --explain -u words -o out/x
 grep -q '^merge passes  *2$' stdout || fail "--explain -u: $(cat stdout)"
 expect_clean_directory "--explain"
 
+claim "the CUDA back end, over kernels on the CPU"
+MPIRUN="$MPIRUN" GSORT_MPI="$GSORT_MPI_CUDA_ON_CPU" python3 "$LINES_RANDOM" --cuda --ranks \
+	--seed="$seed" --count="${GSORT_ROUNDS:-6}" --large=2 --large-nbytes=100000 > found 2>&1 ||
+	fail "seed $seed: $(cat found)"
+
 claim "what several ranks do not do is refused once, by name"
 for option in --zstd --checkpoint=ck; do
 	expect_rank_error "${option%=*} is not supported with --lines and several ranks" \
