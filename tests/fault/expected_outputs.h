@@ -29,7 +29,7 @@ enum expected_output {
 	N_EXPECTED_OUTPUTS,
 };
 
-/* All inputs and expected outputs. */
+/* All inputs, and the expected outputs that have been made. */
 struct expected_output_set {
 	struct byte_buffer input;
 	struct byte_buffer npy; /* a .npy file of the sorted keys */
@@ -41,6 +41,9 @@ struct expected_output_set {
  * part5 (each sorted), and names, a list for --files0-from that contains "input".
  */
 void expected_outputs_create(struct expected_output_set *ret_expected);
+
+/* Make an expected output, unless it is there. */
+void expected_outputs_make(struct expected_output_set *expected, enum expected_output which);
 void expected_outputs_free(struct expected_output_set *expected);
 
 /*

@@ -9,8 +9,8 @@
  * (fault_points.h), a run without a fault counts the calls that pass the point. Then gsort is run
  * again with the first call failing, with the second, and so on; once and from then on; with each
  * errno that the system may return there. By default n is the first call, the last, a random one
- * (slow modes: only this), and the first of each call site. --all tries each n. With modes, a point
- * and an n, only these are tried.
+ * (slow modes: only this), and the first of each call site that no earlier mode has tried. --all
+ * tries each n. With modes, a point and an n, only these are tried.
  *
  * --interval=N, or GSORT_FAULT_INTERVAL=N in the environment, injects every N-th fault; the seed
  * decides which is the first. Without --seed the seed is GSORT_SEED, or the time.
@@ -33,6 +33,8 @@
 #include "tests/fault/fault_kinds.h"
 #include "tests/fault/test_dir.h"
 
+enum { MAX_TRIED_SITES = 4096 }; /* more are tried again */
+
 static struct {
 	/* From the arguments. */
 	bool all, rehearse, dies;
@@ -46,6 +48,11 @@ static struct {
 	bool passed[N_POINTS];
 	struct call_site sites[MAX_CALL_SITES]; /* of the mode, in a run without a fault */
 	size_t n_sites;
+	struct {
+		const void *address;
+		const struct fault_kind *kind;
+	} tried_sites[MAX_TRIED_SITES];
+	size_t n_tried_sites;
 } session;
 
 static uint64_t next_random(void)
@@ -155,14 +162,29 @@ static void try_some(const struct sort_scenario *scenario, const struct fault_ki
 		try_fault(scenario, kind, 1 + random_index(n - 2), n);
 }
 
-/* Try the first call of each call site. */
+/* Return whether no mode has tried the call site with this kind, and remember both. */
+static bool is_new_site(const void *address, const struct fault_kind *kind)
+{
+	for (size_t i = 0; i < session.n_tried_sites; i++)
+		if (session.tried_sites[i].address == address &&
+		    session.tried_sites[i].kind == kind)
+			return false;
+	if (session.n_tried_sites < MAX_TRIED_SITES) {
+		session.tried_sites[session.n_tried_sites].address = address;
+		session.tried_sites[session.n_tried_sites++].kind = kind;
+	}
+	return true;
+}
+
+/* Try the first call of each call site that is new. */
 static void try_sites(const struct sort_scenario *scenario, const struct fault_kind *kind,
 		      unsigned n)
 {
 	if (kind->effect != EFFECT_FAIL || kind->n_times != 1)
 		return;
 	for (size_t i = 0; i < session.n_sites; i++)
-		if (session.sites[i].point == kind->point && session.sites[i].nth > 1)
+		if (session.sites[i].point == kind->point && session.sites[i].nth > 1 &&
+		    is_new_site(session.sites[i].address, kind))
 			try_fault(scenario, kind, session.sites[i].nth, n);
 }
 

@@ -298,6 +298,7 @@ enum run_outcome test_dir_run(const struct fault_run *fault_run)
 	const struct sort_scenario *scenario = fault_run->scenario;
 	enum run_outcome outcome;
 
+	expected_outputs_make(&test_dir.environment.expected, scenario->expected_output);
 	write_old_output(scenario);
 	if (scenario->resume_from)
 		restore_checkpoint(scenario);
