@@ -33,21 +33,21 @@ compare_models() {
 }
 
 claim 'encoded keys of every width'
-generate -t u32 -n 30000 -o u32
-generate -t f64 -d nan -n 30000 -o f64
-generate -t b16 -n 30000 -o b16
+generate -t u32 -n 10000 -o u32
+generate -t f64 -d nan -n 10000 -o f64
+generate -t b16 -n 10000 -o b16
 compare_models -t u32 u32
 compare_models -t f64 f64
 compare_models -t b16 b16
 compare_models -t b16 -u --temp-compress=delta -S 1M b16 b16 b16
 
 claim 'runs of a merge'
-generate -t u64 -n 200000 -o u64
+generate -t u64 -n 150000 -o u64
 compare_models -S 1M --temp-compress=none u64
 compare_models -S 1M --temp-compress=delta -r u64
 
 claim 'records, by short keys and by long ones'
-generate -R 24 -k 0:u64 -d hundred-keys -n 20000 -o short
+generate -R 24 -k 0:u64 -d hundred-keys -n 10000 -o short
 generate -R 40 -k 4:b30 -n 20000 -o long
 compare_models -R 24 -k 0:u64 -k 8:i32:r short
 compare_models -R 40 -k 4:b30 -S 1M long

@@ -66,7 +66,7 @@ done | sort -u > least
 [ "$(wc -l < least)" -eq 1 ] || fail "it moves: $(tr '\n' ' ' < least)"
 expect_success --explain -R 65536 -S "$(cat least)" larger
 rm larger
-head -c 600M /dev/zero | expect_error '^gsort: -S: 1 MiB is too little for the index of a pipe' \
+head -c 400M /dev/zero | expect_error '^gsort: -S: 1 MiB is too little for the index of a pipe' \
 	-S 1M -
 
 claim 'more threads than fit in memory'
@@ -76,19 +76,19 @@ for memory in 1 16 64; do
 done
 
 claim 'compressed runs, inputs and outputs'
-generate -b 72M -d nearly-sorted -o input
+generate -b 66M -d nearly-sorted -o input
 for mode in delta zstd:1 zstd:5; do
-	expect_peak_memory 32 -S 32M --temp-compress=$mode input
+	expect_peak_memory 16 -S 16M --temp-compress=$mode input
 done
-expect_peak_memory 32 -S 32M --zstd input
+expect_peak_memory 16 -S 16M --zstd input
 mv output input.zst
-expect_peak_memory 32 -S 32M --zstd=9 --parallel=32 input.zst
+expect_peak_memory 24 -S 24M --zstd=9 --parallel=32 input.zst
 "$GSORT_CHECK" --same-records output input > stdout || fail "$(cat stdout)"
-generate -b 40M -d nearly-sorted -o small
+generate -b 24M -d nearly-sorted -o small
 "$GSORT" --zstd small -o small.zst
-expect_peak_memory 32 -S 32M --zstd=9 small.zst
+expect_peak_memory 16 -S 16M --zstd=9 small.zst
 rm -f small small.zst
-cat input.zst | expect_peak_memory 32 -S 32M -
+cat input.zst | expect_peak_memory 16 -S 16M -
 
 claim 'many compressed files that are merged'
 generate -b 4M -d sorted -o sorted

@@ -61,8 +61,8 @@ pick_data() {
 	pick 0 0 0 3 8 16 30
 	[ "$picked" -le "$keys_nbytes" ] || picked=$keys_nbytes
 	data="$data --prefix=$picked"
-	pick 1 100 10000 $((4000000 / size)) $((8000000 / size))
-	[ "$picked" -lt 400000 ] || picked=400000
+	pick 1 100 10000 $((2000000 / size)) $((4000000 / size))
+	[ "$picked" -lt 200000 ] || picked=200000
 	pick_below "$picked"
 	n=$picked
 }

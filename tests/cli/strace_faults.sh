@@ -9,7 +9,7 @@
 calls=${GSORT_CALLS:-4}
 export ASAN_OPTIONS=detect_leaks=0 # LeakSanitizer needs ptrace, which strace uses
 
-if ! strace -f -qq -e trace=fsync -e inject=fsync:error=EIO true 2> /dev/null; then
+if ! strace -f --seccomp-bpf -qq -e trace=fsync -e inject=fsync:error=EIO true 2> /dev/null; then
 	echo 'injected: skipped: no strace that may trace and inject'
 	exit 77
 fi
@@ -27,7 +27,7 @@ run_with_fault() {
 	what=$1
 	shift
 	cp older output
-	strace -f -qq -o trace -e trace="${what%%:*}" -e inject="$what" \
+	strace -f --seccomp-bpf -qq -o trace -e trace="${what%%:*}" -e inject="$what" \
 		"$GSORT" "$@" > stdout 2> stderr
 	status=$?
 	case $status in
