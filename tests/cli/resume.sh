@@ -136,95 +136,95 @@ kill_and_resume_lines() {
 
 if [ "${1:-}" = lines ]; then
 	awk 'BEGIN { srand('"$seed"'); s = "abcdefghijklmnopqrstuvwxyz"
-		for (i = 0; i < 600000; i++)
-		print int(rand() * 300000), int(rand() * 3), substr(s, 1 + rand() * 26) }' > text
-	head -c 3000001 text > unfinished
+		for (i = 0; i < 300000; i++)
+		print int(rand() * 150000), int(rand() * 3), substr(s, 1 + rand() * 26) }' > text
+	head -c 1500001 text > unfinished
 	: > empty
 	awk '{ print $1 % 3000 }' text > few
 	"$GSORT" --lines few -o few.zst
 
 	claim 'lines, killed at any time'
-	kill_and_resume_lines -S 5M text
-	kill_and_resume_lines -S 4M --batch-size=3 text
+	kill_and_resume_lines -S 3M text
+	kill_and_resume_lines -S 2M --batch-size=3 text
 	claim 'lines, with keys'
-	kill_and_resume_lines -S 6M --batch-size=2 -k2,2n -k1,1nr text
-	kill_and_resume_lines -S 5M -s -k3,3 text
+	kill_and_resume_lines -S 3M --batch-size=2 -k2,2n -k1,1nr text
+	kill_and_resume_lines -S 3M -s -k3,3 text
 	claim 'lines, with -u'
-	kill_and_resume_lines -S 4M -u few
-	kill_and_resume_lines -S 5M -u -k2,3 text
+	kill_and_resume_lines -S 2M -u few
+	kill_and_resume_lines -S 3M -u -k2,3 text
 	claim 'lines of several inputs without a last line end'
-	kill_and_resume_lines -S 4M unfinished empty few unfinished text
+	kill_and_resume_lines -S 2M unfinished empty few unfinished text
 	tr '\n' '\000' < unfinished > nul
-	kill_and_resume_lines -S 4M -z -r nul empty nul
+	kill_and_resume_lines -S 2M -z -r nul empty nul
 	claim 'lines, with headers and projections'
-	kill_and_resume --lines -S 4M -u --count few
-	kill_and_resume --lines -S 4M --limit=400000 text
-	kill_and_resume --lines -S 4M --header=3 unfinished few text
-	kill_and_resume --lines -S 4M few.zst text
-	kill_and_resume --lines -S 4M --split=3 text
-	kill_and_resume --lines -S 4M --split=3 -u --batch-size=3 text
+	kill_and_resume --lines -S 2M -u --count few
+	kill_and_resume --lines -S 2M --limit=200000 text
+	kill_and_resume --lines -S 2M --header=3 unfinished few text
+	kill_and_resume --lines -S 2M few.zst text
+	kill_and_resume --lines -S 2M --split=3 text
+	kill_and_resume --lines -S 2M --split=3 -u --batch-size=3 text
 	to=output.zst
-	kill_and_resume --lines -S 4M text
+	kill_and_resume --lines -S 2M text
 	to=output
 	claim 'lines, with compressed runs, resumed with other options'
-	first='-S 4M --temp-compress=zstd --parallel=2'
-	later='-S 8M --temp-compress=none --parallel=1 --batch-size=2'
+	first='-S 2M --temp-compress=zstd --parallel=2'
+	later='-S 4M --temp-compress=none --parallel=1 --batch-size=2'
 	kill_and_resume --lines text
 	first=
 	later=
 	claim 'lines, with everything in memory'
 	kill_and_resume --lines -S 400M text
 	claim 'lines in place: after a kill the input is unchanged or sorted'
-	kill_and_resume_in_place text --lines -S 5M
-	kill_enough --lines -S 4M --batch-size=3 text
+	kill_and_resume_in_place text --lines -S 3M
+	kill_enough --lines -S 2M --batch-size=3 text
 	finish
 fi
 
-generate -n 1500000 -o input
-generate -n 600000 -d hundred-keys -o few
-generate -n 100000 --gensort=ascii -o hundred
-generate -R 12 -k 8:u32 -n 500000 -d hundred-keys -o edges
+generate -n 800000 -o input
+generate -n 300000 -d hundred-keys -o few
+generate -n 60000 --gensort=ascii -o hundred
+generate -R 12 -k 8:u32 -n 250000 -d hundred-keys -o edges
 
 claim 'killed at any time'
-kill_and_resume -S 3M input
+kill_and_resume -S 2M input
 claim 'killed in any of several passes'
 kill_and_resume -S 1M --batch-size=3 input
 claim 'killed, records that consist of keys'
-kill_and_resume -S 2M -R 12 -k 8:u32 -k 0:f64:r edges
+kill_and_resume -S 1M -R 12 -k 8:u32 -k 0:f64:r edges
 claim 'killed, with -u'
-kill_and_resume -S 2M -u few
-kill_and_resume -S 2M -u -t u32 input
+kill_and_resume -S 1M -u few
+kill_and_resume -S 1M -u -t u32 input
 claim 'killed, with records'
-kill_and_resume -S 3M -R 100 -k 0:b10 hundred
-kill_and_resume -S 3M -R 16 -k 4:u32:r -k 0:i8 input
+kill_and_resume -S 2M -R 100 -k 0:b10 hundred
+kill_and_resume -S 2M -R 16 -k 4:u32:r -k 0:i8 input
 claim 'killed, with headers and projections'
-kill_and_resume -S 3M -R 16 -k 12:u16 --argsort input
-kill_and_resume -S 3M -R 8 -k 7:u8 -u --count input
-kill_and_resume -S 3M --limit=1000000 input
-kill_and_resume -S 3M --skip-bytes=16 --partial=keep -R 24 -k 3:u32 input
+kill_and_resume -S 2M -R 16 -k 12:u16 --argsort input
+kill_and_resume -S 2M -R 8 -k 7:u8 -u --count input
+kill_and_resume -S 2M --limit=500000 input
+kill_and_resume -S 2M --skip-bytes=16 --partial=keep -R 24 -k 3:u32 input
 claim 'killed, with compressed runs'
-kill_and_resume -S 2M --temp-compress=zstd few
+kill_and_resume -S 1M --temp-compress=zstd few
 claim 'killed, with partitions, and resumed with fewer'
-first='--partitions=3 --parallel=2 -S 10M --verify'
+first='--partitions=3 --parallel=2 -S 5M --verify'
 later=$first
 kill_and_resume input
 kill_and_resume -R 100 -k 0:b10 hundred
-later='--partitions=2 --parallel=1 -S 4M --batch-size=2 --verify'
-kill_and_resume --limit=1400000 input
+later='--partitions=2 --parallel=1 -S 3M --batch-size=2 --verify'
+kill_and_resume --limit=750000 input
 kill_and_resume few
 first=
 later=
 claim 'killed, with part files, or compressed'
-kill_and_resume -S 3M --split=3 input
+kill_and_resume -S 2M --split=3 input
 kill_and_resume -S 1M --batch-size=3 --split=2 -R 16 -k 4:u32:r input
 to=output.zst
-kill_and_resume -S 3M input
-kill_and_resume -S 3M --zstd --split=2 few
+kill_and_resume -S 2M input
+kill_and_resume -S 2M --zstd --split=2 few
 to=output
 claim 'killed, with everything in memory'
 kill_and_resume -S 64M input
 
 claim 'in place: after a kill the input is unchanged or sorted'
-kill_and_resume_in_place input -S 3M -t u64
+kill_and_resume_in_place input -S 2M -t u64
 kill_enough -S 1M --batch-size=3 input
 finish
