@@ -251,6 +251,19 @@ static inline uint32_t plan_concurrent_partitions(const struct plan *plan)
 								  plan->n_expected_partitions;
 }
 
+/* Return how much an input of unknown size may take in runs, so that their index has room. */
+static inline uint64_t plan_max_unknown_nbytes(const struct plan *plan)
+{
+	return plan->max_stored_blocks * plan->block_nbytes;
+}
+
+/*
+ * An input of unknown size takes nbytes in runs at least. Returns 0, or -E2BIG after a message with
+ * a sufficient limit of memory if the index of runs has no room.
+ */
+int plan_check_unknown_input(const struct plan_request *request, const struct plan *plan,
+			     uint64_t nbytes);
+
 /* Make a plan. Any request makes one; it can be carried out if it is_sufficient. */
 void plan_make(const struct plan_request *request, struct plan *ret_plan);
 

@@ -8,9 +8,13 @@
  */
 #include "src/plan/plan_internal.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "io/spill/run_file.h"
+#include "src/base/diagnostics.h"
+#include "src/base/size.h"
 
 enum {
 	MAX_SPILL_WRITERS = 8,
@@ -877,4 +881,28 @@ void plan_make(const struct plan_request *request, struct plan *ret_plan)
 	if (request->input_nbytes == PLAN_SIZE_UNKNOWN && !request->n_partitions)
 		ret_plan->n_partitions = plan_partition_limit(request, ret_plan, UINT64_MAX);
 	ret_plan->n_expected_partitions = plan_expected_partitions(request, ret_plan);
+}
+
+int plan_check_unknown_input(const struct plan_request *request, const struct plan *plan,
+			     uint64_t nbytes)
+{
+	enum { GROWTH = 4 }; /* the end of the input may be far away */
+	struct plan_request larger = *request;
+	const uint64_t max_nbytes = plan_max_unknown_nbytes(plan);
+	struct plan sufficient;
+
+	if (nbytes <= max_nbytes)
+		return 0;
+	larger.memory_nbytes = round_up(u64_max(request->memory_nbytes, 1), UINT64_C(1) << 20);
+	do {
+		larger.memory_nbytes *= 2;
+		plan_make(&larger, &sufficient);
+	} while (plan_max_unknown_nbytes(&sufficient) / GROWTH < nbytes &&
+		 larger.memory_nbytes < PLAN_MAX_MEMORY_NBYTES);
+	return fail(-E2BIG,
+		    "-S: %s of memory suffices for %s of an input of unknown size; use -S %" PRIu64
+		    "M for %s, or a plain file",
+		    size_format_down(plan->memory_nbytes).text, size_format_down(max_nbytes).text,
+		    larger.memory_nbytes >> 20,
+		    size_format_down(plan_max_unknown_nbytes(&sufficient)).text);
 }

@@ -475,7 +475,7 @@ static int add_input(const struct job *job, struct input_runs *inputs, const str
 		r = spool_pipe(job, input, &inputs->n_records, ret_read, &run);
 	if (r == 0)
 		r = run_list_add(runs, run);
-	return r < 0 ? r : run_list_check_index_space(runs, &job->plan);
+	return r < 0 ? r : run_list_check_index_space(runs, job);
 }
 
 int input_runs_open(const struct job *job, const struct sort_spec *spec, struct run_list *runs,

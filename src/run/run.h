@@ -306,7 +306,7 @@ size_t run_list_n_spilled(const struct run_list *list);
  * Check, for an input of unknown size, that the index of all blocks still has room in memory.
  * Returns 0 or -E2BIG (reported).
  */
-int run_list_check_index_space(const struct run_list *list, const struct plan *plan);
+int run_list_check_index_space(const struct run_list *list, const struct job *job);
 
 /* Close all runs. */
 void run_list_free(struct run_list *list);

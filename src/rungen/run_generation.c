@@ -717,7 +717,7 @@ static int spill_chunks(struct run_generation *generation)
 
 	generation->n_resident -= n;
 	if (r == 0)
-		r = run_list_check_index_space(generation->list, &job->plan);
+		r = run_list_check_index_space(generation->list, job);
 	return r < 0 ? r : job_recheck_temp_space(job);
 }
 

@@ -148,6 +148,19 @@ static bool is_input_assumed(const struct sort_spec *spec, const struct assumpti
 	       spec->record_spec != RECORD_SPEC_REQUESTS;
 }
 
+/* Refuse an assumed size as the sort will refuse it. */
+static int check_assumed_index(const struct job *job, uint64_t assumed_nbytes)
+{
+	const struct plan *plan = &job->plan;
+	const uint64_t n_records = assumed_nbytes / job->layout->record_nbytes;
+
+	if (plan->input_nbytes != PLAN_SIZE_UNKNOWN ||
+	    n_records <= plan->n_chunks * plan->chunk_records)
+		return 0;
+	return plan_check_unknown_input(&job->plan_request, plan,
+					n_records * plan->resident_nbytes);
+}
+
 static int make_plan(struct resolved_spec *resolved, struct setup *setup, struct job *job)
 {
 	const struct sort_spec *spec = &resolved->spec;
@@ -159,7 +172,8 @@ static int make_plan(struct resolved_spec *resolved, struct setup *setup, struct
 		return r;
 	setup->needs_count_first =
 		sort_output_needs_count(spec, &resolved->header, may_write_in_order(spec));
-	return setup_open(setup, job);
+	r = setup_open(setup, job);
+	return r < 0 ? r : check_assumed_index(job, setup->assumed_nbytes);
 }
 
 /* Estimate the time of a distributed sort from given and assumed rates. */

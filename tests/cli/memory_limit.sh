@@ -66,8 +66,10 @@ done | sort -u > least
 [ "$(wc -l < least)" -eq 1 ] || fail "it moves: $(tr '\n' ' ' < least)"
 expect_success --explain -R 65536 -S "$(cat least)" larger
 rm larger
-head -c 400M /dev/zero | expect_error '^gsort: -S: 1 MiB is too little for the index of a pipe' \
-	-S 1M -
+sufficient='^gsort: -S: 1 MiB of memory suffices for .* of an input of unknown size; use -S'
+head -c 400M /dev/zero | expect_error "$sufficient" -S 1M -
+expect_error "$sufficient" -S 1M --explain --assume-size=1G -
+expect_success -S "$(sed 's/.* use -S \([0-9]*M\) .*/\1/' stderr)" --explain --assume-size=1G -
 
 claim 'more threads than fit in memory'
 generate -b 16M -o input
