@@ -30,6 +30,7 @@ array([1, 2, 3])
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Union
@@ -257,6 +258,9 @@ def _along(array, axis):
         return array.reshape(-1), 0
     if array.ndim == 0:
         raise ValueError('an array with at least one dimension is expected')
+    axis = operator.index(axis)
+    if not -array.ndim <= axis < array.ndim:
+        raise getattr(np, 'exceptions', np).AxisError(axis, array.ndim)  # of numpy 2 or 1
     return array, axis
 
 

@@ -109,6 +109,10 @@ def test_rows_of_any_layout_are_sorted(min_row_nbytes, monkeypatch):
     for axis in (0, 1, 2, -1, -2, None):
         assert np.array_equal(gsort.sort_array(array, axis=axis), np.sort(array, axis=axis))
         assert np.array_equal(gsort.argsort_array(array, axis=axis), np.argsort(array, axis=axis, kind='stable'))
+    for function in gsort.sort_array, gsort.argsort_array:
+        for shape, axis in ((5,), 1), ((5,), -2), ((2, 3), 2):
+            with pytest.raises(ValueError, match='out of bounds'):
+                function(np.zeros(shape), axis=axis)
     column = array[:, :, 1][2]
     assert not column.flags.c_contiguous
     assert np.array_equal(gsort.sort_array(column), np.sort(column))
