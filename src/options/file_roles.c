@@ -327,10 +327,10 @@ static int split_names(const char *path, const char *text, const char **names, s
 	for (size_t i = 0; i < n; i++, text += strlen(text) + 1) {
 		if (!*text)
 			return fail(-EINVAL, "%s: file name %zu is empty", path, i + 1);
-		if (!strcmp(path, "-") && !strcmp(text, "-"))
+		if (!strcmp(text, "-")) /* as in GNU sort */
 			return fail(-EINVAL,
-				    "--files0-from: file name %zu is '-', but the list itself is "
-				    "standard input",
+				    "--files0-from: file name %zu is '-', which is not allowed in "
+				    "a list",
 				    i + 1);
 		names[i] = text;
 	}

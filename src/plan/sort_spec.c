@@ -167,12 +167,12 @@ static int check_key_requests(const struct sort_spec *spec, const struct schema 
 			    name, field_name);
 	if (field_name)
 		return fail(-EINVAL,
-			    "%s: has no fields with names, such as %s; name them by --fields, or "
-			    "write -k OFFSET:TYPE",
-			    name, field_name);
+			    "-k, --key=%s: %s has no fields with names; name them by --fields, "
+			    "write -k OFFSET:TYPE, or use --lines for lines of text",
+			    field_name, name);
 	return fail(-EINVAL,
-		    "%s: does not say how many bytes its records have; -k, --key needs -R, "
-		    "--record-size",
+		    "-k, --key needs -R, --record-size: %s does not say how many bytes its "
+		    "records have",
 		    name);
 }
 
