@@ -291,11 +291,6 @@ else
 	expect_error 'cuda|CUDA' --backend=cuda input
 fi
 
-claim 'a report that cannot be written'
-for option in stats-json trace; do
-	expect_failure 'nowhere/report' --$option=nowhere/report input -o output
-done
-
 claim 'messages quote newlines and escape sequences in names'
 odd_name=$(printf 'a\nb\033[2J\377')
 run "$odd_name"

@@ -114,15 +114,6 @@ for keys in '0:b40' '0:b32 32:u64:r' '32:u64 0:b32'; do
 	expect_output expected $options -u -S 1M input
 done
 
-claim 'all keys equal, in records that differ'
-generate -n 100000 -R 40 -k 0:u64 -d random -o input
-xxd -p -c40 input | sed 's/^................/0000000000000000/' | xxd -r -p > same-keys
-expect_output same-keys -R 40 -k 0:u64 same-keys
-expect_output same-keys -R 40 -k 0:u64 -r -S 1M same-keys
-cat same-keys | expect_output same-keys -R 40 -k 0:u64 -S 64M -
-head -c 40 same-keys > expected
-expect_output expected -R 40 -k 0:u64 -u -S 1M same-keys
-
 claim 'zeros of either sign, which are equal, in records that are that key alone'
 printf '\0\0\0\200\0\0' > zeros
 expect_output zeros -R 2 -k 0:f16:n zeros

@@ -188,14 +188,4 @@ for option in --verify --fsync --checkpoint=kept; do
 	done
 done
 
-claim 'a reader that closes the pipe ends gsort by SIGPIPE'
-generate -n 2000000 -o large
-{
-	"$GSORT" -S 2M large 2> stderr
-	echo $? > code
-} | head -c 8 > output
-[ "$(cat code)" -eq 141 ] || fail "status $(cat code)"
-[ ! -s stderr ] || fail 'not silent'
-expect_no_temp_files head
-
 finish
