@@ -51,15 +51,21 @@ run_with_fault() {
 	expect_no_temp_files "$what"
 }
 
-# run_with_each_fault CALL ERRNO FIRST ARGUMENT...: for each number from FIRST on, one run in
-# which only this call fails, and one in which this and all later ones fail. The loader makes
-# earlier calls.
+# count_loader_calls CALL: print how many of these calls the loader makes, which depends on the
+# machine
+count_loader_calls() {
+	strace -f -qq -o trace -e trace="$1" "$GSORT" --version > stdout
+	grep -c "$1(" trace
+}
+
+# run_with_each_fault CALL ERRNO ARGUMENT...: for each of the first calls after those of the loader,
+# one run in which only this call fails, and one in which this and all later ones fail
 run_with_each_fault() {
 	call=$1
 	error=$2
-	n=$3
-	end=$(($3 + calls))
-	shift 3
+	n=$(($(count_loader_calls "$call") + 1))
+	end=$((n + calls))
+	shift 2
 	while [ "$n" -lt $end ]; do
 		run_with_fault "$call:error=$error:when=$n" "$@"
 		run_with_fault "$call:error=$error:when=$n+" "$@"
@@ -69,24 +75,17 @@ run_with_each_fault() {
 
 for mode in '-S64M input' '-S1M --verify --fsync input' '-S1M --batch-size=2 -m sorted'; do
 	claim "gsort $mode"
-	run_with_each_fault openat EMFILE 8 $mode -o output
-	run_with_each_fault pread64 EIO 5 $mode -o output
-	run_with_each_fault pwrite64 ENOSPC 1 $mode -o output
-	run_with_each_fault pwrite64 EIO 1 $mode -o output
-	run_with_each_fault fallocate ENOSPC 1 $mode -o output
-	run_with_each_fault fsync,fdatasync EIO 1 $mode -o output
-	run_with_each_fault linkat,renameat,renameat2 EACCES 1 $mode -o output
-	run_with_each_fault mmap ENOMEM 40 $mode -o output
-	run_with_each_fault clone,clone3 EAGAIN 1 $mode -o output
-	run_with_each_fault close EIO 12 $mode -o output
+	run_with_each_fault openat EMFILE $mode -o output
+	run_with_each_fault pread64 EIO $mode -o output
+	run_with_each_fault pwrite64 ENOSPC $mode -o output
+	run_with_each_fault pwrite64 EIO $mode -o output
+	run_with_each_fault fallocate ENOSPC $mode -o output
+	run_with_each_fault fsync,fdatasync EIO $mode -o output
+	run_with_each_fault linkat,renameat,renameat2 EACCES $mode -o output
+	run_with_each_fault mmap ENOMEM $mode -o output
+	run_with_each_fault clone,clone3 EAGAIN $mode -o output
+	run_with_each_fault close EIO $mode -o output
 done
-
-# count_loader_calls CALL: print how many of these calls the loader makes, which depends on the
-# machine
-count_loader_calls() {
-	strace -f -qq -o trace -e trace="$1" "$GSORT" --version > stdout
-	grep -c "$1(" trace
-}
 
 claim 'system calls that signals interrupt'
 for call in openat pread64 pwrite64 fallocate; do
