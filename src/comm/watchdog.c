@@ -21,6 +21,7 @@ struct watchdog {
 	struct watchdog_params params;
 	pthread_t thread;
 	struct transport *_Atomic transport;
+	_Atomic bool has_met;           /* there was a transport */
 	_Atomic unsigned call_sequence; /* calls begun plus calls returned: odd during a call */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -53,6 +54,10 @@ static void report_stuck_transport(struct watchdog *watchdog)
 	if (transport)
 		fail(-ETIMEDOUT, "%s has not returned for %.3g s; check the network",
 		     transport->ops->name, timeout_s);
+	else if (watchdog->has_met)
+		fail(-ETIMEDOUT,
+		     "the connection of ranks has not ended for %.3g s, after the work was done",
+		     timeout_s);
 	else
 		fail(-ETIMEDOUT, "ranks have not met within %.3g s; a rank is stopped or missing",
 		     timeout_s);
@@ -167,6 +172,7 @@ void watchdog_set_timeout(struct watchdog *watchdog, uint64_t timeout_ns)
 void watchdog_set_transport(struct watchdog *watchdog, struct transport *transport)
 {
 	watchdog->transport = transport;
+	watchdog->has_met = watchdog->has_met || transport;
 }
 
 void watchdog_begin_call(struct watchdog *watchdog)

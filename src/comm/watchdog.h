@@ -37,7 +37,7 @@ void watchdog_close(struct watchdog *watchdog);
 /* Change the timeout. Thread-safe. */
 void watchdog_set_timeout(struct watchdog *watchdog, uint64_t timeout_ns);
 
-/* Set the transport to abort the job with; NULL: none. */
+/* Set the transport to abort the job with; NULL: none yet, or it is being closed. */
 void watchdog_set_transport(struct watchdog *watchdog, struct transport *transport);
 
 /* Mark the beginning and the end of a call of the transport. Always the same thread. */

@@ -397,7 +397,11 @@ static void fake_abort_job(struct transport *base, int status)
 static int fake_close(struct transport *base)
 {
 	struct fake_transport *transport = fake_transport_of(base);
+	const struct fake_ranks *fake_ranks = transport->fake_ranks;
 
+	while (fake_ranks->fault == FAKE_FAULT_HANG_AT_END &&
+	       fake_ranks->fault_rank == (unsigned)base->rank)
+		pause();
 	for (struct transfer_entry *next, *entry = transport->receives; entry; entry = next) {
 		next = entry->next;
 		free(entry);

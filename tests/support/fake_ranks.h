@@ -22,6 +22,7 @@ enum fake_rank_fault {
 	FAKE_FAULT_BYTE_ORDER,  /* its first word has the other byte order */
 	FAKE_FAULT_SILENT,      /* from then on nothing is sent or received: the link is cut */
 	FAKE_FAULT_HANG,        /* sending never returns */
+	FAKE_FAULT_HANG_AT_END, /* closing the transport never returns */
 };
 
 enum { FAKE_RANKS_MAX = 8 };

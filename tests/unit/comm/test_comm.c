@@ -304,6 +304,19 @@ static void test_transport_that_hangs(void **state)
 	fake_ranks_free(&ranks);
 }
 
+static void test_transport_that_does_not_end(void **state)
+{
+	struct fake_ranks ranks = few_messages(2, FAKE_FAULT_HANG_AT_END, 0);
+
+	(void)state;
+	ranks.params.timeout_ns = moment_ns;
+	ranks.params.abort_timeout_ns = moment_ns / 4;
+	fake_ranks_run(&ranks);
+	assert_int_equal(ranks.exits[1].status, 2);
+	assert_true(message_contains(&ranks.exits[1], "the connection of ranks has not ended for"));
+	fake_ranks_free(&ranks);
+}
+
 /* The caller does not return, so the progress thread aborts the job. */
 static int hang_forever(struct comm *comm, void *argument)
 {
@@ -491,6 +504,7 @@ static const struct CMUnitTest tests[] = {
 	TEST(test_computing_rank_does_not_time_out),
 	TEST(test_timeout_that_is_set_later),
 	TEST(test_transport_that_hangs),
+	TEST(test_transport_that_does_not_end),
 	TEST(test_rank_that_computes_when_another_fails),
 	TEST(test_ranks_of_different_versions),
 	TEST(test_ranks_of_another_byte_order),
