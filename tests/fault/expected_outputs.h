@@ -6,7 +6,7 @@
 #include "tests/fault/test_files.h"
 
 /* The input as text takes more memory than lines are given if it is read so often. */
-enum { LINES_N_INPUTS = 4 };
+enum { LINES_N_INPUTS = 3 };
 
 /* The expected content of an output. */
 enum expected_output {
