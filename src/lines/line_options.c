@@ -400,14 +400,6 @@ int line_options_add_input(struct line_options *options, const char *path)
 	return 0;
 }
 
-/* Return whether the name of the output asks for compression. */
-static bool output_is_zst(const struct line_sort_params *params)
-{
-	const size_t n = params->output ? strlen(params->output) : 0;
-
-	return n > 4 && strcmp(params->output + n - 4, ".zst") == 0;
-}
-
 /* Refuse what several ranks do not support. */
 static int check_rank_options(const struct line_options *options)
 {
@@ -421,7 +413,7 @@ static int check_rank_options(const struct line_options *options)
 		return 0;
 	if (option)
 		return fail(-EINVAL, "%s is not supported with --lines and several ranks", option);
-	if (output_is_zst(params))
+	if (option_find_zstd_level(params->output, 0))
 		return fail(-EINVAL,
 			    "%s: a compressed output is not supported with --lines and several "
 			    "ranks",
@@ -461,8 +453,7 @@ static int set_defaults(struct line_options *options, const char *default_temp_d
 	set_default_resources(params);
 	params->memory_nbytes = u64_max(u64_min(params->memory_nbytes, memory_physical_nbytes()),
 					LINE_MIN_MEMORY_NBYTES);
-	if (!params->zstd_level && output_is_zst(params))
-		params->zstd_level = DEFAULT_ZSTD_LEVEL;
+	params->zstd_level = option_find_zstd_level(params->output, params->zstd_level);
 	if (params->n_temp_directories > 0)
 		return 0;
 	return add_temp_directory(options, params->checkpoint_path ? params->checkpoint_path :

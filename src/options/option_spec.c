@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "io/spill/compression_policy.h"
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
 
@@ -308,4 +309,20 @@ const char *option_shell_name(int result)
 	while (choice->word && choice->value != result - BUILTIN_OPTION_COMPLETION)
 		choice++;
 	return choice->word;
+}
+
+static bool has_suffix(const char *path, const char *suffix)
+{
+	const size_t n = strlen(path), n_suffix = strlen(suffix);
+
+	return n > n_suffix && strcmp(path + n - n_suffix, suffix) == 0;
+}
+
+int option_find_zstd_level(const char *path, int level)
+{
+	if (level || !path)
+		return level;
+	if (has_suffix(path, ".gz"))
+		warn("%s: is not compressed; only an output named *.zst is", path);
+	return has_suffix(path, ".zst") ? DEFAULT_ZSTD_LEVEL : 0;
 }

@@ -138,6 +138,12 @@ int option_parse_nbytes(const struct option_spec *spec, const char *argument, vo
 int option_parse_count(const struct option_spec *spec, const char *argument, void *target);
 int option_parse_number(const struct option_spec *spec, const char *argument, void *target);
 
+/*
+ * Return the level at which an output is compressed: the given one, or for a name *.zst the default
+ * one; 0: it is not compressed. Warns of a name *.gz. path: NULL: standard output.
+ */
+int option_find_zstd_level(const char *path, int level);
+
 /* --- Options that every program has; they end the parsing --- */
 
 enum option_shell { SHELL_NONE, SHELL_BASH, SHELL_ZSH, SHELL_FISH };

@@ -562,16 +562,6 @@ static int check_output_format(const struct options *options)
 	return 0;
 }
 
-/* Compress an output with the name *.zst. */
-static void detect_zstd_suffix(struct sort_spec *spec)
-{
-	const char *path = spec->output_path;
-	const size_t n = path ? strlen(path) : 0;
-
-	if (!spec->zstd_level && n > 4 && !strcmp(path + n - 4, ".zst"))
-		spec->zstd_level = DEFAULT_ZSTD_LEVEL;
-}
-
 /* Return the name of an output that the caller has open; NULL: the output is a file of its own. */
 static const char *open_output_label(const struct options *options)
 {
@@ -647,7 +637,7 @@ int options_finalize(struct options *options, const char *default_temp_dir)
 	spec->check_only = options_is_check(options);
 	spec->measure_peak_rates = options->stats || options->stats_json_path ||
 				   options->report_path;
-	detect_zstd_suffix(spec);
+	spec->zstd_level = option_find_zstd_level(spec->output_path, spec->zstd_level);
 	/* Standard output by any name is written from its current offset. */
 	if (spec->output_path && path_to_descriptor(spec->output_path) == STDOUT_FILENO)
 		spec->output_path = NULL;

@@ -75,4 +75,14 @@ head -c 100000 input.gz > raw.gz
 "$KEY_LINES" u64 < raw.gz | sort | cut -d' ' -f2 | xxd -r -p > raw_expected
 expect_output raw_expected --format=raw raw.gz
 
+claim 'an output with the name *.gz is not compressed, with a warning'
+for type in '-t u64' --lines; do
+	# They are words.
+	# shellcheck disable=SC2086
+	expect_exit 0 $type input -o output.gz
+	grep -qx 'gsort: warning: output.gz: is not compressed; .*' stderr ||
+		fail "$type: $(cat stderr)"
+	[ "$(wc -c < output.gz)" -ge "$(wc -c < input)" ] || fail "$type: compressed"
+done
+
 finish
