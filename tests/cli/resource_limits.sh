@@ -122,7 +122,8 @@ fi
 
 if [ "$(stat -f -c %T /dev/shm)" = tmpfs ] && [ -w /dev/shm ]; then
 	claim 'temporary files on a tmpfs count as memory'
-	plan='-S 8M -T /dev/shm --assume-size=1P'
+	kib=$(sed -n 's/^MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo)
+	plan="-S $((kib / 16))K -T /dev/shm --assume-size=$((kib * 2))K"
 	cat /dev/null | "$GSORT" $plan --explain - > stdout 2> stderr || fail "status $?"
 	expect_message '^gsort: warning: /dev/shm: temporary files are in memory .* another -T ' \
 		'-T /dev/shm'
