@@ -18,22 +18,22 @@ expect_peak_space() {
 	rm output
 }
 
-generate -b 192M -o input
+generate -b 256M -o input
 
 # With a --temp-limit below three times the spilled bytes there is not plenty of space.
 claim 'one merge'
-expect_peak_space 205 -S 64M --temp-compress=none --temp-limit=350M
+expect_peak_space 205 -S 64M --temp-compress=none --temp-limit=400M
 
 claim 'several passes'
-expect_peak_space 205 -S 16M --temp-compress=none --batch-size=8 --temp-limit=350M
+expect_peak_space 205 -S 16M --temp-compress=none --batch-size=8 --temp-limit=400M
 
 claim 'codecs'
-expect_peak_space 205 -S 64M --temp-compress=zstd --temp-limit=350M
+expect_peak_space 205 -S 64M --temp-compress=zstd --temp-limit=400M
 
 claim 'nothing to spill'
 expect_peak_space 205 -S 2G
 
-# Eight partitions preallocate space in the output, here about a seventh of 192 MiB.
+# Eight partitions preallocate space in the output, here about a seventh of 256 MiB.
 claim 'with plenty of space'
 expect_peak_space 232 -S 64M --temp-compress=none --partitions=8 --parallel=8
 

@@ -897,11 +897,11 @@ static void explain_of_put_is_json_and_sorts_nothing(void **state)
 	const char *json = NULL;
 
 	(void)state;
-	good(sort, gsort_explain(sort, 1 << 30, &json));
+	good(sort, gsort_explain(sort, 256 << 20, &json));
 	assert_int_equal(json[0], '{');
 	assert_non_null(strstr(json, "\"expected_s\""));
 	refused(sort, gsort_put(sort, numbers, 8), -EINVAL, "in use for another operation");
-	refused(sort, gsort_explain(sort, 1 << 30, &json), -EBUSY, "in use; open another");
+	refused(sort, gsort_explain(sort, 256 << 20, &json), -EBUSY, "in use; open another");
 	gsort_close(sort);
 	sort = open_sort_of_file();
 	refused(sort, gsort_explain(sort, 1, &json), -EINVAL, "--assume-size");
@@ -936,7 +936,7 @@ static void statistics_are_available_as_text(void **state)
 	assert_string_equal(line, "final m");
 	gsort_close(sort);
 	sort = open_sort();
-	good(sort, gsort_explain_text(sort, 1 << 30, &text));
+	good(sort, gsort_explain_text(sort, 256 << 20, &text));
 	assert_non_null(strstr(text, "spill"));
 	gsort_close(sort);
 }
