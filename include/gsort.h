@@ -228,11 +228,11 @@ GSORT_API int gsort_set_message_callback(struct gsort *sort, gsort_message_callb
 
 /* Progress in bytes. Unknown totals are 0. */
 struct gsort_progress {
-	const char *phase;                  /* "run generation"; "" before the first phase */
-	uint64_t done_nbytes, total_nbytes; /* of the phase */
-	uint64_t overall_done_nbytes, overall_total_nbytes; /* of all phases */
-	uint64_t elapsed_ns;                                /* since the first phase began */
-	uint64_t phase_elapsed_ns;                          /* since this phase began */
+	const char *phase; /* static string, such as "run generation"; "" before the first phase */
+	uint64_t done_nbytes, total_nbytes; /* bytes done and total bytes of the phase */
+	uint64_t overall_done_nbytes, overall_total_nbytes; /* the same for all phases */
+	uint64_t elapsed_ns;       /* nanoseconds since the first phase began */
+	uint64_t phase_elapsed_ns; /* nanoseconds since this phase began */
 };
 
 /* Read the progress, at any time. size: sizeof *ret_progress. */

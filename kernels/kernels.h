@@ -102,7 +102,7 @@ int launch_encode(const struct encode_task *task, struct CUstream_st *stream);
 
 /* The results of decode, the same for both back ends. */
 struct kernel_decode_result {
-	struct digest digest;          /* of the records written */
+	struct digest digest;          /* digest of the records written */
 	uint64_t n_disorders;          /* neighbours that are out of order */
 	struct kernel_key first, last; /* first and last element, if n > 0 */
 };
@@ -222,7 +222,7 @@ struct kernel_projection_copy {
 struct projection_task {
 	const void *records;
 	void *items;
-	uint64_t n, position; /* of the first record */
+	uint64_t n, position; /* number of records; number of the first one */
 	uint32_t record_nbytes, item_nbytes;
 	const struct kernel_projection_copy *copies; /* host array, read before this returns */
 	uint32_t n_copies;

@@ -33,7 +33,7 @@ struct decoder {
 	bool has_begun;         /* a unit with content has begun */
 	bool has_content;
 	bool in_padding; /* zeros have followed a member */
-	bool at_end;     /* of the file */
+	bool at_end;     /* the file is read to its end */
 	uint64_t offset; /* in the file, of stored[0] */
 	size_t begin, end, capacity;
 	unsigned char stored[]; /* `begin` to `end` are not decoded yet */

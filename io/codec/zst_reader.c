@@ -30,7 +30,7 @@ struct frame_slot {
 	unsigned char *content;
 	bool is_loading;
 	unsigned n_users;
-	size_t n_consumed; /* of the bytes of the content */
+	size_t n_consumed; /* bytes of the content that were returned */
 	uint64_t age;
 };
 

@@ -43,7 +43,7 @@ enum { MAX_DIMENSIONS = 64, MAX_ITEM_NBYTES = 1 << 30, TYPE_NBYTES = 64 };
 /* The state of the parser. */
 struct parser {
 	struct python_text text;
-	const char *name; /* of the file */
+	const char *name; /* name of the file */
 	struct npy *npy;
 	struct schema item;
 	uint64_t item_nbytes;
@@ -405,7 +405,7 @@ struct array_shape {
 /* A type, a structure whose fields have been added to the schema, or an array of these. */
 struct item {
 	bool is_structure;
-	size_t n_fields_before; /* of the schema */
+	size_t n_fields_before; /* fields of the schema before this one */
 	uint64_t nbytes_before;
 	struct field field; /* of a type */
 	char type[TYPE_NBYTES];

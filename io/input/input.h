@@ -4,16 +4,16 @@
  * Positions are offsets in the concatenation of the records of all inputs, in the given order. If
  * all inputs are regular files, the position of every part is known: a reader claims the next part
  * under a lock and reads it without the lock, so several threads read at the same time. If an input
- * is a stream (a pipe, a terminal, a device, ...), reads are serialised. Callers notice no other
- * difference.
+ * is a stream (a pipe, a terminal, a device, ...), reads are serialised. There is no
+ * other difference.
  *
  * Compressed inputs contribute their content. A compressed file without an index of its frames is a
  * stream.
  *
  * Regular files are probed when the input is opened: a file that is missing, unreadable, a
  * directory, of another format, or framed wrongly is reported then. Streams are probed when they
- * are started. A short read detects a file that has shrunk, and whoever reads the last byte of a
- * file checks that it has not grown.
+ * are started. A short read detects a file that has shrunk. The reader of the last byte of a file
+ * checks that the file has not grown.
  *
  * All functions report their errors. All but open and close are thread-safe, except where it says
  * "before the first read".

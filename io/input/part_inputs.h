@@ -28,7 +28,7 @@ struct input_group {
 	char *manifest_path; /* path of the manifest; NULL: none */
 	size_t first, n;     /* files */
 	bool is_manifest;
-	struct file_id identity; /* of the manifest */
+	struct file_id identity; /* identity of the manifest */
 	struct part_manifest manifest;
 };
 

@@ -89,8 +89,8 @@ struct compression_sample {
 	uint64_t encoder_input_nbytes; /* of items that were encoded */
 	uint64_t encoded_nbytes;       /* the size of these afterwards */
 	uint64_t encode_ns;
-	uint64_t items_nbytes;  /* of the window */
-	uint64_t stored_nbytes; /* of the window */
+	uint64_t items_nbytes;  /* size of the items of the window */
+	uint64_t stored_nbytes; /* size of the stored blocks of the window */
 	uint64_t write_ns;
 	uint64_t n_encoded_blocks; /* not stored raw */
 };

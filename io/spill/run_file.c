@@ -69,7 +69,7 @@ struct window_writer {
 	struct run_block *blocks;
 	enum codec_id codec;
 	struct codec_context *context; /* NULL: nothing is encoded */
-	unsigned char *scratch;        /* of the context */
+	unsigned char *scratch;        /* memory of the context; borrowed */
 	struct compression_sample sample;
 
 	/* The group: blocks from `first` on whose stored bytes are adjacent; may be empty. */

@@ -31,15 +31,15 @@
 
 /* The index entry of a block. */
 struct run_block {
-	encoded_key_t first_key; /* of its first item */
+	encoded_key_t first_key; /* encoded key of its first item */
 	uint64_t first_item;     /* the position of that in the run; set by run_file_finish() */
-	uint64_t offset;         /* of the stored bytes in the file of the spill */
+	uint64_t offset;         /* position of the stored bytes in `file` */
 	uint64_t checksum;       /* checksum64() of the stored bytes */
-	uint64_t sequence;       /* of its window */
+	uint64_t sequence;       /* number of its window */
 	uint32_t stored_nbytes;
 	uint32_t n_items;
 	uint32_t index_in_window;
-	uint16_t file;     /* of the spill */
+	uint16_t file;     /* index among the files of the spill */
 	uint8_t codec;     /* enum codec_id */
 	uint8_t discarded; /* its space was released */
 };

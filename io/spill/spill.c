@@ -44,7 +44,7 @@ struct spill_file {
 	/* Protected by the spill's lock; file and direct are constant once they are open. */
 	struct file file;
 	struct file direct;         /* opened with O_DIRECT, or closed */
-	uint64_t end;               /* of the last extent */
+	uint64_t end;               /* offset after the last extent */
 	uint64_t in_flight_nbytes;  /* being written */
 	uint64_t written_nbytes;    /* so far */
 	uint64_t busy_ns;           /* of these writes */

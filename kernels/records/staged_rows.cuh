@@ -91,7 +91,7 @@ static inline uint32_t row_loaders(uint32_t n_units)
 	return power_of_two_lanes(2 * n_units - 1);
 }
 
-/* n_more: rows in shared memory besides those of the tile. */
+/* Compute the shape of a tile. n_more: rows in shared memory in addition to those of the tile. */
 static inline struct row_shape shape_rows(const struct kernel_items *items, uint32_t n_more)
 {
 	const uint32_t n_units = row_units(items);

@@ -10,7 +10,7 @@
  * launch_sort() sorts this list. Groups stay together and in order, because they are numbered in
  * order; numbers are distinct, so the sort is stable. The sorted list occupies the same places
  * among the elements, so the elements take its numbers. Ties in the new list go to the next round.
- * Every round numbers groups anew, so 32 bits suffice for a group.
+ * Every round numbers its groups from 0, so 32 bits suffice for a group.
  *
  * Long keys with long common prefixes would need a round for every word. So if the whole list ties,
  * the host asks for the length of the common prefix and continues there.

@@ -9,8 +9,9 @@
  *	    threads     fail(), warn(), notice()   them (thread.h)
  *
  * So several jobs in one process do not see each other's messages. Only the first error of a job is
- * reported: later ones (closed queues, stages that stop) are its consequences. Whoever starts a job
- * decides what happens to messages: a front end prints them, another program may want the text.
+ * reported: later ones (closed queues, stages that stop) are its consequences. The program that
+ * starts a job decides what happens to messages: the command line prints them, a caller of the
+ * library may keep the text.
  *
  * A text may contain file names, which may contain any bytes (quote_text() in text.h). It may name
  * an option that helps: the command line and the library have the same options.

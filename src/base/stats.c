@@ -53,7 +53,7 @@ struct stats {
 static const struct {
 	const char *name;
 	enum track_role work_role; /* of the threads that do the work, unless a device does it */
-	enum track_role wait_role; /* of the threads that wait for it */
+	enum track_role wait_role; /* role of the threads that wait for it */
 } stage_kinds[N_STAGES] = {
 	[STAGE_READ] = { "read", TRACK_READERS, TRACK_READERS },
 	[STAGE_UPLOAD] = { "upload", TRACK_CPU_QUEUES, TRACK_CPU_QUEUES },

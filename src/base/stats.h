@@ -165,7 +165,7 @@ void stats_finish(struct stats *stats);
 struct phase_progress {
 	uint64_t done_nbytes;
 	uint64_t total_nbytes;     /* when it is over: what it moved; 0: nothing, or unknown */
-	uint64_t total_is_unknown; /* of the current phase */
+	uint64_t total_is_unknown; /* 1: the current phase has no known total */
 	uint64_t elapsed_ns;       /* to its end, or to now */
 };
 

@@ -64,7 +64,7 @@ static struct track *find_free_track(struct tracks *tracks, enum track_role role
 	return best;
 }
 
-/* Return a new track, or the last one again if there are too many, or NULL without any. */
+/* Add a track. Return it, the last one if there are too many, or NULL if memory is short. */
 static struct track *add_track(struct tracks *tracks, enum track_role role)
 {
 	const uint32_t n = tracks->n[role];
@@ -120,7 +120,7 @@ enum { INITIAL_FRACTION = 512, GROWTH_FACTOR = 4 };
 struct event_sum {
 	const char *name, *category;
 	uint64_t busy_ns, nbytes, n_events;
-	uint64_t item; /* of the first */
+	uint64_t item; /* number of the first item */
 };
 
 /* Events of a track that are not written yet. */

@@ -115,7 +115,7 @@ struct track_owner {
 
 struct track {
 	struct track_owner owner;
-	uint64_t end_ns; /* of the last event on it */
+	uint64_t end_ns; /* end of its last event */
 };
 
 /* More tracks of a role share the last one, on which events may then overlap. */

@@ -267,7 +267,7 @@ struct verify {
 	verify_read_fn *read_at;
 	void *file;
 	struct input *input; /* that is checked; NULL: an output */
-	uint64_t begin, end; /* of the range that is checked */
+	uint64_t begin, end; /* bounds of the range that is checked */
 	uint64_t block_nbytes;
 
 	_Atomic uint64_t first_disorder; /* a record number; UINT64_MAX: none */

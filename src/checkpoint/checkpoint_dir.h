@@ -27,7 +27,7 @@ extern const char *const checkpoint_file_names[CHECKPOINT_N_FILES];
 enum { CHECKPOINT_MANIFEST_BEGIN = 16, CHECKPOINT_RUNS_BEGIN = 4096 };
 
 struct checkpoint_dir {
-	const char *path;        /* of the directory */
+	const char *path;        /* path of the directory; borrowed */
 	char *rank_path;         /* allocated copy of `path`, if it is that of a rank */
 	const char *parent_path; /* the directory of all ranks, or NULL */
 	char *manifest_path;

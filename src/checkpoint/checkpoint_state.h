@@ -64,7 +64,7 @@ struct saved_done {
 };
 
 struct saved_damage {
-	uint64_t offset; /* of the block in the file of the runs */
+	uint64_t offset; /* position of the block in the file of the runs */
 };
 
 struct checkpoint_run {

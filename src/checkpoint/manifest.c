@@ -34,7 +34,7 @@ struct manifest_record_header {
 	uint32_t type;
 	uint64_t nbytes; /* of the payload, without padding */
 	uint64_t payload_checksum;
-	uint64_t checksum; /* of the preceding members */
+	uint64_t checksum; /* XXH3 of the preceding members */
 };
 
 _Static_assert(sizeof(struct manifest_record_header) % MANIFEST_ALIGN_NBYTES == 0,

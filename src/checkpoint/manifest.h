@@ -38,7 +38,7 @@ struct manifest {
 	struct file file;
 	const char *path; /* for messages; must outlive it */
 	uint64_t begin;   /* of the first record; aligned */
-	uint64_t end;     /* of the last record */
+	uint64_t end;     /* offset after the last record */
 };
 
 /*

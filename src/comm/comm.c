@@ -37,7 +37,7 @@ enum {
 	RANK_NAME_NBYTES = COMM_HOST_NBYTES + 24,
 	EXIT_STATUS_FAILURE = 2, /* of a process that is aborted because a rank has failed */
 	TIMEOUT_STEPS = 60,      /* per timeout; see staggered_timeout_ns() */
-	PAUSE_DIVISOR = 8,       /* of the time without progress */
+	PAUSE_DIVISOR = 8,       /* pause for 1/8 of the time without progress */
 	STACK_NBYTES = 8 << 20,  /* for the transport's library */
 };
 

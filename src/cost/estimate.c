@@ -249,8 +249,8 @@ enum {
 	INDEX_DIVISOR = 4,         /* of the memory: the maximum for the index of runs (plan.h) */
 	DEFAULT_INDEX_DIVISOR = 8, /* its usual maximum */
 	MIN_BLOCK_NBYTES = 4 << 10,
-	MAX_IMBALANCE_DIVISOR = 100, /* of a partition */
-	MAX_OVERHEAD_DIVISOR = 50,   /* of the received items */
+	MAX_IMBALANCE_DIVISOR = 100, /* a partition is at most 1/100 larger than the mean */
+	MAX_OVERHEAD_DIVISOR = 50,   /* overhead is at most 1/50 of the received items */
 	SPLITTER_DRAW_NBYTES = 48,   /* sent for each draw of a splitter (cuts.c) */
 	SPLITTER_RANK_NBYTES = 8,    /* the rest of a draw */
 	SPLITTER_MAX_DRAWS = 16,     /* draws of a splitter in each round, and of all splitters: */

@@ -133,7 +133,7 @@ struct sort_op_result {
 	uint64_t n;            /* items kept */
 	uint64_t n_counted;    /* sum of the counts of the items kept */
 	uint64_t n_disorders;  /* neighbours out of order, by their keys */
-	struct digest digest;  /* of the bodies of the items kept */
+	struct digest digest;  /* digest of the bodies of the items kept */
 	struct digest dropped; /* of the items dropped by -u or the limit */
 };
 
@@ -352,7 +352,7 @@ struct sort_lines_op {
 enum { BACKEND_LINE_SEGMENT = 1024 };
 
 struct gather_lines_result {
-	struct digest digest; /* of the lines that begin in the window */
+	struct digest digest; /* digest of the lines that begin in the window */
 	uint64_t n_disorders; /* number of these lines that should precede the previous line */
 };
 

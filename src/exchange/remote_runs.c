@@ -37,7 +37,7 @@ enum request_kind {
 	REQUEST_STOP,     /* to the own servers: end */
 	REQUEST_SEGMENTS, /* of the runs: struct run_segment, n of them */
 	REQUEST_BLOCKS,   /* n blocks of a run's index, from `first` on */
-	REQUEST_BYTES,    /* of the spill */
+	REQUEST_BYTES,    /* stored bytes of a spilled block */
 	REQUEST_COUNTS,   /* struct place_counts */
 	REQUEST_PLACES,   /* `first` struct extent_address and n descriptors (int64_t) */
 };

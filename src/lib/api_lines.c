@@ -24,8 +24,8 @@ struct setting {
 struct api_lines {
 	struct setting *settings; /* n_settings */
 	size_t n_settings;
-	struct line_options checked;  /* the settings so far; finds what they exclude */
-	struct line_options complete; /* of the operation */
+	struct line_options checked;  /* the settings so far; rejects conflicts */
+	struct line_options complete; /* with the options that the operation implies */
 	struct line_plan plan;
 	struct line_disorder disorder; /* found by a check */
 	bool writes_to_stdout;

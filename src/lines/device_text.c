@@ -64,7 +64,7 @@ struct upload_buffer {
 struct unkeyed_lines {
 	unsigned char *bytes; /* LINE_SLACK_NBYTES more than the capacity */
 	size_t nbytes, capacity;
-	bool is_at_end;  /* of the input */
+	bool is_at_end;  /* the input is read to its end */
 	double per_byte; /* bytes with keys for each byte, of recent lines */
 };
 
@@ -91,7 +91,7 @@ struct device_text {
 	unsigned char *memory;
 	uint64_t memory_nbytes, max_memory_nbytes;
 	struct text_size size; /* with an incomplete line at its end */
-	uint64_t lines_end;    /* of the last whole line */
+	uint64_t lines_end;    /* the end of the last whole line */
 	unsigned next_buffer;
 	bool is_at_end;
 	struct sort_lines_result sorted;
@@ -444,9 +444,8 @@ static int read_lines(struct device_text *text, struct upload_buffer *buffer,
 	n_lines = text->params.has_share ?
 			  line_count(buffer->bytes, nbytes, text->params.keys->delimiter) :
 			  line_input_n_lines(input) - n_before;
-	buffer->size = (struct text_size){ .nbytes = nbytes,
-					   .line_nbytes = nbytes,
-					   .n_lines = n_lines };
+	buffer->size =
+		(struct text_size){ .nbytes = nbytes, .line_nbytes = nbytes, .n_lines = n_lines };
 	return r;
 }
 
@@ -786,7 +785,7 @@ static int open_buffer(struct device_text *text, struct upload_buffer *buffer)
 	return r;
 }
 
-/* Limit the memory, and what is needed besides it, so that all have a part of it. */
+/* Divide device memory and host memory among the threads: sizes of windows and buffers. */
 static int plan_memory(struct device_text *text)
 {
 	const size_t share = text->params.host_memory_nbytes / BUFFERS_SHARE;

@@ -69,7 +69,7 @@ struct line_block {
 	/* The sample. */
 	unsigned char shared[MAX_SHARED_NBYTES]; /* n_shared: the prefix that the sample shares */
 	uint32_t n_shared;
-	uint64_t splitters[MAX_BUCKETS]; /* of the buckets between the first and the last */
+	uint64_t splitters[MAX_BUCKETS]; /* lower bounds of all buckets but the first and last */
 	uint32_t n_splitter_slots;       /* a power of 2, from 1; unused splitters are UINT64_MAX */
 
 	bool counts; /* of line_block_params */

@@ -42,7 +42,7 @@ static int measure_bucket(void *context, uint32_t task)
 struct write_buffer {
 	unsigned char *bytes;
 	size_t n;
-	uint64_t offset; /* of the first byte in the output */
+	uint64_t offset; /* position of the first byte in the output */
 };
 
 static int flush_buffer(const struct line_block *block, struct write_buffer *buffer)

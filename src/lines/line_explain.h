@@ -17,7 +17,7 @@ struct line_plan {
 	uint64_t memory_nbytes;      /* the limit */
 	uint64_t chunk_nbytes;       /* of text */
 	uint64_t n_runs_spilled;     /* 0: nothing is spilled */
-	uint64_t fan_in, n_passes;   /* of the merge */
+	uint64_t fan_in, n_passes;   /* maximum runs of one merge; merge passes */
 	uint64_t temp_nbytes;        /* at most, of all ranks on this host */
 	uint64_t free_temp_nbytes;   /* in the temporary directories, within the limit */
 	uint64_t output_nbytes;      /* at most */

@@ -55,11 +55,11 @@ struct line_input {
 	uint64_t total_nbytes;
 	const char *unsized_path;        /* why total_nbytes is unknown */
 	struct part_inputs *part_inputs; /* NULL: no path is a directory of part files */
-	struct digest read_digest;       /* of the lines of a part file */
+	struct digest read_digest;       /* lines read from the current part file */
 	unsigned char *tail;             /* n_tail bytes: the beginning of a line that goes on */
 	size_t n_tail, tail_capacity;
 	struct read_file *files; /* of the paths before next_path */
-	uint64_t text_position;  /* of the next byte in the text of all inputs */
+	uint64_t text_position;  /* bytes of all inputs before the next byte to read */
 	struct line_share share;
 
 	pthread_mutex_t lock; /* of changes of `input`, and of line_input_cancel() */

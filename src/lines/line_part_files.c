@@ -26,7 +26,7 @@ struct line_part {
 	uint64_t end_line;   /* of all lines */
 	uint64_t offset;     /* where its next line is written */
 	uint64_t begin, end; /* several ranks: where the lines of this one are */
-	uint64_t nbytes;     /* of the complete file */
+	uint64_t nbytes;     /* size of the complete file */
 	struct digest digest;
 };
 

@@ -79,7 +79,7 @@ struct line_sort {
 	struct line_input *input;
 	struct line_block *block;
 	struct device_text *text;      /* NULL: chunks are sorted in the block */
-	struct output *output;         /* of the current part file */
+	struct output *output;         /* the output file or current part file; owned */
 	struct line_part_files *parts; /* NULL: the output is one file */
 	struct line_ranks *ranks;      /* NULL: a single process */
 	struct line_rank_output *rank_output;
@@ -99,7 +99,7 @@ struct line_sort {
 	size_t longest_nbytes;    /* of all lines, with the delimiter */
 
 	struct line_key_buffer scratch[2];
-	uint64_t n_lines_left;    /* of the limit */
+	uint64_t n_lines_left;    /* lines that --limit still allows */
 	uint64_t n_lines_skipped; /* before those of the shard, and not reached yet */
 	uint64_t offset;          /* in the output */
 	bool is_measuring;        /* nothing is written to the output */

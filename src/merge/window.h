@@ -62,14 +62,14 @@ struct window_pool {
 /* Written by the thread that acquired it, then by the one that it is handed to. */
 struct window {
 	struct window_pool *pool;
-	atomic_int n_refs; /* of the writer and of the next fetch */
+	atomic_int n_refs; /* references of the writer and the next fetch */
 	struct window_buffers buffers;
 	void *out, *host; /* where in these buffers the items lie; host may be `out` itself */
 
 	uint64_t number;      /* 0, 1, ... in output order */
 	struct slice *slices; /* n_runs: the input */
-	uint64_t n_items;     /* in them */
-	uint64_t limit;       /* of the items that the window keeps */
+	uint64_t n_items;     /* items of all slices */
+	uint64_t limit;       /* maximum items that the window keeps */
 
 	/* Results, complete after window_finish() */
 	struct sort_op_result result; /* key-only elements for a stored run: only n and dropped */
@@ -120,8 +120,8 @@ struct window_order {
 	pthread_cond_t turn_changed;
 	uint64_t turn; /* number of the window whose turn it is */
 	int error;
-	struct merge_edges edges;   /* of the windows so far */
-	struct merge_result result; /* of the windows so far */
+	struct merge_edges edges;   /* first and last key of the windows so far */
+	struct merge_result result; /* totals of the windows so far */
 };
 
 /*

@@ -77,7 +77,7 @@ struct window_input {
 	struct forecast *forecast; /* NULL: the runs have buckets, and each window takes one */
 	uint32_t next_bucket;
 	uint64_t quota_records, capacity_records;
-	uint64_t number; /* of the window */
+	uint64_t number; /* number of the window */
 
 	struct merge_queues queues;
 	struct device_queue *queue; /* of the device that merges: one of `queues` */

@@ -142,7 +142,7 @@ int spec_resolve(const struct sort_spec *spec, const struct input *input, const 
 struct input_probe {
 	struct input *input;
 	struct sort_spec spec; /* resolved */
-	struct key *keys;      /* of the spec */
+	struct key *keys;      /* array that spec.keys points to; owned */
 	struct layout layout;
 };
 

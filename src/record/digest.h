@@ -132,8 +132,8 @@ static inline bool digest_equal(struct digest a, struct digest b)
 }
 
 struct record_totals {
-	struct digest read;    /* from the inputs */
-	struct digest written; /* to the output */
+	struct digest read;    /* records read from the inputs */
+	struct digest written; /* records written to the output */
 	struct digest dropped; /* equal to one that is kept (-u), or beyond the limit */
 };
 

@@ -10,7 +10,7 @@
 
 /* What decoding finds out on the way. */
 struct decode_result {
-	struct digest digest;      /* of the records written */
+	struct digest digest;      /* digest of the records written */
 	uint64_t n_disorders;      /* neighbours out of order */
 	encoded_key_t first, last; /* elements, if n > 0: the caller compares windows */
 };

@@ -14,7 +14,7 @@
 
 struct html_report {
 	const struct stats_report *stats_report; /* stats must not be NULL */
-	const struct time_series *time_series;   /* of the same sort */
+	const struct time_series *time_series;   /* samples of the same sort; borrowed */
 	const char *const *inputs;               /* n_inputs names; "-": standard input */
 	size_t n_inputs;
 	const char *output;  /* NULL: standard output */

@@ -321,9 +321,9 @@ struct spooler {
 	size_t buffer_nbytes; /* of `records`; a multiple of the block size */
 	char *records;
 	char *items;               /* `records` itself if a record is an item */
-	encoded_key_t *first_keys; /* of the blocks in the buffer */
+	encoded_key_t *first_keys; /* one for each block in the buffer */
 	uint64_t n_records;        /* spilled so far */
-	uint64_t position;         /* of the next record among all inputs */
+	uint64_t position;         /* number of the next record among all inputs */
 	struct verify_edge edge;
 };
 

@@ -123,7 +123,7 @@ int run_set_stride(struct run *run, uint64_t stride, struct run_samples *samples
 
 /* n elements or items in memory of a device. */
 struct resident_buffer {
-	uint32_t device_index; /* of the job */
+	uint32_t device_index; /* index among the devices of the job */
 	void *memory;
 	uint64_t n;
 	const uint32_t *bucket_starts; /* n_buckets + 1; NULL: they are sorted */

@@ -17,7 +17,7 @@
 struct spilled_run {
 	struct run run;
 	struct run_file *file;
-	const struct run_index *index; /* of the file */
+	const struct run_index *index; /* index of the file; borrowed */
 	bool owns_file;                /* not that of a subrun */
 	/* The run's items, as they are counted in the index, and the block of the first one. */
 	uint64_t begin, end, first_block;

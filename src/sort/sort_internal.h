@@ -27,7 +27,7 @@
  */
 struct integrity {
 	struct record_totals totals;
-	struct merge_result result; /* of the final merge */
+	struct merge_result result; /* totals of the final merge */
 };
 
 /* Used if there are several ranks. */
@@ -36,7 +36,7 @@ struct distributed_sort {
 	struct all_to_all *all_to_all;   /* the runs are exchanged in memory, */
 	struct remote_runs *remote_runs; /* or read from the ranks that have stored them */
 	uint64_t *cuts;                  /* of sort.parent_runs, between the ranks' partitions */
-	struct merge_edges edges;        /* of the own partition */
+	struct merge_edges edges;        /* first and last key of this rank's partition */
 	uint64_t n_total;                /* records that all ranks write */
 	bool is_complete;                /* the output is committed */
 };

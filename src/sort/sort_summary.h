@@ -37,7 +37,7 @@ struct sort_summary {
 	bool input_is_mapped; /* chunks refer to records in the mapped input */
 	uint64_t n_runs;      /* generated, or the inputs of a merge */
 	uint64_t n_runs_spilled;
-	uint64_t n_partitions; /* of the final merge */
+	uint64_t n_partitions; /* partitions of the final merge */
 	uint64_t n_passes;     /* merges of each record, the final merge included */
 	uint64_t n_windows;
 	struct file_writer_stats written;

@@ -55,7 +55,7 @@ enum gen_dist {
 struct gen {
 	struct data_set set;
 	struct layout layout;
-	struct layout leading_key; /* of the most significant part of the first key */
+	struct layout leading_key; /* layout of the first key's most significant part */
 	bool is_encoded_key;       /* the record is one key */
 	bool is_wide;              /* keys of more than 8 bytes use both halves of fractions */
 	uint32_t prefix_nbytes;

@@ -12,7 +12,7 @@
  *	out                     [       merge       ]			or buffer 1, then 0, ...
  *
  * The first level merges as many pairs as leave a power of two, so that no segment of a later level
- * is without a partner.
+ * lacks a partner.
  *
  * A loser tree (Knuth, vol. 3, 5.4.1) needs log2(k) comparisons per element as well, but they form
  * one chain of unpredictable loads. Pairs of segments allow merge2 to overlap several chains, and
@@ -23,7 +23,7 @@
  * slice first) while the tile has space. None of their elements is larger than the last element of
  * the last block, which becomes the splitter. The next block of every slice may begin with smaller
  * elements, too: fewer than block_n, found by binary search. This is Knuth's forecasting (5.4.9),
- * applied to memory. So a tile needs space for k * block_n elements besides its blocks, and never
+ * applied to memory. So a tile needs space for its blocks and k * block_n more elements. It never
  * overflows, for any data: equal elements are cut between slices, and within a slice at the end of
  * a block.
  *

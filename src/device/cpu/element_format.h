@@ -1,5 +1,5 @@
 /*
- * element_format.h - the part of the key that an element holds, besides the number of its record
+ * element_format.h - the bits of the key and the record number that an element holds
  *
  *	narrow	64 bits   [ key bits, after the skipped ones ][ number, as many bits as n needs ]
  *	wide	128 bits  [ 12 bytes of key                  ][ number, 4 bytes                 ]
@@ -20,7 +20,7 @@ enum { ELEMENT_SAMPLE_N = 128, MAX_SKIPPED_BITS = 64 };
 
 struct element_format {
 	uint32_t element_nbytes;
-	unsigned skipped_bits; /* of the key */
+	unsigned skipped_bits; /* leading bits that all keys share */
 	unsigned number_bits;  /* lowest bits of the element */
 };
 

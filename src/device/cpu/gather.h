@@ -67,7 +67,7 @@ struct gather_op {
 	const void *elements;
 	uint64_t n;
 	uint64_t n_ordered;                  /* the number of items before the limit */
-	const struct element_format *format; /* of the elements */
+	const struct element_format *format; /* format of the elements */
 	void *out;
 	bool for_output, unique;
 	bool scattered; /* hint: neighbours in order are not neighbours in memory */
