@@ -113,37 +113,25 @@ static void parse_letters(const char **text, bool is_end, struct line_order *ord
 	}
 }
 
-/* Parse F[.C][LETTERS] of the key's start. */
-static int parse_start(const char *text, const char **p, struct line_key *key)
+/* Parse F[.C][LETTERS] of the key's start or end. The end's character 0 is that of the field. */
+static int parse_position(const char *text, const char **p, bool is_end, struct line_key *key)
 {
-	if (!parse_count(p, &key->start_field))
-		return fail_key(text, "invalid number at field start");
-	if (key->start_field-- == 0)
+	size_t *field = is_end ? &key->end_field : &key->start_field;
+	size_t *character = is_end ? &key->end_char : &key->start_char;
+
+	if (!parse_count(p, field))
+		return fail_key(text, is_end ? "invalid number after ','" :
+					       "invalid number at field start");
+	if ((*field)-- == 0)
 		return fail_key(text, "field number is zero");
 	if (**p == '.') {
 		(*p)++;
-		if (!parse_count(p, &key->start_char))
+		if (!parse_count(p, character))
 			return fail_key(text, "invalid number after '.'");
-		if (key->start_char-- == 0)
+		if (!is_end && (*character)-- == 0)
 			return fail_key(text, "character offset is zero");
 	}
-	parse_letters(p, false, &key->order);
-	return 0;
-}
-
-/* Parse F[.C][LETTERS] of the key's end. */
-static int parse_end(const char *text, const char **p, struct line_key *key)
-{
-	if (!parse_count(p, &key->end_field))
-		return fail_key(text, "invalid number after ','");
-	if (key->end_field-- == 0)
-		return fail_key(text, "field number is zero");
-	if (**p == '.') {
-		(*p)++;
-		if (!parse_count(p, &key->end_char))
-			return fail_key(text, "invalid number after '.'");
-	}
-	parse_letters(p, true, &key->order);
+	parse_letters(p, is_end, &key->order);
 	return 0;
 }
 
@@ -152,11 +140,11 @@ int line_keys_add(struct line_keys *keys, const char *text)
 	struct line_key key = { .end_field = SIZE_MAX };
 	struct line_key *grown;
 	const char *p = text;
-	int r = parse_start(text, &p, &key);
+	int r = parse_position(text, &p, false, &key);
 
 	if (r == 0 && *p == ',') {
 		p++;
-		r = parse_end(text, &p, &key);
+		r = parse_position(text, &p, true, &key);
 	}
 	if (r == 0 && *p == 'R')
 		return fail(-EINVAL, "-k %s: random order (R) is not supported", text);
