@@ -430,25 +430,21 @@ static void count_before_candidates(struct search *search, uint32_t s)
 			has_candidates(search, s) ? n_items_before(search, s, &candidates[i]) : 0;
 }
 
+/* Set the bounds of all runs, search->lo or search->hi, to the candidate. */
+static void set_bounds(struct search *search, uint64_t *bounds, uint32_t s,
+		       const struct candidate *candidate)
+{
+	for (uint32_t i = 0; i < search->n_runs; i++)
+		bounds[(size_t)s * search->n_runs + i] = n_blocks_before(search, s, i, candidate);
+}
+
 /* Record that the splitter is the candidate or a block after it. */
 static void raise_lower_bound(struct search *search, uint32_t s, const struct candidate *candidate)
 {
-	const size_t index = (size_t)s * search->n_runs;
-
-	for (uint32_t i = 0; i < search->n_runs; i++)
-		search->lo[index + i] = n_blocks_before(search, s, i, candidate);
+	set_bounds(search, search->lo, s, candidate);
 	if (candidate->rank == search->rank)
-		search->lo[index + candidate->run]++;
+		search->lo[(size_t)s * search->n_runs + candidate->run]++;
 	search->splitters[s] = *candidate;
-}
-
-/* Record that the splitter is a block before the candidate. */
-static void reduce_upper_bound(struct search *search, uint32_t s, const struct candidate *candidate)
-{
-	const size_t index = (size_t)s * search->n_runs;
-
-	for (uint32_t i = 0; i < search->n_runs; i++)
-		search->hi[index + i] = n_blocks_before(search, s, i, candidate);
 }
 
 /* Keep what lies between the last candidate that is not above the target and the next one. */
@@ -468,7 +464,7 @@ static void narrow_bounds(struct search *search, uint32_t s)
 			lower = i;
 	}
 	if (upper < n)
-		reduce_upper_bound(search, s, &candidates[upper]);
+		set_bounds(search, search->hi, s, &candidates[upper]);
 	if (lower < n)
 		raise_lower_bound(search, s, &candidates[lower]);
 }
