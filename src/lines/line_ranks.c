@@ -147,15 +147,11 @@ static uint64_t share_begin(const struct line_ranks *ranks, unsigned rank, uint6
 /* Use the largest blocks of all ranks: a rank reads the runs of the others. */
 static int agree_block_size(struct line_sort *sort)
 {
-	const struct line_ranks *ranks = sort->ranks;
-	const uint64_t nbytes = sort->block_nbytes;
-	uint64_t *values = calloc(ranks->n, sizeof *values);
-	const int r = values ? comm_allgather(ranks->comm, &nbytes, sizeof nbytes, values) :
-			       fail(-ENOMEM, "no memory for %u ranks", ranks->n);
+	uint64_t reversed = ~(uint64_t)sort->block_nbytes;
+	const int r = comm_allreduce_min(sort->ranks->comm, &reversed, 1, 1);
 
-	for (unsigned i = 0; i < ranks->n && r == 0; i++)
-		sort->block_nbytes = u64_max(sort->block_nbytes, values[i]);
-	free(values);
+	if (r == 0)
+		sort->block_nbytes = (size_t)~reversed;
 	return r;
 }
 

@@ -480,18 +480,10 @@ static int try_open_checkpoint(struct sort *sort, struct captured_error *ret_err
 /* Find the lowest rank that has failed; the number of ranks if none has. */
 static int find_failed_rank(struct comm *comm, int r, unsigned *ret_failed)
 {
-	const unsigned n = comm_size(comm);
-	uint64_t *failed = calloc(n, sizeof *failed), has_failed = r < 0;
-	unsigned first = 0;
-	int status;
+	uint64_t first = r < 0 ? comm_rank(comm) : comm_size(comm);
+	const int status = comm_allreduce_min(comm, &first, 1, 1);
 
-	if (!failed)
-		return fail(-ENOMEM, "no memory for %u ranks", n);
-	status = comm_allgather(comm, &has_failed, sizeof has_failed, failed);
-	while (first < n && !failed[first])
-		first++;
-	free(failed);
-	*ret_failed = first;
+	*ret_failed = (unsigned)first;
 	return status;
 }
 
