@@ -300,18 +300,9 @@ static int check_keys(const struct record_options *record, uint64_t record_nbyte
 	return 0;
 }
 
-/* Return the first key that is the name of a field, or NULL. */
-static const char *first_named_key(const struct record_options *record)
-{
-	for (uint32_t i = 0; i < record->n_key_requests; i++)
-		if (!record->key_requests[i].key.nbytes)
-			return record->key_requests[i].text;
-	return NULL;
-}
-
 int record_options_refuse_keys(const struct record_options *record)
 {
-	const char *name = first_named_key(record);
+	const char *name = key_requests_find_name(record->key_requests, record->n_key_requests);
 
 	if (name && strchr(name, ','))
 		return fail(-EINVAL, "-k, --key=%s: more than one key; repeat -k for each key",
@@ -336,7 +327,9 @@ static int finalize_keys(struct record_options *record, struct sort_spec *spec)
 			    "-R, --record-size",
 			    record->schema.n ? "--fields" : "-k, --key");
 	spec->record_nbytes = record->record_nbytes;
-	if (!record->schema.n && (first_named_key(record) || !record->record_nbytes)) {
+	if (!record->schema.n &&
+	    (!record->record_nbytes ||
+	     key_requests_find_name(record->key_requests, record->n_key_requests))) {
 		spec->record_spec = RECORD_SPEC_REQUESTS; /* resolved when the input is known */
 		return 0;
 	}

@@ -145,20 +145,11 @@ static int check_key(const struct sort_spec *spec, const struct key *key, const 
 		    name, key->nbytes, key->offset, spec->record_nbytes);
 }
 
-/* Return the first key that is requested by name; NULL: all are by offset. */
-static const char *find_named_key(const struct sort_spec *spec)
-{
-	for (uint32_t i = 0; i < spec->n_key_requests; i++)
-		if (!spec->key_requests[i].key.nbytes)
-			return spec->key_requests[i].text;
-	return NULL;
-}
-
 /* Check that the input has fields, if any are requested. */
 static int check_key_requests(const struct sort_spec *spec, const struct schema *fields,
 			      const char *name)
 {
-	const char *field_name = find_named_key(spec);
+	const char *field_name = key_requests_find_name(spec->key_requests, spec->n_key_requests);
 
 	if (spec->record_spec != RECORD_SPEC_REQUESTS || (fields && (fields->n || !field_name)))
 		return 0;

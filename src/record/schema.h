@@ -46,6 +46,15 @@ struct key_request {
 	struct key key; /* parsed as offset and type; nbytes 0: it is not that */
 };
 
+/* Return the text of the first key that is requested by name; NULL: all are by offset. */
+static inline const char *key_requests_find_name(const struct key_request *requests, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (!requests[i].key.nbytes)
+			return requests[i].text;
+	return NULL;
+}
+
 /* What the user has said about records. */
 enum record_spec_kind {
 	RECORD_SPEC_KEYS,     /* record size, and keys by offset and type */
