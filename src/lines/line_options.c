@@ -173,14 +173,6 @@ static int parse_compression(const struct option_spec *spec, const char *argumen
 	return 0;
 }
 
-static int parse_zstd(const struct option_spec *spec, const char *argument, void *target)
-{
-	if (compression_parse_level(argument, line_member(spec, target)) < 0)
-		return fail(-EINVAL, "--zstd: '%s' is not a level from 1 to %d", argument,
-			    compression_max_level());
-	return 0;
-}
-
 static int parse_shard(const struct option_spec *spec, const char *argument, void *target)
 {
 	struct line_sort_params *params = &((struct line_options *)target)->params;
@@ -260,7 +252,7 @@ static const struct option_spec specs[] = {
 	{ "shard", 0, "K/P", "with -m: write only part K of P of the output", .parse = parse_shard,
 	  .required = "merge" },
 	{ "zstd", 0, "LEVEL", "compress the output (level 3 if it is named *.zst)",
-	  .default_value = "3", .parse = parse_zstd, MEMBER(params.zstd_level) },
+	  .default_value = "3", .parse = options_parse_zstd, MEMBER(params.zstd_level) },
 	{ "files0-from", 0, "FILE", "read NUL-terminated input names from FILE",
 	  .parse = option_parse_nothing, OF_GNU_SORT },
 	{ "format", 0, "auto|raw", "decompress zstd and gzip inputs, or read any bytes",

@@ -60,28 +60,31 @@ static const char *temp_compress_word(unsigned i, char text[static OPTION_WORD_N
 	return i < sizeof modes / sizeof modes[0] ? modes[i] : NULL;
 }
 
-static int parse_zstd(const struct option_spec *spec, const char *argument, void *target)
+int options_parse_zstd(const struct option_spec *spec, const char *argument, void *target)
 {
-	struct options *options = target;
-	char spelling[OPTION_SPELLING_NBYTES];
+	int *level = (int *)(void *)((char *)target + spec->offset);
 
-	if (compression_parse_level(argument, &options->spec.zstd_level) < 0)
-		return fail(-EINVAL, "%s: '%s' is not a level from 1 to %d",
-			    option_format_name(spec, spelling), argument, compression_max_level());
+	if (compression_parse_level(argument, level) < 0)
+		return fail(-EINVAL, "--zstd: '%s' is not a level from 1 to %d", argument,
+			    compression_max_level());
+	return 0;
+}
+
+/* Append a path to the array of *n paths. */
+static int append_path(const char *const **array, size_t *n, const char *path)
+{
+	const char **grown = reallocarray((void *)(uintptr_t)*array, *n + 1, sizeof *grown);
+
+	if (!grown)
+		return fail(-ENOMEM, "%s: no memory for another path", path);
+	grown[(*n)++] = path;
+	*array = grown;
 	return 0;
 }
 
 static int add_temp_dir(struct options *options, const char *path)
 {
-	struct sort_spec *spec = &options->spec;
-	const char **dirs = reallocarray((void *)(uintptr_t)spec->temp_dirs, spec->n_temp_dirs + 1,
-					 sizeof *dirs);
-
-	if (!dirs)
-		return fail(-ENOMEM, "%s: %m", path);
-	spec->temp_dirs = dirs;
-	dirs[spec->n_temp_dirs++] = path;
-	return 0;
+	return append_path(&options->spec.temp_dirs, &options->spec.n_temp_dirs, path);
 }
 
 static int parse_temp_dir(const struct option_spec *spec, const char *argument, void *target)
@@ -387,7 +390,7 @@ static const struct option_spec specs[] = {
 	  .parse = option_parse_flag, MEMBER(spec.argsort), .mpi_support = OPTION_MPI_YES },
 
 	{ "zstd", 0, "LEVEL", "compress the output (default if it is named *.zst)",
-	  .default_value = "3", .parse = parse_zstd, MEMBER(spec.zstd_level),
+	  .default_value = "3", .parse = options_parse_zstd, MEMBER(spec.zstd_level),
 	  .mpi_support = OPTION_MPI_YES },
 
 	{ "buffer-size", 'S', "SIZE",
@@ -514,15 +517,7 @@ const char *options_output_path(const struct options *options)
 
 int options_add_input(struct options *options, const char *path)
 {
-	struct sort_spec *spec = &options->spec;
-	const char **inputs =
-		reallocarray((void *)(uintptr_t)spec->inputs, spec->n_inputs + 1, sizeof *inputs);
-
-	if (!inputs)
-		return fail(-ENOMEM, "%s: no memory for another input", path);
-	spec->inputs = inputs;
-	inputs[spec->n_inputs++] = path;
-	return 0;
+	return append_path(&options->spec.inputs, &options->spec.n_inputs, path);
 }
 
 static int check_inputs(const struct options *options)

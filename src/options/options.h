@@ -71,6 +71,9 @@ extern const struct option_choice option_backends[], option_explain_formats[],
 /* Parse K/P, the value of --shard. Returns 0 or -EINVAL (reported). */
 int options_parse_shard(const char *argument, uint32_t *ret_shard, uint32_t *ret_n_shards);
 
+/* Parse the value of --zstd into the row's member, an int. */
+int options_parse_zstd(const struct option_spec *spec, const char *argument, void *target);
+
 /* Rows fill a struct options and point to the strings of the arguments. */
 extern const struct option_table options_table;
 
