@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "src/base/size.h"
 #include "src/base/system_limits.h"
@@ -246,14 +245,12 @@ int api_distributed_gather_stats(struct gsort *sort)
 void api_distributed_divide_host(struct comm *comm, struct sort_spec *spec)
 {
 	unsigned first_rank;
-	const unsigned n = comm_host_size(comm, &first_rank), n_cpus = cpus_available("");
-	const long n_online = sysconf(_SC_NPROCESSORS_ONLN);
+	const unsigned n = comm_host_size(comm, &first_rank);
 
 	if (spec->memory_nbytes == 0)
 		spec->memory_nbytes = memory_available_nbytes("") / 2 / n;
-	/* A rank that is bound to some CPUs has its share already. */
-	if (spec->n_threads == 0 && (long)n_cpus >= n_online)
-		spec->n_threads = n_cpus / n ? n_cpus / n : 1;
+	if (spec->n_threads == 0)
+		spec->n_threads = cpus_share(n);
 	/* Ranks of one host would disturb each other's measurements. */
 	spec->measure_peak_rates = false;
 }

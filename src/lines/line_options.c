@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "config.h"
 #include "io/input/part_manifest.h"
@@ -422,12 +421,9 @@ static void set_default_resources(struct line_sort_params *params)
 {
 	unsigned first_rank;
 	const unsigned n = params->comm ? comm_host_size(params->comm, &first_rank) : 1;
-	const unsigned n_cpus = cpus_available("");
-	/* A rank that is bound to some CPUs has its share already. */
-	const bool is_bound = (long)n_cpus < sysconf(_SC_NPROCESSORS_ONLN);
 
 	if (params->n_threads == 0)
-		params->n_threads = (uint32_t)u64_max(is_bound ? n_cpus : n_cpus / n, 1);
+		params->n_threads = cpus_share(n);
 	params->n_threads = (uint32_t)u64_min(params->n_threads, MAX_THREADS);
 	if (params->memory_nbytes == 0)
 		params->memory_nbytes = memory_available_nbytes("") / 2 / n;
