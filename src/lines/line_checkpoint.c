@@ -40,6 +40,8 @@ struct sort_spec line_sort_make_spec(const struct line_sort_params *params, cons
 				   .count = params->counts,
 				   .zstd_level = params->zstd_level,
 				   .n_part_files = params->n_part_files,
+				   .temp_dirs = params->temp_directories,
+				   .n_temp_dirs = params->n_temp_directories,
 				   .temp_limit_nbytes = params->temp_limit_nbytes,
 				   .checkpoint_path = params->checkpoint_path,
 				   .comm = params->comm };

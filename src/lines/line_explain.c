@@ -13,6 +13,7 @@
 #include "src/base/size.h"
 #include "src/comm/comm.h"
 #include "src/lines/line_sort_internal.h"
+#include "src/report/explain.h"
 #include "src/report/format.h"
 
 static bool is_known(uint64_t number)
@@ -62,10 +63,9 @@ static void plan_rank_runs(const struct line_sort *sort, struct line_plan *plan)
 	plan->n_passes =
 		1 + needs_single_run +
 		line_merge_count_passes(plan->n_runs_spilled * plan->n_ranks, plan->fan_in);
-	plan->temp_nbytes = 0;
 	if (stored_nbytes > sort->spill_memory_nbytes)
-		plan->temp_nbytes = comm_host_size(comm, &first_rank) *
-				    (stored_nbytes - sort->spill_memory_nbytes);
+		plan->temp_space.needed_nbytes = comm_host_size(comm, &first_rank) *
+						 (stored_nbytes - sort->spill_memory_nbytes);
 }
 
 /* Plan runs and passes for an input of known size. */
@@ -78,6 +78,7 @@ static int plan_runs(struct line_sort *sort, struct line_plan *plan)
 	if (plan->chunk_nbytes > sort->memory_nbytes / 4 * 3)
 		plan->chunk_nbytes = sort->memory_nbytes / 4 * 3;
 	plan->fan_in = line_merge_max_runs(sort);
+	plan->temp_space.is_needed_known = true;
 	if (sort->params->comm) {
 		plan_rank_runs(sort, plan);
 		return 0;
@@ -86,29 +87,9 @@ static int plan_runs(struct line_sort *sort, struct line_plan *plan)
 	if (plan->input_nbytes > plan->chunk_nbytes)
 		plan->n_runs_spilled = divide_up(plan->input_nbytes, plan->chunk_nbytes);
 	plan->n_passes = 1 + line_merge_count_passes(plan->n_runs_spilled, plan->fan_in);
-	plan->temp_nbytes = plan->n_runs_spilled ? line_runs_stored_nbytes(plan->input_nbytes) : 0;
+	if (plan->n_runs_spilled)
+		plan->temp_space.needed_nbytes = line_runs_stored_nbytes(plan->input_nbytes);
 	return 0;
-}
-
-/* Find the free space in the temporary directories. They need not exist if nothing is spilled. */
-static int find_temp_space(const struct syscalls *calls, const struct line_sort_params *params,
-			   struct line_plan *plan)
-{
-	const bool is_required = is_known(plan->temp_nbytes) && plan->temp_nbytes > 0 &&
-				 !params->checkpoint_path;
-	struct diagnostics *saved = is_required ? NULL : diagnostics_push(NULL);
-	struct spill *spill = NULL;
-	int r = spill_open(calls, params->temp_directories, params->n_temp_directories,
-			   params->temp_limit_nbytes, 0, &spill);
-
-	if (r == 0)
-		r = spill_free_nbytes(spill, &plan->free_temp_nbytes);
-	spill_close(spill);
-	if (!is_required)
-		diagnostics_push(saved);
-	if (r < 0)
-		plan->free_temp_nbytes = UINT64_MAX;
-	return is_required ? r : 0;
 }
 
 /* Name the device that sorts. If the memory of a GPU does not suffice, the CPU sorts. */
@@ -127,6 +108,7 @@ static int describe_device(const struct line_sort *sort, struct line_plan *plan)
 int line_plan_make(const struct syscalls *calls, const struct line_sort_params *params,
 		   struct line_plan *ret_plan)
 {
+	const struct sort_spec spec = line_sort_make_spec(params, NULL);
 	struct line_plan *plan = ret_plan;
 	struct line_sort sort;
 	int r = params->comm ? line_ranks_open_local(calls, params, &sort) :
@@ -138,17 +120,16 @@ int line_plan_make(const struct syscalls *calls, const struct line_sort_params *
 				    .n_runs_spilled = UINT64_MAX,
 				    .fan_in = UINT64_MAX,
 				    .n_passes = UINT64_MAX,
-				    .temp_nbytes = UINT64_MAX,
-				    .free_temp_nbytes = UINT64_MAX,
-				    .output_nbytes = UINT64_MAX,
-				    .free_output_nbytes = UINT64_MAX,
 				    .n_inputs = params->n_inputs,
 				    .n_ranks = 1 };
 	if (r == 0) {
 		plan->input_nbytes = line_input_total_nbytes(sort.input);
 		plan->block_nbytes = (uint32_t)sort.block_nbytes;
-		if (!params->counts && !params->zstd_level)
-			plan->output_nbytes = plan->input_nbytes;
+		plan->output_space =
+			(struct disk_space){ .is_needed_known = is_known(plan->input_nbytes) &&
+								!params->counts &&
+								!params->zstd_level,
+					     .needed_nbytes = plan->input_nbytes };
 		plan->may_write_less = params->keys->unique || params->n_shards ||
 				       params->limit != UINT64_MAX;
 		r = describe_device(&sort, plan);
@@ -156,10 +137,11 @@ int line_plan_make(const struct syscalls *calls, const struct line_sort_params *
 	if (r == 0 && is_known(plan->input_nbytes))
 		r = plan_runs(&sort, plan);
 	if (r == 0)
-		r = find_temp_space(calls, params, plan);
+		r = sort_find_temp_space(&spec, calls, 0, &plan->temp_space);
 	if (r == 0 && params->output && params->output_endpoint.kind == ENDPOINT_PATH) {
 		r = params->n_part_files ? 0 : output_try(calls, params->output);
-		output_find_free_space(params->output, &plan->free_output_nbytes);
+		plan->output_space.is_available_known = output_find_free_space(
+			params->output, &plan->output_space.available_nbytes);
 	}
 	line_sort_close(&sort);
 	return r;
@@ -182,14 +164,16 @@ static void print_row(FILE *stream, const char *name, const char *format, ...)
 }
 
 /* Print a size that may be short of what is free. */
-static void print_space(FILE *stream, const char *name, const char *at_most, uint64_t needed,
-			uint64_t available)
+static void print_space(FILE *stream, const char *name, const char *at_most,
+			const struct disk_space *space)
 {
-	if (is_known(available) && available < needed)
-		print_row(stream, name, "%s%s; only %s are available", at_most,
-			  size_format(needed).text, size_format_down(available).text);
+	const struct number_text needed = size_format(space->needed_nbytes);
+
+	if (space->is_available_known && space->available_nbytes < space->needed_nbytes)
+		print_row(stream, name, "%s%s; only %s are available", at_most, needed.text,
+			  size_format_down(space->available_nbytes).text);
 	else
-		print_row(stream, name, "%s%s", at_most, size_format(needed).text);
+		print_row(stream, name, "%s%s", at_most, needed.text);
 }
 
 static void print_merge(const struct line_plan *plan, FILE *stream)
@@ -216,16 +200,16 @@ void line_plan_print(const struct line_plan *plan, FILE *stream)
 	print_row(stream, "chunks", "about %s of text", size_format(plan->chunk_nbytes).text);
 	if (plan->n_runs_spilled == 0)
 		print_row(stream, "runs", "all lines stay in memory; nothing is spilled");
-	else if (plan->temp_nbytes == 0)
+	else if (plan->temp_space.needed_nbytes == 0)
 		print_row(stream, "runs", "%" PRIu64 " are stored in memory", plan->n_runs_spilled);
 	else
 		print_row(stream, "runs", "%" PRIu64 " are spilled", plan->n_runs_spilled);
 	if (plan->n_runs_spilled > 0)
 		print_merge(plan, stream);
-	print_space(stream, "temporary space", "", plan->temp_nbytes, plan->free_temp_nbytes);
-	if (is_known(plan->output_nbytes))
+	print_space(stream, "temporary space", "", &plan->temp_space);
+	if (plan->output_space.is_needed_known)
 		print_space(stream, "output", plan->may_write_less ? "at most " : "",
-			    plan->output_nbytes, plan->free_output_nbytes);
+			    &plan->output_space);
 }
 
 /* --- JSON --- */
@@ -233,21 +217,6 @@ void line_plan_print(const struct line_plan *plan, FILE *stream)
 static json_t *number_or_null(uint64_t number)
 {
 	return is_known(number) ? json_number(number) : json_null();
-}
-
-/* may_need_less: `needed` is an upper limit, so less available space may suffice. */
-static json_t *space_to_json(uint64_t needed, uint64_t available, bool may_need_less)
-{
-	const bool is_comparable = is_known(needed) && is_known(available) &&
-				   (needed <= available || !may_need_less);
-	const struct json_member members[] = {
-		{ "needed_bytes", number_or_null(needed) },
-		{ "available_bytes", number_or_null(available) },
-		{ "sufficient", is_comparable ? json_boolean(needed <= available) : json_null() },
-		{ NULL, NULL },
-	};
-
-	return json_make(members);
 }
 
 static json_t *plan_to_json(const struct line_plan *plan)
@@ -272,6 +241,10 @@ static json_t *plan_to_json(const struct line_plan *plan)
 
 int line_plan_write_json(const struct line_plan *plan, FILE *stream)
 {
+	const struct disk_space *output = &plan->output_space;
+	/* The needed space is an upper limit, so less may suffice. */
+	const bool is_estimate = plan->may_write_less &&
+				 output->needed_nbytes > output->available_nbytes;
 	const struct json_member input[] = {
 		{ "files", json_number(plan->n_inputs) },
 		{ "bytes", number_or_null(plan->input_nbytes) },
@@ -287,9 +260,8 @@ int line_plan_write_json(const struct line_plan *plan, FILE *stream)
 		{ "type", json_string("lines") },
 		{ "input", json_make(input) },
 		{ "memory", json_make(memory) },
-		{ "temporary", space_to_json(plan->temp_nbytes, plan->free_temp_nbytes, false) },
-		{ "output", space_to_json(plan->output_nbytes, plan->free_output_nbytes,
-					  plan->may_write_less) },
+		{ "temporary", space_to_json(&plan->temp_space, false) },
+		{ "output", space_to_json(output, is_estimate) },
 		{ "plan", plan_to_json(plan) },
 		{ NULL, NULL },
 	};

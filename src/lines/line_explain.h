@@ -10,22 +10,21 @@
 #include <stdio.h>
 
 #include "src/lines/line_sort.h"
+#include "src/sort/sort.h"
 
 /* Numbers of a sort; unknown ones are UINT64_MAX. */
 struct line_plan {
-	uint64_t input_nbytes;       /* of all lines */
-	uint64_t memory_nbytes;      /* the limit */
-	uint64_t chunk_nbytes;       /* of text */
-	uint64_t n_runs_spilled;     /* 0: nothing is spilled */
-	uint64_t fan_in, n_passes;   /* maximum runs of one merge; merge passes */
-	uint64_t temp_nbytes;        /* at most, of all ranks on this host */
-	uint64_t free_temp_nbytes;   /* in the temporary directories, within the limit */
-	uint64_t output_nbytes;      /* at most */
-	uint64_t free_output_nbytes; /* in the output's directory */
+	uint64_t input_nbytes;          /* of all lines */
+	uint64_t memory_nbytes;         /* the limit */
+	uint64_t chunk_nbytes;          /* of text */
+	uint64_t n_runs_spilled;        /* 0: nothing is spilled */
+	uint64_t fan_in, n_passes;      /* maximum runs of one merge; merge passes */
+	struct disk_space temp_space;   /* at most, of all ranks on this host */
+	struct disk_space output_space; /* at most */
 	size_t n_inputs;
 	unsigned n_ranks;      /* more than 1: chunks, runs and merge are those of each rank */
 	uint32_t block_nbytes; /* of spilled runs */
-	bool may_write_less;   /* than output_nbytes: -u, --limit or --shard */
+	bool may_write_less;   /* than output_space: -u, --limit or --shard */
 	char device[96]; /* "CPU, 2 threads", or that a GPU sorts and the plan is for the CPU */
 };
 

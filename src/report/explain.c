@@ -422,10 +422,9 @@ static json_t *positive_or_null(double number)
 	return number > 0 ? json_real(number) : json_null();
 }
 
-/* is_per_gib: the needed space is that of each GiB of an unbounded input. */
-static json_t *space_to_json(const struct disk_space *space, bool is_per_gib)
+json_t *space_to_json(const struct disk_space *space, bool is_estimate)
 {
-	const bool is_known = space->is_needed_known && space->is_available_known && !is_per_gib;
+	const bool is_known = space->is_needed_known && space->is_available_known && !is_estimate;
 	const bool is_sufficient = space->needed_nbytes <= space->available_nbytes;
 	const struct json_member members[] = {
 		{ "needed_bytes", number_or_null(space->is_needed_known, space->needed_nbytes) },

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdio.h>
 
 #include "io/input/input.h"
@@ -18,6 +19,9 @@ void explain_print(const struct explanation *explanation, FILE *stream);
  * stream checks whether it could be written.
  */
 int explain_write_json(const struct explanation *explanation, FILE *stream);
+
+/* is_estimate: the needed space cannot be compared with the available one. */
+json_t *space_to_json(const struct disk_space *space, bool is_estimate);
 
 /* Print parts of the text: the plan, and the table of bytes and times of each stage. */
 void plan_print(const struct plan *plan, FILE *stream);

@@ -25,6 +25,13 @@ struct disk_space {
 	uint64_t needed_nbytes, available_nbytes;
 };
 
+/*
+ * Find the available temporary space, of which memory_nbytes are in memory. The directories need
+ * not exist if nothing is needed or they belong to a checkpoint.
+ */
+int sort_find_temp_space(const struct sort_spec *spec, const struct syscalls *calls,
+			 uint64_t memory_nbytes, struct disk_space *space);
+
 /* What a sort would do, and how long that would take. */
 struct explanation {
 	struct input_content content;

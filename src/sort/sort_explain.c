@@ -59,41 +59,21 @@ static void estimate_process(const struct sort_spec *spec, const struct job *job
 	estimate_make(&job->plan, &volumes, &rates, ret_estimate);
 }
 
-/* Return the free space in the temporary directories. */
-static int find_temp_space(const struct sort_spec *spec, const struct job *job,
-			   uint64_t *ret_nbytes)
+int sort_find_temp_space(const struct sort_spec *spec, const struct syscalls *calls,
+			 uint64_t memory_nbytes, struct disk_space *space)
 {
+	const bool is_required = space->needed_nbytes && !spec->checkpoint_path;
+	struct diagnostics *saved_messages = is_required ? NULL : diagnostics_push(NULL);
 	struct spill *spill = NULL;
-	int r;
+	int r = spill_open(calls, spec->temp_dirs, spec->n_temp_dirs, spec->temp_limit_nbytes,
+			   memory_nbytes, &spill);
 
-	r = spill_open(job->io, spec->temp_dirs, spec->n_temp_dirs, spec->temp_limit_nbytes,
-		       job->plan.host_spill_nbytes, &spill);
 	if (r == 0)
-		r = spill_free_nbytes(spill, ret_nbytes);
+		r = spill_free_nbytes(spill, &space->available_nbytes);
 	spill_close(spill);
-	return r;
-}
-
-/* Directories that the plan does not use need not exist, nor a checkpoint directory. */
-static int check_temp_space(const struct sort_spec *spec, const struct job *job,
-			    struct disk_space *ret_space)
-{
-	struct disk_space space = { .is_needed_known = true,
-				    .needed_nbytes = job->plan.max_temp_nbytes };
-	const bool is_required = space.needed_nbytes && !spec->checkpoint_path;
-	struct diagnostics *saved_messages;
-	int r;
-
-	if (spec->n_assumed_ranks) {
-		*ret_space = space;
-		return 0;
-	}
-	saved_messages = is_required ? NULL : diagnostics_push(NULL);
-	r = find_temp_space(spec, job, &space.available_nbytes);
 	if (!is_required)
 		diagnostics_push(saved_messages);
-	space.is_available_known = r == 0;
-	*ret_space = space;
+	space->is_available_known = r == 0;
 	return is_required ? r : 0;
 }
 
@@ -202,7 +182,7 @@ int sort_explain(const struct sort_spec *given, const struct assumptions *assume
 		.ordered_output = spec.zstd_level > 0,
 		.assumed_nbytes = assumed->nbytes,
 	};
-	struct disk_space temporary;
+	struct disk_space temporary = { .is_needed_known = true };
 	int r;
 
 	if (is_input_assumed(&spec, assumed))
@@ -213,7 +193,10 @@ int sort_explain(const struct sort_spec *given, const struct assumptions *assume
 	if (r == 0)
 		r = try_output(&resolved.spec, &job);
 	if (r == 0)
-		r = check_temp_space(&resolved.spec, &job, &temporary);
+		temporary.needed_nbytes = job.plan.max_temp_nbytes;
+	if (r == 0 && !spec.n_assumed_ranks)
+		r = sort_find_temp_space(&resolved.spec, job.io, job.plan.host_spill_nbytes,
+					 &temporary);
 	if (r == 0) {
 		*ret_explanation = (struct explanation){
 			.content = input_content(job.input),
