@@ -702,10 +702,9 @@ static int parse_item(struct parser *parser, const struct field_path *field_path
 		if (!python_accept(&parser->text, ","))
 			return refuse_syntax(parser);
 		r = parse_size_or_shape(parser, item);
-		if (r < 0)
-			return r;
 		python_accept(&parser->text, ",");
-		r = python_accept(&parser->text, ")") ? 0 : refuse_syntax(parser);
+		if (r == 0 && !python_accept(&parser->text, ")"))
+			r = refuse_syntax(parser);
 	}
 	return r;
 }

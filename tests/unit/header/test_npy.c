@@ -166,6 +166,8 @@ static void what_cannot_be_sorted_is_refused_by_name(void **state)
 	assert_refused("'2<f8'", "(5,)", "arrays as items");
 	assert_refused("'<i8,<q8'", "(5,)", "'<q8'");
 	assert_refused("'<i8,'", "(5,)", "an empty type in its 'descr'");
+	assert_refused("'|S00000000000000000000000000000000000000000000000000000000000012'", "(5,)",
+		       "unsupported type 'S000");
 	assert_refused("[('a', 3)]", "(5,)", "cannot be parsed at '3)]");
 	assert_refused("[('a', '<f8', (2,)]", "(5,)", "cannot be parsed");
 	assert_refused("['a', '<f8')]", "(5,)", "cannot be parsed");
