@@ -194,7 +194,7 @@ int api_lines_finalize(struct gsort *sort)
 	line_options_init(complete);
 	complete->accepts_ranks = sort->comm;
 	if (sort->comm && comm_size(sort->comm) > 1)
-		complete->params.comm = sort->comm;
+		complete->params.spec.comm = sort->comm;
 	for (size_t i = 0; i < lines->n_settings && r >= 0; i++)
 		r = line_options_set(complete, lines->settings[i].spec, lines->settings[i].value);
 	r = r < 0 ? r : 0;
@@ -209,19 +209,19 @@ int api_lines_finalize(struct gsort *sort)
 		spec->output_endpoint = (struct endpoint){ .kind = ENDPOINT_PATH };
 	if (spec->output_endpoint.kind != ENDPOINT_PATH)
 		spec->output_path = sort->options.output_label;
-	spec->n_part_files = complete->params.n_part_files;
-	spec->io = process_syscalls(sort->process);
-	complete->params.input_endpoints = spec->input_endpoints;
-	complete->params.output = spec->output_path;
-	complete->params.output_endpoint = spec->output_endpoint;
-	complete->params.cancellation = &sort->cancellation;
+	spec->n_part_files = complete->params.spec.n_part_files;
+	spec->io = complete->params.spec.io = process_syscalls(sort->process);
+	complete->params.spec.input_endpoints = spec->input_endpoints;
+	complete->params.spec.output_path = spec->output_path;
+	complete->params.spec.output_endpoint = spec->output_endpoint;
+	complete->params.spec.cancellation = &sort->cancellation;
 	return r;
 }
 
 static int check_order(struct gsort *sort, const struct line_sort_params *params)
 {
 	struct line_disorder *disorder = &sort->lines->disorder;
-	const int r = line_sort_check(sort->options.spec.io, params, &sort->summary, disorder);
+	const int r = line_sort_check(params, &sort->summary, disorder);
 
 	sort->disorder = disorder->number;
 	return r;
@@ -250,7 +250,6 @@ int api_lines_run(struct gsort *sort)
 {
 	struct api_lines *lines = sort->lines;
 	struct line_sort_params *params = &lines->complete.params;
-	const struct syscalls *calls = sort->options.spec.io;
 	int r;
 
 	params->stats = sort->stats;
@@ -258,11 +257,11 @@ int api_lines_run(struct gsort *sort)
 	case API_CHECK:
 		return check_order(sort, params);
 	case API_EXPLAIN:
-		return line_plan_make(calls, params, &lines->plan);
+		return line_plan_make(params, &lines->plan);
 	case API_SORT:
 		break;
 	}
-	r = line_sort_run(calls, params, &sort->summary);
+	r = line_sort_run(params, &sort->summary);
 	if (r == 0 && reports_are_requested(&sort->options) && api_is_reporting_rank(sort))
 		process_set_output_committed(sort->process);
 	return r;

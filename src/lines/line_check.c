@@ -53,7 +53,7 @@ static int check_order(struct line_sort *sort, struct line_disorder *ret_disorde
 	for (;;) {
 		const size_t n_checked = n; /* at the beginning */
 		struct span span;
-		int r = cancellation_check(sort->params->cancellation);
+		int r = cancellation_check(sort->spec->cancellation);
 
 		if (r == 0)
 			r = line_sort_read_chunk(sort, &n, &end, &is_at_end);
@@ -74,12 +74,12 @@ static int check_order(struct line_sort *sort, struct line_disorder *ret_disorde
 	}
 }
 
-int line_sort_check(const struct syscalls *calls, const struct line_sort_params *params,
-		    struct sort_summary *ret_summary, struct line_disorder *ret_disorder)
+int line_sort_check(const struct line_sort_params *params, struct sort_summary *ret_summary,
+		    struct line_disorder *ret_disorder)
 {
-	struct line_sort sort = { .params = params };
-	int r = params->comm ? line_ranks_open(calls, params, &sort) :
-			       line_sort_open(calls, params, NULL, &sort);
+	const struct sort_spec *spec = &params->spec;
+	struct line_sort sort = { .params = params, .spec = spec };
+	int r = spec->comm ? line_ranks_open(params, &sort) : line_sort_open(params, NULL, &sort);
 
 	*ret_disorder = (struct line_disorder){ 0 };
 	if (r == 0)
@@ -88,17 +88,17 @@ int line_sort_check(const struct syscalls *calls, const struct line_sort_params 
 		const uint64_t nbytes = line_sort_share_nbytes(&sort);
 
 		stats_begin_phase(params->stats, PHASE_VERIFY, nbytes == UINT64_MAX ? 0 : nbytes);
-		cancellation_set_wakeup(params->cancellation, line_sort_stop_waiting, &sort);
+		cancellation_set_wakeup(spec->cancellation, line_sort_stop_waiting, &sort);
 		r = check_order(&sort, ret_disorder);
 		if (r == -ECANCELED) /* an input does not report it */
-			r = cancellation_check(params->cancellation);
-		cancellation_clear_wakeup(params->cancellation);
+			r = cancellation_check(spec->cancellation);
+		cancellation_clear_wakeup(spec->cancellation);
 	}
 	if (r == 0)
 		r = line_sort_check_scratch(&sort);
 	if (r == 0 && sort.ranks)
 		r = line_ranks_agree_disorder(&sort, ret_disorder);
-	if (r < 0 && params->comm)
+	if (r < 0 && spec->comm)
 		line_ranks_abandon(&sort, r);
 	if (r == 0) {
 		*ret_summary =

@@ -23,36 +23,13 @@ const struct layout line_text_layout = { .record_nbytes = 1,
 					 .resident_nbytes = 1,
 					 .encoding = { .record_nbytes = 1, .element_nbytes = 4 } };
 
-struct sort_spec line_sort_make_spec(const struct line_sort_params *params, const char *order)
-{
-	return (struct sort_spec){ .inputs = params->inputs,
-				   .n_inputs = params->n_inputs,
-				   .input_endpoints = params->input_endpoints,
-				   .skip_nbytes = params->n_header_lines,
-				   .lines = order,
-				   .format = params->is_raw ? FORMAT_RAW : FORMAT_AUTO,
-				   .record_nbytes = 1,
-				   .check_only = !params->output,
-				   .output_path = params->output,
-				   .output_endpoint = params->output_endpoint,
-				   .unique = params->keys->unique,
-				   .limit = params->limit,
-				   .count = params->counts,
-				   .zstd_level = params->zstd_level,
-				   .n_part_files = params->n_part_files,
-				   .temp_dirs = params->temp_directories,
-				   .n_temp_dirs = params->n_temp_directories,
-				   .temp_limit_nbytes = params->temp_limit_nbytes,
-				   .checkpoint_path = params->checkpoint_path,
-				   .comm = params->comm };
-}
-
-int line_checkpoint_open(const struct syscalls *calls, const struct line_sort_params *params,
+int line_checkpoint_open(const struct line_sort_params *params,
 			 struct line_checkpoint *ret_checkpoint)
 {
+	const struct sort_spec *spec = &params->spec;
 	const struct framing framing = { .record_nbytes = 1,
-					 .format = params->is_raw ? FORMAT_RAW :
-								    FORMAT_COMPRESSED };
+					 .format = spec->format == FORMAT_RAW ? FORMAT_RAW :
+										FORMAT_COMPRESSED };
 	struct line_checkpoint *checkpoint = ret_checkpoint;
 	uint64_t nbytes;
 	int r;
@@ -60,15 +37,16 @@ int line_checkpoint_open(const struct syscalls *calls, const struct line_sort_pa
 	checkpoint->order = line_keys_format(params->keys);
 	if (!checkpoint->order)
 		return fail(-errno, "--checkpoint: no memory to describe the sort: %m");
-	checkpoint->spec = line_sort_make_spec(params, checkpoint->order);
-	r = input_open_endpoints(calls, params->inputs, params->input_endpoints, params->n_inputs,
+	checkpoint->spec = params->spec;
+	checkpoint->spec.lines = checkpoint->order;
+	r = input_open_endpoints(spec->io, spec->inputs, spec->input_endpoints, spec->n_inputs,
 				 &framing, &checkpoint->input);
 	if (r < 0)
 		return r;
 	nbytes = input_total_nbytes(checkpoint->input);
 	if (nbytes != INPUT_SIZE_UNKNOWN) /* the last line of each input may get a delimiter */
-		nbytes += params->n_inputs;
-	return checkpoint_open(calls, &checkpoint->spec, &line_text_layout, checkpoint->input,
+		nbytes += spec->n_inputs;
+	return checkpoint_open(spec->io, &checkpoint->spec, &line_text_layout, checkpoint->input,
 			       nbytes, &checkpoint->checkpoint);
 }
 
@@ -195,7 +173,7 @@ static int check_blocks(const struct line_sort *sort)
 	return fail(-E2BIG,
 		    "%s of memory is too little to resume this checkpoint with blocks of %s; use "
 		    "-S of at least %zuM",
-		    size_format_down(sort->params->memory_nbytes).text,
+		    size_format_down(sort->spec->memory_nbytes).text,
 		    size_format(sort->block_nbytes).text,
 		    (sort->block_nbytes * BLOCKS_PER_LIMIT >> 20) + 1);
 }

@@ -50,7 +50,7 @@ static int measure_chunk(struct line_sort *sort, struct line_plan *plan)
 /* A rank stores all runs, as many as fit in memory, and merges as many segments of each rank. */
 static void plan_rank_runs(const struct line_sort *sort, struct line_plan *plan)
 {
-	const struct comm *comm = sort->params->comm;
+	const struct comm *comm = sort->spec->comm;
 	const uint64_t nbytes = line_sort_share_nbytes(sort);
 	const bool needs_single_run = line_output_needs_single_run(sort);
 	uint64_t stored_nbytes = line_runs_stored_nbytes(nbytes);
@@ -79,7 +79,7 @@ static int plan_runs(struct line_sort *sort, struct line_plan *plan)
 		plan->chunk_nbytes = sort->memory_nbytes / 4 * 3;
 	plan->fan_in = line_merge_max_runs(sort);
 	plan->temp_space.is_needed_known = true;
-	if (sort->params->comm) {
+	if (sort->spec->comm) {
 		plan_rank_runs(sort, plan);
 		return 0;
 	}
@@ -105,43 +105,41 @@ static int describe_device(const struct line_sort *sort, struct line_plan *plan)
 	return r;
 }
 
-int line_plan_make(const struct syscalls *calls, const struct line_sort_params *params,
-		   struct line_plan *ret_plan)
+int line_plan_make(const struct line_sort_params *params, struct line_plan *ret_plan)
 {
-	const struct sort_spec spec = line_sort_make_spec(params, NULL);
+	const struct sort_spec *spec = &params->spec;
 	struct line_plan *plan = ret_plan;
 	struct line_sort sort;
-	int r = params->comm ? line_ranks_open_local(calls, params, &sort) :
-			       line_sort_open(calls, params, NULL, &sort);
+	int r = spec->comm ? line_ranks_open_local(params, &sort) :
+			     line_sort_open(params, NULL, &sort);
 
 	*plan = (struct line_plan){ .input_nbytes = UINT64_MAX,
-				    .memory_nbytes = params->memory_nbytes,
+				    .memory_nbytes = spec->memory_nbytes,
 				    .chunk_nbytes = UINT64_MAX,
 				    .n_runs_spilled = UINT64_MAX,
 				    .fan_in = UINT64_MAX,
 				    .n_passes = UINT64_MAX,
-				    .n_inputs = params->n_inputs,
+				    .n_inputs = spec->n_inputs,
 				    .n_ranks = 1 };
 	if (r == 0) {
 		plan->input_nbytes = line_input_total_nbytes(sort.input);
 		plan->block_nbytes = (uint32_t)sort.block_nbytes;
 		plan->output_space =
 			(struct disk_space){ .is_needed_known = is_known(plan->input_nbytes) &&
-								!params->counts &&
-								!params->zstd_level,
+								!spec->count && !spec->zstd_level,
 					     .needed_nbytes = plan->input_nbytes };
-		plan->may_write_less = params->keys->unique || params->n_shards ||
-				       params->limit != UINT64_MAX;
+		plan->may_write_less = params->keys->unique || spec->n_shards ||
+				       spec->limit != UINT64_MAX;
 		r = describe_device(&sort, plan);
 	}
 	if (r == 0 && is_known(plan->input_nbytes))
 		r = plan_runs(&sort, plan);
 	if (r == 0)
-		r = sort_find_temp_space(&spec, calls, 0, &plan->temp_space);
-	if (r == 0 && params->output && params->output_endpoint.kind == ENDPOINT_PATH) {
-		r = params->n_part_files ? 0 : output_try(calls, params->output);
+		r = sort_find_temp_space(&params->spec, spec->io, 0, &plan->temp_space);
+	if (r == 0 && spec->output_path && spec->output_endpoint.kind == ENDPOINT_PATH) {
+		r = spec->n_part_files ? 0 : output_try(spec->io, spec->output_path);
 		plan->output_space.is_available_known = output_find_free_space(
-			params->output, &plan->output_space.available_nbytes);
+			spec->output_path, &plan->output_space.available_nbytes);
 	}
 	line_sort_close(&sort);
 	return r;

@@ -32,8 +32,7 @@ struct line_plan {
  * Make the plan; of several ranks, on one of them. Reads nothing from pipes. Returns 0 or a
  * negative errno after a message.
  */
-int line_plan_make(const struct syscalls *calls, const struct line_sort_params *params,
-		   struct line_plan *ret_plan);
+int line_plan_make(const struct line_sort_params *params, struct line_plan *ret_plan);
 
 void line_plan_print(const struct line_plan *plan, FILE *stream);
 

@@ -288,8 +288,8 @@ static int keep_last(struct line_merge *merge)
 static uint64_t n_permitted_lines(const struct line_sort *sort,
 				  const struct line_run_writer *writer)
 {
-	return writer && !sort->params->counts ? sort->n_lines_left - writer->n_lines :
-						 sort->n_lines_left;
+	return writer && !sort->spec->count ? sort->n_lines_left - writer->n_lines :
+					      sort->n_lines_left;
 }
 
 /* Merge the next window to the run, or to the output if there is none. */
@@ -309,7 +309,7 @@ static int merge_window(struct line_merge *merge, struct line_run_writer *writer
 			merge->has_last ? (struct line_view){ merge->last, merge->last_nbytes } :
 					  (struct line_view){ 0 },
 			!writer);
-	if (r == 0 && writer && !sort->params->counts)
+	if (r == 0 && writer && !sort->spec->count)
 		line_block_truncate(sort->block, n_permitted_lines(sort, writer));
 	if (r == 0)
 		r = check_border(merge);
@@ -353,8 +353,8 @@ size_t line_merge_max_runs(const struct line_sort *sort)
 	/* At least half of the memory stays for elements and keys. */
 	uint64_t n = sort->memory_nbytes / 2 / min_share_nbytes(sort);
 
-	if (sort->params->max_runs && n > sort->params->max_runs)
-		n = sort->params->max_runs;
+	if (sort->spec->batch_size && n > sort->spec->batch_size)
+		n = sort->spec->batch_size;
 	return n < 2 ? 2 : (size_t)n;
 }
 
@@ -389,7 +389,7 @@ static int merge_line_runs(struct line_sort *sort, size_t first, size_t n,
 		merge.runs[i] =
 			begin_run(sort->runs.runs[first + i], text + i * merge.share_nbytes);
 	while (r == 0 && n_permitted_lines(sort, writer) > 0) {
-		r = cancellation_check(sort->params->cancellation);
+		r = cancellation_check(sort->spec->cancellation);
 		if (r == 0)
 			r = fill_runs(&merge);
 		if (r < 0 || !has_lines(&merge))
@@ -488,31 +488,31 @@ static int measure_output(struct line_sort *sort, uint64_t *ret_n_lines, uint64_
  */
 static int measure_partition(struct line_sort *sort, struct line_extent *ret_extent)
 {
-	const struct line_sort_params *params = sort->params;
+	const struct sort_spec *spec = sort->spec;
 	uint64_t nbytes = runs_nbytes(sort), n_lines = 0, n_before = 0, n_all = 0;
 	bool is_cut = false;
 	int r = 0;
 
-	if (params->counts)
+	if (spec->count)
 		r = measure_output(sort, &n_lines, &nbytes);
 	else if (sort->runs.n > 0)
 		n_lines = sort->runs.runs[0]->origin.totals.written.n_records;
-	if (r == 0 && (params->limit != UINT64_MAX || params->n_part_files))
+	if (r == 0 && (spec->limit != UINT64_MAX || spec->n_part_files))
 		r = line_ranks_number_lines(sort, n_lines, &n_before, &n_all);
-	if (r == 0 && params->limit != UINT64_MAX) {
-		n_before = u64_min(n_before, params->limit);
-		n_all = u64_min(n_all, params->limit);
-		sort->n_lines_left = u64_min(n_lines, params->limit - n_before);
+	if (r == 0 && spec->limit != UINT64_MAX) {
+		n_before = u64_min(n_before, spec->limit);
+		n_all = u64_min(n_all, spec->limit);
+		sort->n_lines_left = u64_min(n_lines, spec->limit - n_before);
 		is_cut = sort->n_lines_left < n_lines;
 	}
-	if (r == 0 && params->n_part_files)
+	if (r == 0 && spec->n_part_files)
 		r = line_part_files_begin(sort, n_all, n_before);
-	if (r == 0 && (is_cut || params->n_part_files))
+	if (r == 0 && (is_cut || spec->n_part_files))
 		r = measure_output(sort, &n_lines, &nbytes);
-	*ret_extent = params->n_part_files ? line_part_files_extent(sort) :
-					     (struct line_extent){ .nbytes = nbytes,
-								   .first_nbytes = nbytes,
-								   .last_nbytes = nbytes };
+	*ret_extent = spec->n_part_files ? line_part_files_extent(sort) :
+					   (struct line_extent){ .nbytes = nbytes,
+								 .first_nbytes = nbytes,
+								 .last_nbytes = nbytes };
 	return r;
 }
 

@@ -138,7 +138,7 @@ static int parse_zero_terminated(const struct option_spec *spec, const char *arg
 
 static int parse_output(const struct option_spec *spec, const char *argument, void *target)
 {
-	const char *output = ((struct line_options *)target)->params.output;
+	const char *output = ((struct line_options *)target)->params.spec.output_path;
 
 	if (output && strcmp(output, argument) != 0)
 		return fail(-EINVAL, "multiple output files specified");
@@ -147,10 +147,10 @@ static int parse_output(const struct option_spec *spec, const char *argument, vo
 
 static int add_temp_directory(struct line_options *options, const char *path)
 {
-	if (options->params.n_temp_directories == LINE_MAX_TEMP_DIRECTORIES)
+	if (options->params.spec.n_temp_dirs == LINE_MAX_TEMP_DIRECTORIES)
 		return fail(-EINVAL, "-T %s: more than %d directories", path,
 			    LINE_MAX_TEMP_DIRECTORIES);
-	options->temp_directories[options->params.n_temp_directories++] = path;
+	options->temp_directories[options->params.spec.n_temp_dirs++] = path;
 	return 0;
 }
 
@@ -177,7 +177,7 @@ static int parse_shard(const struct option_spec *spec, const char *argument, voi
 	struct line_sort_params *params = &((struct line_options *)target)->params;
 
 	(void)spec;
-	return options_parse_shard(argument, &params->shard, &params->n_shards);
+	return options_parse_shard(argument, &params->spec.shard, &params->spec.n_shards);
 }
 
 /* --- All options, in the order of --help; those of gsort-mpi are the last ones --- */
@@ -193,7 +193,9 @@ static const struct option_choice check_words[] = {
 
 static const struct option_choice split_units[] = { { "records", true }, { 0 } };
 
-static const struct option_choice formats[] = { { "auto", false }, { "raw", true }, { 0 } };
+static const struct option_choice formats[] = { { "auto", FORMAT_AUTO },
+						{ "raw", FORMAT_RAW },
+						{ 0 } };
 
 static const struct option_choice compression_words[] = {
 	{ "auto", 0 }, { "none", 0 }, { "zstd", 0 }, { 0 }
@@ -239,50 +241,52 @@ static const struct option_spec specs[] = {
 	{ "merge", 'm', NULL, "merge sorted files", .parse = option_parse_flag, MEMBER(merges),
 	  OF_GNU_SORT },
 	{ "output", 'o', "FILE", "write to FILE, which may be an input", .parse = parse_output,
-	  MEMBER(params.output), OF_GNU_SORT },
+	  MEMBER(params.spec.output_path), OF_GNU_SORT },
 	{ "zero-terminated", 'z', NULL, "end lines with NUL instead of newline",
 	  .parse = parse_zero_terminated, OF_GNU_SORT },
 	{ "split", 0, "P", "write P part files of equal numbers of lines, in the directory of -o",
 	  .min = 1, .max = PART_MANIFEST_MAX_PARTS, .parse = parse_number,
-	  MEMBER(params.n_part_files), .required = "output" },
+	  MEMBER(params.spec.n_part_files), .required = "output" },
 	{ "split-by", 0, "records", "split after equal numbers of lines",
 	  .parse = option_parse_choice, MEMBER(splits_by_records), .choices = split_units,
 	  .required = "split" },
 	{ "shard", 0, "K/P", "with -m: write only part K of P of the output", .parse = parse_shard,
 	  .required = "merge" },
 	{ "zstd", 0, "LEVEL", "compress the output (level 3 if it is named *.zst)",
-	  .default_value = "3", .parse = options_parse_zstd, MEMBER(params.zstd_level) },
+	  .default_value = "3", .parse = options_parse_zstd, MEMBER(params.spec.zstd_level) },
 	{ "files0-from", 0, "FILE", "read NUL-terminated input names from FILE",
 	  .parse = option_parse_nothing, OF_GNU_SORT },
 	{ "format", 0, "auto|raw", "decompress zstd and gzip inputs, or read any bytes",
-	  .parse = option_parse_choice, MEMBER(params.is_raw), .choices = formats },
+	  .parse = option_parse_choice, MEMBER(params.spec.format), .choices = formats },
 	{ "header", 0, "N", "keep the first N lines (1) of the input in front",
 	  .default_value = "1", .parse = parse_number, MEMBER(params.n_header_lines) },
 	{ "count", 0, NULL, "with -u: write before each line how many were equal",
-	  .parse = option_parse_flag, MEMBER(params.counts), .required = "unique" },
+	  .parse = option_parse_flag, MEMBER(params.spec.count), .required = "unique" },
 	{ "limit", 0, "N", "write only the first N lines of the result", .parse = parse_number,
-	  MEMBER(params.limit) },
+	  MEMBER(params.spec.limit) },
 
 	{ "buffer-size", 'S', "SIZE", "limit host memory; at least 4 MiB are used",
-	  .section = "Resources", .parse = parse_size, MEMBER(params.memory_nbytes), OF_GNU_SORT },
+	  .section = "Resources", .parse = parse_size, MEMBER(params.spec.memory_nbytes),
+	  OF_GNU_SORT },
 	{ "temporary-directory", 'T', "DIR", "store temporary files in DIR", .repeats = true,
 	  .parse = parse_temp_directory, OF_GNU_SORT },
 	{ "temp-limit", 0, "SIZE", "limit temporary space of spilled runs", .parse = parse_size,
-	  MEMBER(params.temp_limit_nbytes) },
+	  MEMBER(params.spec.temp_limit_nbytes) },
 	{ "temp-compress", 0, "MODE", "compress spilled runs: auto, none, zstd, zstd:LEVEL",
-	  .parse = parse_compression, .choices = compression_words, MEMBER(params.compression) },
+	  .parse = parse_compression, .choices = compression_words,
+	  MEMBER(params.spec.compression) },
 	{ "checkpoint", 0, "DIR", "store runs in DIR; rerun the same command to resume",
-	  .parse = option_parse_text, MEMBER(params.checkpoint_path), .required = "output" },
+	  .parse = option_parse_text, MEMBER(params.spec.checkpoint_path), .required = "output" },
 	{ "compress-program", 0, "PROG", "compress spilled runs with Zstandard, whatever PROG is",
-	  .parse = parse_compression, MEMBER(params.compression), OF_GNU_SORT },
+	  .parse = parse_compression, MEMBER(params.spec.compression), OF_GNU_SORT },
 	{ "parallel", 0, "N", "use N CPU threads", .min = 1, .parse = parse_number,
-	  MEMBER(params.n_threads), OF_GNU_SORT },
+	  MEMBER(params.spec.n_threads), OF_GNU_SORT },
 	{ "batch-size", 0, "N", "merge at most N runs at once", .min = 2, .parse = parse_number,
-	  MEMBER(params.max_runs), OF_GNU_SORT },
+	  MEMBER(params.spec.batch_size), OF_GNU_SORT },
 	{ "backend", 0, "auto|cpu|cuda", "sort on a GPU or on the CPU",
-	  .parse = option_parse_choice, MEMBER(params.backend), .choices = option_backends },
+	  .parse = option_parse_choice, MEMBER(params.spec.backend), .choices = option_backends },
 	{ "device-memory", 0, "SIZE", "limit GPU memory", .parse = parse_size,
-	  MEMBER(params.device_memory_nbytes) },
+	  MEMBER(params.spec.device_memory_nbytes) },
 
 	{ "explain", 0, "text|json", "print what would be done", .section = "Diagnostics",
 	  .default_value = "text", .cli_only = true, .parse = option_parse_choice, MEMBER(explain),
@@ -314,7 +318,7 @@ static const struct option_spec specs[] = {
 	{ "shared-memory", 0, "auto|off",
 	  "read runs in the memory of other ranks of the same machine (auto), or exchange all as "
 	  "messages (off)",
-	  .parse = option_parse_choice, MEMBER(params.disable_shared_memory),
+	  .parse = option_parse_choice, MEMBER(params.spec.disable_shared_memory),
 	  .choices = option_shared_memory_modes, .cli_only = true, .mpi_support = OPTION_MPI_ONLY },
 };
 
@@ -360,9 +364,10 @@ const struct option_table line_option_table = {
 void line_options_init(struct line_options *options)
 {
 	*options = (struct line_options){
-		.params = { .limit = UINT64_MAX,
-			    .temp_limit_nbytes = SPILL_UNLIMITED,
-			    .compression = { .zstd_level = DEFAULT_ZSTD_LEVEL } },
+		.params.spec = { .record_nbytes = 1,
+				 .limit = SORT_SPEC_UNLIMITED,
+				 .temp_limit_nbytes = SORT_SPEC_UNLIMITED,
+				 .compression = { .zstd_level = DEFAULT_ZSTD_LEVEL } },
 	};
 	line_keys_init(&options->keys);
 }
@@ -385,31 +390,31 @@ int line_options_set(struct line_options *options, const struct option_spec *spe
 int line_options_add_input(struct line_options *options, const char *path)
 {
 	if (!array_reserve(&options->inputs, &options->inputs_capacity,
-			   options->params.n_inputs + 1, sizeof path))
+			   options->params.spec.n_inputs + 1, sizeof path))
 		return fail(-ENOMEM, "no memory for the input names");
-	options->inputs[options->params.n_inputs++] = path;
+	options->inputs[options->params.spec.n_inputs++] = path;
 	return 0;
 }
 
 /* Refuse what several ranks do not support. */
 static int check_rank_options(const struct line_options *options)
 {
-	const struct line_sort_params *params = &options->params;
-	const char *option = params->n_shards        ? "--shard" :
-			     params->checkpoint_path ? "--checkpoint" :
-			     params->zstd_level      ? "--zstd" :
-						       NULL;
+	const struct sort_spec *spec = &options->params.spec;
+	const char *option = spec->n_shards        ? "--shard" :
+			     spec->checkpoint_path ? "--checkpoint" :
+			     spec->zstd_level      ? "--zstd" :
+						     NULL;
 
-	if (!params->comm)
+	if (!spec->comm)
 		return 0;
 	if (option)
 		return fail(-EINVAL, "%s is not supported with --lines and several ranks", option);
-	if (option_find_zstd_level(params->output, 0))
+	if (option_find_zstd_level(spec->output_path, 0))
 		return fail(-EINVAL,
 			    "%s: a compressed output is not supported with --lines and several "
 			    "ranks",
-			    params->output);
-	if (!params->output && !options->check)
+			    spec->output_path);
+	if (!spec->output_path && !options->check)
 		return fail(-EINVAL,
 			    "standard output is not possible with several ranks; name a file with "
 			    "-o");
@@ -417,42 +422,46 @@ static int check_rank_options(const struct line_options *options)
 }
 
 /* Use the CPUs and half of the memory of this host, of which each of its ranks has a share. */
-static void set_default_resources(struct line_sort_params *params)
+static void set_default_resources(struct sort_spec *spec)
 {
 	unsigned first_rank;
-	const unsigned n = params->comm ? comm_host_size(params->comm, &first_rank) : 1;
+	const unsigned n = spec->comm ? comm_host_size(spec->comm, &first_rank) : 1;
 
-	if (params->n_threads == 0)
-		params->n_threads = cpus_share(n);
-	params->n_threads = (uint32_t)u64_min(params->n_threads, MAX_THREADS);
-	if (params->memory_nbytes == 0)
-		params->memory_nbytes = memory_available_nbytes("") / 2 / n;
+	if (spec->n_threads == 0)
+		spec->n_threads = cpus_share(n);
+	spec->n_threads = (uint32_t)u64_min(spec->n_threads, MAX_THREADS);
+	if (spec->memory_nbytes == 0)
+		spec->memory_nbytes = memory_available_nbytes("") / 2 / n;
 }
 
 /* Set what was left open. */
 static int set_defaults(struct line_options *options, const char *default_temp_directory)
 {
 	struct line_sort_params *params = &options->params;
+	struct sort_spec *spec = &params->spec;
 
 	params->keys = &options->keys;
-	params->inputs = options->inputs;
+	spec->unique = options->keys.unique;
+	spec->check_only = options->check;
+	spec->skip_nbytes = params->n_header_lines;
+	spec->inputs = options->inputs;
 	params->reads_part_files = options->merges || options->check;
-	params->temp_directories = options->temp_directories;
-	set_default_resources(params);
-	params->memory_nbytes = u64_max(u64_min(params->memory_nbytes, memory_physical_nbytes()),
-					LINE_MIN_MEMORY_NBYTES);
-	params->zstd_level = option_find_zstd_level(params->output, params->zstd_level);
-	if (params->n_temp_directories > 0)
+	spec->temp_dirs = options->temp_directories;
+	set_default_resources(spec);
+	spec->memory_nbytes = u64_max(u64_min(spec->memory_nbytes, memory_physical_nbytes()),
+				      LINE_MIN_MEMORY_NBYTES);
+	spec->zstd_level = option_find_zstd_level(spec->output_path, spec->zstd_level);
+	if (spec->n_temp_dirs > 0)
 		return 0;
-	return add_temp_directory(options, params->checkpoint_path ? params->checkpoint_path :
-								     default_temp_directory);
+	return add_temp_directory(options, spec->checkpoint_path ? spec->checkpoint_path :
+								   default_temp_directory);
 }
 
 int line_options_finish(struct line_options *options, const char *default_temp_directory)
 {
 	int r = option_check_conflicts(&line_option_table, &options->arguments);
 
-	if (r == 0 && options->check && options->params.n_inputs > 1)
+	if (r == 0 && options->check && options->params.spec.n_inputs > 1)
 		r = fail(-EINVAL, "extra operand '%s' not allowed with -%c", options->inputs[1],
 			 options->check);
 	if (r == 0)

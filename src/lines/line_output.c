@@ -58,13 +58,13 @@ struct output *line_output_file(const struct line_sort *sort, uint32_t i)
 
 int line_output_check_space(struct line_sort *sort)
 {
-	const struct line_sort_params *params = sort->params;
+	const struct sort_spec *spec = sort->spec;
 	const uint64_t nbytes = line_input_total_nbytes(sort->input);
 
-	if (sort->params->comm && comm_rank(sort->params->comm) > 0)
+	if (sort->spec->comm && comm_rank(sort->spec->comm) > 0)
 		return 0; /* rank 0 does it */
-	if (nbytes == UINT64_MAX || sort->keys->unique || params->limit != UINT64_MAX ||
-	    params->n_shards || params->zstd_level)
+	if (nbytes == UINT64_MAX || sort->keys->unique || spec->limit != UINT64_MAX ||
+	    spec->n_shards || spec->zstd_level)
 		return 0;
 	if (sort->parts)
 		return line_part_files_check_space(sort, nbytes);
@@ -82,25 +82,24 @@ static uint32_t n_writers(const struct line_sort *sort)
 
 bool line_output_needs_single_run(const struct line_sort *sort)
 {
-	const struct line_sort_params *params = sort->params;
+	const struct sort_spec *spec = sort->spec;
 
-	if (!params->comm)
-		return sort->keys->unique && params->n_part_files;
+	if (!spec->comm)
+		return sort->keys->unique && spec->n_part_files;
 	return sort->keys->unique || line_output_needs_n_lines(sort);
 }
 
 bool line_output_needs_n_lines(const struct line_sort *sort)
 {
-	const struct line_sort_params *params = sort->params;
+	const struct sort_spec *spec = sort->spec;
 
 	/* With --count they are groups, which are counted later. */
-	return params->comm && !params->counts &&
-	       (params->limit != UINT64_MAX || params->n_part_files);
+	return spec->comm && !spec->count && (spec->limit != UINT64_MAX || spec->n_part_files);
 }
 
 int line_output_begin(struct line_sort *sort, const struct line_extent *extent, uint64_t n_lines)
 {
-	const struct line_sort_params *params = sort->params;
+	const struct sort_spec *spec = sort->spec;
 	size_t header_nbytes;
 	int r = 0;
 
@@ -108,15 +107,14 @@ int line_output_begin(struct line_sort *sort, const struct line_extent *extent, 
 		return line_ranks_place_partition(sort, extent);
 	if (sort->parts)
 		return line_part_files_begin(sort, u64_min(n_lines, sort->n_lines_left), 0);
-	if (params->n_shards) {
-		sort->n_lines_skipped =
-			equal_share_begin(n_lines, params->shard - 1, params->n_shards);
-		sort->n_lines_left = equal_share_begin(n_lines, params->shard, params->n_shards);
+	if (spec->n_shards) {
+		sort->n_lines_skipped = equal_share_begin(n_lines, spec->shard - 1, spec->n_shards);
+		sort->n_lines_left = equal_share_begin(n_lines, spec->shard, spec->n_shards);
 	}
 	line_input_header(sort->input, &header_nbytes);
-	if (sort->params->zstd_level)
-		r = output_compress(sort->output, sort->params->zstd_level, sort->n_compressors);
-	else if (!sort->has_output_size && !sort->params->counts && !sort->params->n_shards)
+	if (sort->spec->zstd_level)
+		r = output_compress(sort->output, sort->spec->zstd_level, sort->n_compressors);
+	else if (!sort->has_output_size && !sort->spec->count && !sort->spec->n_shards)
 		r = output_set_expected_size(sort->output, header_nbytes + extent->nbytes);
 	if (r < 0)
 		return r;
@@ -271,9 +269,9 @@ int line_output_write_block(struct line_sort *sort, uint64_t *ret_nbytes)
 					.begin = sort->offset,
 					.n_writers = n_writers(sort) };
 	struct digest digest;
-	int r = sort->params->counts ? hold_last_back(sort) : 0;
+	int r = sort->spec->count ? hold_last_back(sort) : 0;
 
-	if (r == 0 && sort->params->n_shards)
+	if (r == 0 && sort->spec->n_shards)
 		r = select_shard(sort);
 	if (r == 0)
 		r = sort->parts ? line_part_files_write_block(sort, &sink, ret_nbytes, &digest) :
@@ -299,11 +297,11 @@ int line_output_open(struct line_sort *sort)
 {
 	int r;
 
-	if (sort->params->n_part_files)
+	if (sort->spec->n_part_files)
 		return line_part_files_open(sort);
 	if (sort->ranks)
 		return line_ranks_open_output(sort);
-	r = output_open_endpoint(sort->calls, sort->params->output, sort->params->output_endpoint,
+	r = output_open_endpoint(sort->calls, sort->spec->output_path, sort->spec->output_endpoint,
 				 OUTPUT_SIZE_UNKNOWN, &sort->output);
 	if (r == 0 && output_is_input(sort))
 		r = output_refuse_input(sort->output);

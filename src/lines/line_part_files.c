@@ -49,13 +49,13 @@ static int check_old_files(const struct line_sort *sort)
 			return fail(-EINVAL,
 				    "-o '%s' has an input as a part file; use another name for "
 				    "the output",
-				    sort->params->output);
+				    sort->spec->output_path);
 	return 0;
 }
 
 static const char *part_extension(const struct line_sort *sort)
 {
-	return sort->params->zstd_level ? ".zst" : "";
+	return sort->spec->zstd_level ? ".zst" : "";
 }
 
 static int create_files(struct line_sort *sort)
@@ -66,7 +66,7 @@ static int create_files(struct line_sort *sort)
 
 	if (sort->checkpoint)
 		checkpoint_get_orphan_owner(sort->checkpoint->checkpoint, &owner);
-	r = part_files_open(sort->calls, sort->params->output, parts->n, part_extension(sort),
+	r = part_files_open(sort->calls, sort->spec->output_path, parts->n, part_extension(sort),
 			    &owner, &parts->files);
 	if (r == 0)
 		r = check_old_files(sort);
@@ -90,7 +90,7 @@ static int join_files(struct line_sort *sort, struct shared_name *names)
 
 	for (uint32_t i = 0; i <= parts->n; i++)
 		names[i].name[TEMP_NAME_SIZE - 1] = '\0';
-	r = part_files_open_existing(sort->calls, sort->params->output, parts->n,
+	r = part_files_open_existing(sort->calls, sort->spec->output_path, parts->n,
 				     part_extension(sort), names[parts->n].name, &parts->files);
 	for (uint32_t i = 0; i < parts->n && r == 0; i++)
 		r = output_open_part_existing(part_files_directory(parts->files),
@@ -103,7 +103,7 @@ static int join_files(struct line_sort *sort, struct shared_name *names)
 static int share_files(struct line_sort *sort)
 {
 	struct line_part_files *parts = sort->parts;
-	struct comm *comm = sort->params->comm;
+	struct comm *comm = sort->spec->comm;
 	const bool is_first = comm_rank(comm) == 0;
 	struct shared_name *names = calloc(parts->n + (size_t)1, sizeof *names);
 	int r = names ? 0 : fail(-ENOMEM, "no memory for %u part files", parts->n);
@@ -125,7 +125,7 @@ static int share_files(struct line_sort *sort)
 
 int line_part_files_open(struct line_sort *sort)
 {
-	const uint32_t n = sort->params->n_part_files;
+	const uint32_t n = sort->spec->n_part_files;
 	struct line_part_files *parts = calloc(1, sizeof *parts);
 	int r;
 
@@ -153,8 +153,8 @@ static int begin_part(struct line_sort *sort)
 	struct line_part_files *parts = sort->parts;
 
 	sort->output = parts->outputs[parts->current];
-	if (sort->params->zstd_level)
-		return output_compress(sort->output, sort->params->zstd_level, sort->n_compressors);
+	if (sort->spec->zstd_level)
+		return output_compress(sort->output, sort->spec->zstd_level, sort->n_compressors);
 	if (sort->maps_output)
 		output_set_n_writers(sort->output, sort->n_threads);
 	return 0;
@@ -301,7 +301,7 @@ static int write_manifest(struct line_sort *sort)
 {
 	struct line_part_files *parts = sort->parts;
 	struct part_manifest manifest = { .content = PART_CONTENT_LINES,
-					  .is_zstd = sort->params->zstd_level > 0,
+					  .is_zstd = sort->spec->zstd_level > 0,
 					  .unique = sort->keys->unique,
 					  .order = line_keys_format(sort->keys),
 					  .parts = calloc(parts->n, sizeof *manifest.parts) };
@@ -352,13 +352,13 @@ static int add_ranks(struct line_sort *sort, uint64_t head_nbytes)
 		if (part->end > part->begin)
 			last = i;
 	}
-	r = comm_allreduce_sum(sort->params->comm, &sums->n_lines, 3 * (size_t)parts->n);
+	r = comm_allreduce_sum(sort->spec->comm, &sums->n_lines, 3 * (size_t)parts->n);
 	for (uint32_t i = 0; i < parts->n && r == 0; i++) {
 		struct line_part *part = &parts->parts[i];
 		const uint64_t own_nbytes = part->end - part->begin + (i == last ? head_nbytes : 0);
 
 		part->digest = (struct digest){ sums[i].n_lines, sums[i].sum };
-		if (comm_rank(sort->params->comm) == 0 && sums[i].nbytes > own_nbytes)
+		if (comm_rank(sort->spec->comm) == 0 && sums[i].nbytes > own_nbytes)
 			output_record_remote_writes(parts->outputs[i], sums[i].nbytes - own_nbytes,
 						    sums[i].nbytes);
 	}
@@ -415,7 +415,7 @@ static int commit_files(struct line_sort *sort)
 
 int line_part_files_commit(struct line_sort *sort)
 {
-	struct comm *comm = sort->params->comm;
+	struct comm *comm = sort->spec->comm;
 	int r = 0;
 
 	if (!sort->ranks)
@@ -437,7 +437,7 @@ void line_part_files_close(struct line_sort *sort)
 		return;
 	for (uint32_t i = 0; parts->outputs && i <= parts->n; i++)
 		output_abort(parts->outputs[i]);
-	part_files_close(parts->files, sort->ranks && comm_rank(sort->params->comm) > 0);
+	part_files_close(parts->files, sort->ranks && comm_rank(sort->spec->comm) > 0);
 	free(parts->outputs);
 	free(parts->parts);
 	free(parts);

@@ -40,34 +40,35 @@ struct line_rank_output {
 
 static bool is_first(const struct line_sort *sort)
 {
-	return comm_rank(sort->params->comm) == 0;
+	return comm_rank(sort->spec->comm) == 0;
 }
 
 int line_ranks_open_output(struct line_sort *sort)
 {
-	const struct line_sort_params *params = sort->params;
+	const struct sort_spec *spec = sort->spec;
 	char name[TEMP_NAME_SIZE] = "";
 	int r = 0;
 
 	if (is_first(sort))
-		r = output_open_shared(sort->calls, params->output, OUTPUT_SIZE_UNKNOWN, true, NULL,
-				       &sort->output);
+		r = output_open_shared(sort->calls, spec->output_path, OUTPUT_SIZE_UNKNOWN, true,
+				       NULL, &sort->output);
 	if (r < 0)
 		return r;
 	if (is_first(sort))
 		memcpy(name, output_shared_name(sort->output), sizeof name);
-	r = comm_broadcast(params->comm, name, sizeof name, 0);
+	r = comm_broadcast(spec->comm, name, sizeof name, 0);
 	name[sizeof name - 1] = '\0';
 	if (r == 0 && !is_first(sort))
-		r = output_open_shared_existing(sort->calls, params->output, name, &sort->output);
+		r = output_open_shared_existing(sort->calls, spec->output_path, name,
+						&sort->output);
 	/* If rank 0 fails later, it removes the file; by then all ranks have opened it. */
-	return r < 0 ? r : comm_barrier(params->comm);
+	return r < 0 ? r : comm_barrier(spec->comm);
 }
 
 int line_ranks_number_lines(const struct line_sort *sort, uint64_t n, uint64_t *ret_n_before,
 			    uint64_t *ret_n_all)
 {
-	struct comm *comm = sort->params->comm;
+	struct comm *comm = sort->spec->comm;
 	const unsigned n_ranks = comm_size(comm);
 	uint64_t *counts = calloc(n_ranks, sizeof *counts);
 	const int r = counts ? comm_allgather(comm, &n, sizeof n, counts) :
@@ -140,7 +141,7 @@ static int gather_shares(struct line_sort *sort, const struct line_extent *exten
 			 uint64_t header_nbytes)
 {
 	struct line_rank_output *out = sort->rank_output;
-	struct comm *comm = sort->params->comm;
+	struct comm *comm = sort->spec->comm;
 	const struct rank_share own = {
 		.extent = *extent,
 		.header_nbytes = header_nbytes,
@@ -160,7 +161,7 @@ static int gather_shares(struct line_sort *sort, const struct line_extent *exten
 /* Return where the lines of all ranks end in the single file. */
 static uint64_t output_end(const struct line_sort *sort)
 {
-	return begin_offset(sort->rank_output, comm_size(sort->params->comm), 0);
+	return begin_offset(sort->rank_output, comm_size(sort->spec->comm), 0);
 }
 
 static int begin_file(struct line_sort *sort, const unsigned char *header)
@@ -180,7 +181,7 @@ static int begin_file(struct line_sort *sort, const unsigned char *header)
 int line_ranks_place_partition(struct line_sort *sort, const struct line_extent *extent)
 {
 	struct line_rank_output *out = calloc(1, sizeof *out);
-	const unsigned rank = comm_rank(sort->params->comm);
+	const unsigned rank = comm_rank(sort->spec->comm);
 	const unsigned char *header;
 	size_t header_nbytes;
 	int r;
@@ -207,7 +208,7 @@ int line_ranks_place_partition(struct line_sort *sort, const struct line_extent 
 int line_ranks_write(struct line_sort *sort, uint64_t offset, const void *bytes, size_t nbytes)
 {
 	const struct line_rank_output *out = sort->rank_output;
-	const unsigned rank = comm_rank(sort->params->comm);
+	const unsigned rank = comm_rank(sort->spec->comm);
 	const bool is_first_file = line_output_current_file(sort) == out->shares[rank].extent.first;
 	size_t n = 0;
 
@@ -227,7 +228,7 @@ static int receive_head(struct line_sort *sort, unsigned rank, uint64_t begin, s
 {
 	const uint32_t file = (uint32_t)sort->rank_output->shares[rank].extent.first;
 	unsigned char *head = malloc(nbytes);
-	int r = head ? comm_receive_wait(sort->params->comm, rank, COMM_TAG_STRIPES, head, nbytes) :
+	int r = head ? comm_receive_wait(sort->spec->comm, rank, COMM_TAG_STRIPES, head, nbytes) :
 		       fail(-ENOMEM, "no memory for the beginning of a partition");
 
 	if (r == 0)
@@ -243,7 +244,7 @@ static int receive_head(struct line_sort *sort, unsigned rank, uint64_t begin, s
 static int exchange_heads(struct line_sort *sort, uint64_t *ret_nbytes)
 {
 	const struct line_rank_output *out = sort->rank_output;
-	struct comm *comm = sort->params->comm;
+	struct comm *comm = sort->spec->comm;
 	const unsigned rank = comm_rank(comm);
 	const size_t own_nbytes = (size_t)(out->head_end - out->head_begin);
 	struct comm_transfer transfer;
@@ -271,7 +272,7 @@ static int exchange_heads(struct line_sort *sort, uint64_t *ret_nbytes)
 static int finish_file(struct line_sort *sort, uint64_t head_nbytes)
 {
 	const struct line_rank_output *out = sort->rank_output;
-	const unsigned rank = comm_rank(sort->params->comm);
+	const unsigned rank = comm_rank(sort->spec->comm);
 	const uint64_t end = begin_offset(out, rank + 1, 0);
 
 	if (sort->offset != end)
@@ -307,7 +308,7 @@ int line_ranks_close_output(struct line_sort *sort, bool is_synced)
 		sort->output = NULL;
 		r = output_close_shared(output);
 	}
-	return r < 0 ? r : comm_barrier(sort->params->comm);
+	return r < 0 ? r : comm_barrier(sort->spec->comm);
 }
 
 void line_rank_output_close(struct line_sort *sort)

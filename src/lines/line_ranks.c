@@ -103,15 +103,13 @@ static bool is_first(const struct line_ranks *ranks)
 
 /* --- Opening --- */
 
-int line_ranks_open_local(const struct syscalls *calls, const struct line_sort_params *params,
-			  struct line_sort *ret_sort)
+int line_ranks_open_local(const struct line_sort_params *params, struct line_sort *ret_sort)
 {
-	const struct sort_spec spec = line_sort_make_spec(params, NULL);
 	const char *path;
-	int r = distributed_check_spec(&spec);
+	int r = distributed_check_spec(&params->spec);
 
 	if (r == 0)
-		r = line_sort_open(calls, params, NULL, ret_sort);
+		r = line_sort_open(params, NULL, ret_sort);
 	if (r < 0)
 		return r;
 	path = line_input_part_files_path(ret_sort->input);
@@ -130,10 +128,12 @@ int line_ranks_open_local(const struct syscalls *calls, const struct line_sort_p
 static int compare_specs(const struct line_sort_params *params)
 {
 	char *order = line_keys_format(params->keys);
-	struct sort_spec spec = line_sort_make_spec(params, order);
-	const int r = order ? distributed_compare_specs(&spec) :
-			      fail(-ENOMEM, "no memory to describe the sort");
+	struct sort_spec spec = params->spec;
+	int r = order ? 0 : fail(-ENOMEM, "no memory to describe the sort");
 
+	spec.lines = order;
+	if (r == 0)
+		r = distributed_compare_specs(&spec);
 	free(order);
 	return r;
 }
@@ -166,14 +166,14 @@ static int begin_share(struct line_sort *sort)
 	ranks->stride = (end - begin) / (ranks->max_samples / 2) + 1;
 	ranks->has_share = begin < end;
 	/* A check compares the last line with the next one. */
-	r = line_input_take_share(sort->input, begin, end, !sort->params->output);
+	r = line_input_take_share(sort->input, begin, end, !sort->spec->output_path);
 	ranks->share_begin = line_input_share_position(sort->input);
 	return r;
 }
 
 static int open_ranks(struct line_sort *sort)
 {
-	struct comm *comm = sort->params->comm;
+	struct comm *comm = sort->spec->comm;
 	const unsigned n = comm_size(comm);
 	struct line_ranks *ranks = calloc(1, sizeof *ranks);
 	int r;
@@ -195,16 +195,15 @@ static int open_ranks(struct line_sort *sort)
 	return r < 0 ? r : begin_share(sort);
 }
 
-int line_ranks_open(const struct syscalls *calls, const struct line_sort_params *params,
-		    struct line_sort *ret_sort)
+int line_ranks_open(const struct line_sort_params *params, struct line_sort *ret_sort)
 {
-	const bool opens_first = comm_rank(params->comm) == 0;
-	int r = opens_first ? line_ranks_open_local(calls, params, ret_sort) : 0;
+	const bool opens_first = comm_rank(params->spec.comm) == 0;
+	int r = opens_first ? line_ranks_open_local(params, ret_sort) : 0;
 
 	/* All ranks find the same errors. Rank 0 reports them. */
-	r = distributed_broadcast_status(params->comm, r);
+	r = distributed_broadcast_status(params->spec.comm, r);
 	if (r == 0 && !opens_first)
-		r = line_ranks_open_local(calls, params, ret_sort);
+		r = line_ranks_open_local(params, ret_sort);
 	if (r == 0)
 		r = compare_specs(params);
 	return r < 0 ? r : open_ranks(ret_sort);
@@ -626,7 +625,7 @@ static int gather_shares(struct line_sort *sort)
 static int open_remote_runs(struct line_sort *sort)
 {
 	struct line_ranks *ranks = sort->ranks;
-	int r = peer_memory_open(ranks->comm, !sort->params->disable_shared_memory,
+	int r = peer_memory_open(ranks->comm, !sort->spec->disable_shared_memory,
 				 &ranks->peer_memory);
 
 	ranks->job = (struct job){ .layout = &line_text_layout,
@@ -740,7 +739,7 @@ static int check_totals(struct line_sort *sort)
 	r = comm_allreduce_sum(ranks->comm, sums, 6);
 	if (r < 0)
 		return r;
-	if (is_first(ranks) && sort->params->limit == UINT64_MAX &&
+	if (is_first(ranks) && sort->spec->limit == UINT64_MAX &&
 	    !record_totals_are_balanced(totals))
 		r = fail(-EIO, "internal error: the output does not hold the lines of the input");
 	return distributed_broadcast_status(ranks->comm, r);
@@ -766,7 +765,7 @@ void line_ranks_abandon(const struct line_sort *sort, int r)
 {
 	if (sort->ranks)
 		peer_memory_revoke(sort->ranks->peer_memory);
-	comm_fail(sort->params->comm, r);
+	comm_fail(sort->spec->comm, r);
 }
 
 void line_ranks_close(struct line_sort *sort)

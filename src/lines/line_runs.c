@@ -29,23 +29,23 @@ static void get_volumes(void *context, struct stats_volumes *ret_volumes)
 {
 	const struct line_sort *sort = context;
 
-	comm_get_volumes(sort->params->comm, ret_volumes);
+	comm_get_volumes(sort->spec->comm, ret_volumes);
 	spill_get_volumes(sort->spill, ret_volumes);
 }
 
 int line_runs_open_spill(struct line_sort *sort)
 {
-	const struct line_sort_params *params = sort->params;
+	const struct sort_spec *spec = sort->spec;
 	int r;
 
 	if (sort->spill)
 		return 0;
 	r = sort->checkpoint ?
 		    checkpoint_open_spill(sort->checkpoint->checkpoint, &sort->spill) :
-		    spill_open(sort->calls, params->temp_directories, params->n_temp_directories,
-			       params->temp_limit_nbytes, sort->spill_memory_nbytes, &sort->spill);
+		    spill_open(sort->calls, spec->temp_dirs, spec->n_temp_dirs,
+			       spec->temp_limit_nbytes, sort->spill_memory_nbytes, &sort->spill);
 	if (r == 0)
-		r = compression_open(&params->compression, false, &sort->compression);
+		r = compression_open(&spec->compression, false, &sort->compression);
 	if (r == 0)
 		stats_set_volume_source(sort->stats, get_volumes, sort);
 	return r;
@@ -62,22 +62,22 @@ static uint64_t spilled_nbytes(const struct line_sort *sort)
 {
 	const uint64_t nbytes = line_sort_share_nbytes(sort);
 
-	return nbytes == UINT64_MAX || sort->keys->unique || sort->params->limit != UINT64_MAX ?
+	return nbytes == UINT64_MAX || sort->keys->unique || sort->spec->limit != UINT64_MAX ?
 		       UINT64_MAX :
 		       line_runs_stored_nbytes(nbytes);
 }
 
 static struct temp_space_demand make_demand(const struct line_sort *sort)
 {
-	const struct line_sort_params *params = sort->params;
+	const struct sort_spec *spec = sort->spec;
 
 	return (struct temp_space_demand){ .spill = sort->spill,
 					   .compression = sort->compression,
-					   .directories = params->temp_directories,
-					   .n_directories = params->n_temp_directories,
-					   .limit_nbytes = params->temp_limit_nbytes,
+					   .directories = spec->temp_dirs,
+					   .n_directories = spec->n_temp_dirs,
+					   .limit_nbytes = spec->temp_limit_nbytes,
 					   .needed_nbytes = spilled_nbytes(sort),
-					   .has_checkpoint = params->checkpoint_path };
+					   .has_checkpoint = spec->checkpoint_path };
 }
 
 int line_runs_check_space(struct line_sort *sort)
@@ -89,7 +89,7 @@ int line_runs_check_space(struct line_sort *sort)
 		return r;
 	sort->is_space_checked = true;
 	demand = make_demand(sort);
-	return temp_space_check(&demand, sort->params->compression.mode != COMPRESS_NONE,
+	return temp_space_check(&demand, sort->spec->compression.mode != COMPRESS_NONE,
 				&sort->needs_compression);
 }
 
@@ -113,14 +113,14 @@ int line_run_open(struct line_sort *sort, struct line_run_writer *ret_writer)
 
 int line_runs_check_longest(const struct line_sort *sort)
 {
-	const bool is_in_file = sort->params->n_inputs == 1;
+	const bool is_in_file = sort->spec->n_inputs == 1;
 
 	if (sort->longest_nbytes <= sort->memory_nbytes / MERGE_SHARE)
 		return 0;
 	return fail(-E2BIG,
 		    "%s%sa line of %zu bytes is too long to be merged in memory; use -S %" PRIu64
 		    "M or more",
-		    is_in_file ? sort->params->inputs[0] : "", is_in_file ? ": " : "",
+		    is_in_file ? sort->spec->inputs[0] : "", is_in_file ? ": " : "",
 		    sort->longest_nbytes - 1,
 		    line_sort_find_memory(sort, sort->longest_nbytes) >> 20);
 }

@@ -55,7 +55,7 @@ int line_sort_reduce_block(struct line_sort *sort, struct line_view last, bool i
 {
 	int r;
 
-	if (sort->params->counts)
+	if (sort->spec->count)
 		return is_output ? line_block_count_equal(sort->block) :
 				   line_block_keep_equal(sort->block);
 	r = sort->keys->unique ? line_block_drop_equal(sort->block, last) : 0;
@@ -174,7 +174,7 @@ static int sort_chunks(struct line_sort *sort)
 	while (!is_at_end || n > 0) {
 		struct span span;
 		uint64_t n_sorted;
-		int r = cancellation_check(sort->params->cancellation);
+		int r = cancellation_check(sort->spec->cancellation);
 
 		if (r == 0 && !is_at_end)
 			r = line_sort_read_chunk(sort, &n, &end, &is_at_end);
@@ -210,11 +210,11 @@ static int sort_device_chunk(struct line_sort *sort, bool *ret_at_end)
 {
 	const struct sort_lines_result *result = device_text_result(sort->text);
 	uint64_t nbytes;
-	int r = cancellation_check(sort->params->cancellation);
+	int r = cancellation_check(sort->spec->cancellation);
 
 	if (r == 0)
 		r = device_text_sort(sort->text, sort->input,
-				     sort->params->counts ? UINT64_MAX : sort->n_lines_left,
+				     sort->spec->count ? UINT64_MAX : sort->n_lines_left,
 				     ret_at_end);
 	if (r < 0)
 		return r;
@@ -242,7 +242,7 @@ static int sort_device_chunks(struct line_sort *sort)
 		const bool is_empty = device_text_nbytes(sort->text) == 0;
 		const bool is_single = is_at_end && sort->runs.n == 0;
 
-		if (r < 0 || (is_single && !sort->ranks && (!sort->params->counts || is_empty)))
+		if (r < 0 || (is_single && !sort->ranks && (!sort->spec->count || is_empty)))
 			return r;
 		output_stop_prefault(sort->output);
 		if (!is_empty)
@@ -269,7 +269,7 @@ int line_sort_check_scratch(const struct line_sort *sort)
 static int check_digests(const struct line_sort *sort)
 {
 	/* Ranks have checked it together. */
-	if (sort->params->limit != UINT64_MAX || sort->params->n_shards || sort->ranks ||
+	if (sort->spec->limit != UINT64_MAX || sort->spec->n_shards || sort->ranks ||
 	    record_totals_are_balanced(sort->totals))
 		return 0;
 	return fail(-EIO, "internal error: the output does not hold the lines of the input");
@@ -294,7 +294,7 @@ _Static_assert(sizeof((struct device_info *)0)->name == sizeof((struct sort_summ
 
 uint64_t line_sort_share_nbytes(const struct line_sort *sort)
 {
-	const struct comm *comm = sort->params->comm;
+	const struct comm *comm = sort->spec->comm;
 	const uint64_t nbytes = line_input_total_nbytes(sort->input);
 
 	return comm && nbytes != UINT64_MAX ? divide_up(nbytes, comm_size(comm)) : nbytes;
@@ -302,15 +302,15 @@ uint64_t line_sort_share_nbytes(const struct line_sort *sort)
 
 int line_sort_choose_gpu(const struct line_sort *sort, const struct backend **ret_backend)
 {
-	const struct line_sort_params *params = sort->params;
+	const struct sort_spec *spec = sort->spec;
 	int r;
 
 	*ret_backend = NULL;
 	/* Lines that a device has sorted are stored to be counted. */
-	if (params->backend == BACKEND_CPU ||
-	    (params->backend == BACKEND_AUTO && (params->counts || params->comm)))
+	if (spec->backend == BACKEND_CPU ||
+	    (spec->backend == BACKEND_AUTO && (spec->count || spec->comm)))
 		return 0;
-	r = backend_choose(params->backend, line_input_total_nbytes(sort->input), sort->n_threads,
+	r = backend_choose(spec->backend, line_input_total_nbytes(sort->input), sort->n_threads,
 			   ret_backend);
 	if (r == 0 && !(*ret_backend)->line_ops)
 		*ret_backend = NULL;
@@ -325,7 +325,7 @@ static int assign_device(const struct line_sort *sort, struct device_text_params
 	int r = backend ? 0 : backend_choose(BACKEND_CPU, 0, 1, &backend);
 
 	if (r == 0)
-		r = device_assignment_find(sort->params->comm, backend, &assignment);
+		r = device_assignment_find(sort->spec->comm, backend, &assignment);
 	if (r < 0)
 		return r;
 	text->device_number = assignment.index % backend_n_devices(backend);
@@ -336,17 +336,17 @@ static int assign_device(const struct line_sort *sort, struct device_text_params
 
 static int open_device(struct line_sort *sort)
 {
-	const struct line_sort_params *params = sort->params;
+	const struct sort_spec *spec = sort->spec;
 	struct device_text_params text = { .keys = sort->keys,
 					   .threads = sort->threads,
 					   .n_threads = sort->n_threads,
-					   .device_memory_nbytes = params->device_memory_nbytes,
+					   .device_memory_nbytes = spec->device_memory_nbytes,
 					   .host_memory_nbytes = sort->memory_nbytes,
-					   .keeps_equal = params->counts,
+					   .keeps_equal = spec->count,
 					   .input_nbytes = line_sort_share_nbytes(sort),
 					   .has_share = sort->ranks != NULL,
 					   .stats = sort->stats,
-					   .cancellation = params->cancellation };
+					   .cancellation = spec->cancellation };
 	struct device_info info;
 	int r = line_sort_choose_gpu(sort, &text.backend);
 
@@ -359,7 +359,7 @@ static int open_device(struct line_sort *sort)
 		sort->maps_output = true;
 	line_output_start_prefault(sort);
 	r = device_text_open(&text, &sort->text);
-	if (r == -ENOMEM && params->backend == BACKEND_AUTO) {
+	if (r == -ENOMEM && spec->backend == BACKEND_AUTO) {
 		output_stop_prefault(sort->output);
 		output_set_n_writers(sort->output, 1);
 		sort->maps_output = sort->plans_mappings;
@@ -416,8 +416,8 @@ static int sort_to_output(struct line_sort *sort)
 /* Take the memory for the compression of the output; use fewer threads for it if it is small. */
 static void plan_compressors(struct line_sort *sort, size_t memory)
 {
-	const int level = sort->params->zstd_level;
-	const uint64_t n_outputs = 1 + (sort->params->n_part_files > 1);
+	const int level = sort->spec->zstd_level;
+	const uint64_t n_outputs = 1 + (sort->spec->n_part_files > 1);
 
 	sort->n_compressors = sort->n_threads;
 	if (!level)
@@ -432,9 +432,9 @@ static void plan_compressors(struct line_sort *sort, size_t memory)
 /* Divide the memory between the block and the buffers of the threads; use fewer if it is small. */
 static void plan_memory(struct line_sort *sort)
 {
-	const struct line_sort_params *params = sort->params;
+	const struct sort_spec *spec = sort->spec;
 	/* Elements hold positions of LINE_POSITION_BITS. */
-	const size_t memory = u64_min(params->memory_nbytes, UINT64_C(1) << LINE_POSITION_BITS);
+	const size_t memory = u64_min(spec->memory_nbytes, UINT64_C(1) << LINE_POSITION_BITS);
 	size_t thread_nbytes;
 
 	sort->block_nbytes =
@@ -442,17 +442,16 @@ static void plan_memory(struct line_sort *sort)
 	if (sort->checkpoint)
 		sort->block_nbytes = u64_max(sort->block_nbytes,
 					     checkpoint_block_nbytes(sort->checkpoint->checkpoint));
-	sort->buffer_nbytes = u64_clamp(memory / BUFFERS_SHARE / 2 / params->n_threads,
+	sort->buffer_nbytes = u64_clamp(memory / BUFFERS_SHARE / 2 / spec->n_threads,
 					MIN_BUFFER_NBYTES, LINE_MAX_BUFFER_NBYTES);
 	thread_nbytes = sort->buffer_nbytes +
-			run_file_thread_nbytes(&params->compression, false, sort->block_nbytes);
-	sort->n_threads =
-		(uint32_t)u64_clamp((memory / BUFFERS_SHARE + FREE_BUFFERS_NBYTES) / thread_nbytes,
-				    1, params->n_threads);
+			run_file_thread_nbytes(&spec->compression, false, sort->block_nbytes);
+	sort->n_threads = (uint32_t)u64_clamp(
+		(memory / BUFFERS_SHARE + FREE_BUFFERS_NBYTES) / thread_nbytes, 1, spec->n_threads);
 	sort->memory_nbytes = memory - memory / BUFFERS_SHARE;
 	if (sort->n_threads * thread_nbytes < memory / BUFFERS_SHARE)
 		sort->memory_nbytes = memory - sort->n_threads * thread_nbytes;
-	sort->maps_output = sort->n_threads > 1 && !params->comm &&
+	sort->maps_output = sort->n_threads > 1 && !spec->comm &&
 			    memory > MAPPINGS_SHARE * MAX_MAPPINGS_NBYTES;
 	if (sort->maps_output)
 		sort->memory_nbytes -= MAX_MAPPINGS_NBYTES;
@@ -469,7 +468,7 @@ static void plan_spill_memory(struct line_sort *sort)
 	const size_t memory = sort->memory_nbytes;
 	uint64_t nbytes;
 
-	if (!sort->params->comm || memory < MIN_SPILL_MEMORY_NBYTES)
+	if (!sort->spec->comm || memory < MIN_SPILL_MEMORY_NBYTES)
 		return;
 	nbytes = line_runs_stored_nbytes(line_sort_share_nbytes(sort));
 	if (line_output_needs_single_run(sort))
@@ -483,17 +482,18 @@ uint64_t line_sort_find_memory(const struct line_sort *sort, size_t line_nbytes)
 	enum { STEP_NBYTES = 1 << 20 };
 	struct line_sort_params params = *sort->params;
 	struct line_sort plan = { .params = &params,
+				  .spec = &params.spec,
 				  .checkpoint = sort->checkpoint,
 				  .keys = sort->keys,
 				  .input = sort->input };
 
-	params.memory_nbytes =
+	params.spec.memory_nbytes =
 		u64_max(LINE_MIN_MEMORY_NBYTES, round_up(line_nbytes * MERGE_SHARE, STEP_NBYTES));
-	for (;; params.memory_nbytes += STEP_NBYTES) {
+	for (;; params.spec.memory_nbytes += STEP_NBYTES) {
 		plan_memory(&plan);
 		plan_spill_memory(&plan);
 		if (line_nbytes <= plan.memory_nbytes / MERGE_SHARE)
-			return params.memory_nbytes;
+			return params.spec.memory_nbytes;
 	}
 }
 
@@ -513,31 +513,33 @@ static size_t enough_memory(const struct line_sort *sort)
 	return u64_min(u64_max(total_nbytes * per_byte, min_nbytes), sort->memory_nbytes);
 }
 
-int line_sort_open(const struct syscalls *calls, const struct line_sort_params *params,
-		   struct line_checkpoint *checkpoint, struct line_sort *ret_sort)
+int line_sort_open(const struct line_sort_params *params, struct line_checkpoint *checkpoint,
+		   struct line_sort *ret_sort)
 {
+	const struct sort_spec *spec = &params->spec;
 	struct line_sort *sort = ret_sort;
-	struct line_input_params input = { .calls = calls,
-					   .paths = params->inputs,
-					   .endpoints = params->input_endpoints,
-					   .n_paths = params->n_inputs,
+	struct line_input_params input = { .calls = spec->io,
+					   .paths = spec->inputs,
+					   .endpoints = spec->input_endpoints,
+					   .n_paths = spec->n_inputs,
 					   .delimiter = params->keys->delimiter,
 					   .n_header_lines = params->n_header_lines,
 					   .reads_part_files = params->reads_part_files,
-					   .is_raw = params->is_raw,
-					   .memory_nbytes = params->memory_nbytes };
+					   .is_raw = spec->format == FORMAT_RAW,
+					   .memory_nbytes = spec->memory_nbytes };
 	int r;
 
 	*sort = (struct line_sort){ .params = params,
+				    .spec = spec,
 				    .checkpoint = checkpoint,
-				    .calls = calls,
+				    .calls = spec->io,
 				    .stats = params->stats,
 				    .keys = params->keys,
-				    .n_lines_left = params->limit };
+				    .n_lines_left = spec->limit };
 	plan_memory(sort);
 	if (thread_pool_open(sort->n_threads, &sort->threads) < 0)
 		return fail(-ENOMEM, "no memory for a sort of lines");
-	thread_pool_set_cancellation(sort->threads, params->cancellation);
+	thread_pool_set_cancellation(sort->threads, spec->cancellation);
 	input.threads = sort->threads;
 	input.stats = sort->stats;
 	r = line_input_open(&input, &sort->input);
@@ -549,8 +551,8 @@ int line_sort_open(const struct syscalls *calls, const struct line_sort_params *
 							    .threads = sort->threads,
 							    .n_threads = sort->n_threads,
 							    .memory_nbytes = sort->memory_nbytes,
-							    .counts = params->counts,
-							    .cancellation = params->cancellation },
+							    .counts = spec->count,
+							    .cancellation = spec->cancellation },
 			       &sort->block);
 }
 
@@ -583,7 +585,7 @@ static void fill_summary(struct line_sort *sort)
 			 sort->n_threads, sort->n_threads == 1 ? "" : "s");
 	summary->n_records_in = sort->totals.read.n_records;
 	summary->n_records_out = sort->totals.written.n_records;
-	summary->buffer_nbytes = sort->params->memory_nbytes;
+	summary->buffer_nbytes = sort->spec->memory_nbytes;
 	summary->n_partitions = 1;
 	if (sort->spill) {
 		summary->peak_temp_nbytes = spill_peak_nbytes(sort->spill);
@@ -594,7 +596,7 @@ static void fill_summary(struct line_sort *sort)
 /* Sort to the output, and give it its name. */
 static int run_sort(struct line_sort *sort)
 {
-	struct cancellation *cancellation = sort->params->cancellation;
+	struct cancellation *cancellation = sort->spec->cancellation;
 	int r = line_input_check_order(sort->input, sort->keys);
 
 	if (r == 0)
@@ -612,24 +614,24 @@ static int run_sort(struct line_sort *sort)
 }
 
 /* An earlier process may have begun or completed the same sort. */
-static int resume_and_run(const struct syscalls *calls, const struct line_sort_params *params,
-			  struct line_checkpoint *checkpoint, struct line_sort *sort)
+static int resume_and_run(const struct line_sort_params *params, struct line_checkpoint *checkpoint,
+			  struct line_sort *sort)
 {
+	const struct sort_spec *spec = &params->spec;
 	int r;
 
-	if (!params->checkpoint_path) {
-		r = params->comm ? line_ranks_open(calls, params, sort) :
-				   line_sort_open(calls, params, NULL, sort);
+	if (!spec->checkpoint_path) {
+		r = spec->comm ? line_ranks_open(params, sort) : line_sort_open(params, NULL, sort);
 		return r < 0 ? r : run_sort(sort);
 	}
-	r = line_checkpoint_open(calls, params, checkpoint);
+	r = line_checkpoint_open(params, checkpoint);
 	if (r < 0)
 		return r;
 	if (checkpoint_is_complete(checkpoint->checkpoint)) {
-		notice("resuming: %s is complete", params->output);
+		notice("resuming: %s is complete", spec->output_path);
 		return 0;
 	}
-	r = line_sort_open(calls, params, checkpoint, sort);
+	r = line_sort_open(params, checkpoint, sort);
 	if (r == 0)
 		r = run_sort(sort);
 	if (r < 0)
@@ -637,19 +639,19 @@ static int resume_and_run(const struct syscalls *calls, const struct line_sort_p
 	return r;
 }
 
-int line_sort_run(const struct syscalls *calls, const struct line_sort_params *params,
-		  struct sort_summary *ret_summary)
+int line_sort_run(const struct line_sort_params *params, struct sort_summary *ret_summary)
 {
+	const struct sort_spec *spec = &params->spec;
 	struct line_checkpoint checkpoint = { 0 };
-	struct line_sort sort = { .params = params, .n_threads = params->n_threads };
-	const int r = resume_and_run(calls, params, &checkpoint, &sort);
+	struct line_sort sort = { .params = params, .spec = spec, .n_threads = spec->n_threads };
+	const int r = resume_and_run(params, &checkpoint, &sort);
 
 	if (r == 0) {
 		fill_summary(&sort);
 		*ret_summary = sort.summary;
 		stats_finish(params->stats);
 	}
-	if (r < 0 && params->comm)
+	if (r < 0 && spec->comm)
 		line_ranks_abandon(&sort, r);
 	stats_set_volume_source(params->stats, NULL, NULL);
 	line_sort_close(&sort);

@@ -71,6 +71,7 @@ struct line_ranks;
 
 struct line_sort {
 	const struct line_sort_params *params;
+	const struct sort_spec *spec;       /* of params */
 	struct line_checkpoint *checkpoint; /* NULL: none */
 	const struct line_keys *keys;       /* of params */
 	const struct syscalls *calls;
@@ -127,8 +128,8 @@ static inline struct line_view line_sort_view(const struct line_sort *sort,
  * Open a sort, and close it, also after an error of line_sort_open(). checkpoint: NULL: none; must
  * outlive the sort.
  */
-int line_sort_open(const struct syscalls *calls, const struct line_sort_params *params,
-		   struct line_checkpoint *checkpoint, struct line_sort *ret_sort);
+int line_sort_open(const struct line_sort_params *params, struct line_checkpoint *checkpoint,
+		   struct line_sort *ret_sort);
 void line_sort_close(struct line_sort *sort);
 
 /*
@@ -218,16 +219,10 @@ int line_runs_open_spill(struct line_sort *sort);
 extern const struct layout line_text_layout;
 
 /*
- * Describe the sort as one of records whose keys are the text `order` (line_keys_format()), for
- * fingerprints.
- */
-struct sort_spec line_sort_make_spec(const struct line_sort_params *params, const char *order);
-
-/*
- * Open the checkpoint of params->checkpoint_path, and close a zeroed or opened one. is_committed:
+ * Open the checkpoint of --checkpoint, and close a zeroed or opened one. is_committed:
  * the output is complete; remove the checkpoint.
  */
-int line_checkpoint_open(const struct syscalls *calls, const struct line_sort_params *params,
+int line_checkpoint_open(const struct line_sort_params *params,
 			 struct line_checkpoint *ret_checkpoint);
 void line_checkpoint_close(struct line_checkpoint *checkpoint, bool is_committed);
 
@@ -351,12 +346,10 @@ int line_part_files_commit(struct line_sort *sort);
  */
 
 /* Not a collective: open a sort without a share, or refuse what several ranks do not support. */
-int line_ranks_open_local(const struct syscalls *calls, const struct line_sort_params *params,
-			  struct line_sort *ret_sort);
+int line_ranks_open_local(const struct line_sort_params *params, struct line_sort *ret_sort);
 
 /* Open the sort of each rank, and give it a share of the input. */
-int line_ranks_open(const struct syscalls *calls, const struct line_sort_params *params,
-		    struct line_sort *ret_sort);
+int line_ranks_open(const struct line_sort_params *params, struct line_sort *ret_sort);
 
 /*
  * A check: find the first disorder of all ranks from those that each has found. Only the rank that

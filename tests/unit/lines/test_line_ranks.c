@@ -70,8 +70,8 @@ static int run_sort(const struct requested_sort *request, struct comm *comm, con
 	if (request->pwrite)
 		calls.pwrite = request->pwrite;
 	line_options_init(&options);
-	options.params.comm = comm;
-	options.params.disable_shared_memory = !request->uses_memory;
+	options.params.spec.comm = comm;
+	options.params.spec.disable_shared_memory = !request->uses_memory;
 	for (size_t i = 0; request->options[i] && r == 0; i++) {
 		const struct option_spec *spec =
 			option_find(&line_option_table, request->options[i]);
@@ -81,12 +81,13 @@ static int run_sort(const struct requested_sort *request, struct comm *comm, con
 	}
 	for (size_t i = 0; i < 2 && request->inputs[i] && r == 0; i++)
 		r = line_options_add_input(&options, request->inputs[i]);
-	options.params.output = output;
-	options.params.n_threads = 1;
+	options.params.spec.output_path = output;
+	options.params.spec.n_threads = 1;
 	if (r == 0)
 		r = line_options_finish(&options, fixture_directory);
 	if (r == 0)
-		r = line_sort_run(&calls, &options.params, &summary);
+		options.params.spec.io = &calls;
+	r = line_sort_run(&options.params, &summary);
 	line_options_free(&options);
 	return r;
 }
