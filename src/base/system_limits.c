@@ -335,12 +335,3 @@ unsigned cpus_available(const char *root)
 		return 1;
 	return n > UINT_MAX ? UINT_MAX : n ? (unsigned)n : 1;
 }
-
-unsigned cpus_share(unsigned n_processes)
-{
-	const unsigned n = cpus_available("");
-
-	if ((long)n < sysconf(_SC_NPROCESSORS_ONLN))
-		return n;
-	return n > n_processes ? n / n_processes : 1;
-}

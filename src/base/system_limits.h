@@ -42,6 +42,3 @@ uint64_t memory_physical_nbytes(void);
  * quota of its control groups (cpu.max; v1: cpu.cfs_quota_us).
  */
 unsigned cpus_available(const char *root);
-
-/* Return the CPUs for one of n processes of this host. One that is bound to some has its share. */
-unsigned cpus_share(unsigned n_processes);

@@ -241,16 +241,3 @@ int api_distributed_gather_stats(struct gsort *sort)
 		notice("output complete, but reports could not be written");
 	return r;
 }
-
-void api_distributed_divide_host(struct comm *comm, struct sort_spec *spec)
-{
-	unsigned first_rank;
-	const unsigned n = comm_host_size(comm, &first_rank);
-
-	if (spec->memory_nbytes == 0)
-		spec->memory_nbytes = memory_available_nbytes("") / 2 / n;
-	if (spec->n_threads == 0)
-		spec->n_threads = cpus_share(n);
-	/* Ranks of one host would disturb each other's measurements. */
-	spec->measure_peak_rates = false;
-}

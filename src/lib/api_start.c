@@ -219,9 +219,12 @@ static int finalize_request(struct gsort *sort, enum api_operation operation, bo
 	spec->cancellation = &sort->cancellation;
 	spec->io = process_syscalls(sort->process);
 	spec->comm = sort->comm;
-	if (sort->comm)
-		api_distributed_divide_host(sort->comm, spec);
-	return sort->comm ? 0 : api_distributed_check_planned(sort, spec);
+	if (!sort->comm)
+		return api_distributed_check_planned(sort, spec);
+	options_divide_host(spec);
+	/* Ranks of one host would disturb each other's measurements. */
+	spec->measure_peak_rates = false;
+	return 0;
 }
 
 /* --- Starting --- */

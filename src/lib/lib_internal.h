@@ -209,6 +209,3 @@ void api_distributed_close_progress(struct gsort *sort);
 
 /* Collective, after success: collect statistics and traces of all ranks on the first one. */
 int api_distributed_gather_stats(struct gsort *sort);
-
-/* Divide memory and CPUs of a host among its ranks, unless -S or --parallel were given. */
-void api_distributed_divide_host(struct comm *comm, struct sort_spec *spec);

@@ -17,7 +17,6 @@
 #include "src/base/int_math.h"
 #include "src/base/size.h"
 #include "src/base/system_limits.h"
-#include "src/comm/comm.h"
 #include "src/options/options.h"
 
 enum { MAX_THREADS = 1024 };
@@ -172,14 +171,6 @@ static int parse_compression(const struct option_spec *spec, const char *argumen
 	return 0;
 }
 
-static int parse_shard(const struct option_spec *spec, const char *argument, void *target)
-{
-	struct line_sort_params *params = &((struct line_options *)target)->params;
-
-	(void)spec;
-	return options_parse_shard(argument, &params->spec.shard, &params->spec.n_shards);
-}
-
 /* --- All options, in the order of --help; those of gsort-mpi are the last ones --- */
 
 static const struct option_choice sort_words[] = {
@@ -250,7 +241,8 @@ static const struct option_spec specs[] = {
 	{ "split-by", 0, "records", "split after equal numbers of lines",
 	  .parse = option_parse_choice, MEMBER(splits_by_records), .choices = split_units,
 	  .required = "split" },
-	{ "shard", 0, "K/P", "with -m: write only part K of P of the output", .parse = parse_shard,
+	{ "shard", 0, "K/P", "with -m: write only part K of P of the output",
+	  .parse = options_parse_shard, .offset = offsetof(struct line_options, params.spec),
 	  .required = "merge" },
 	{ "zstd", 0, "LEVEL", "compress the output (level 3 if it is named *.zst)",
 	  .default_value = "3", .parse = options_parse_zstd, MEMBER(params.spec.zstd_level) },
@@ -421,19 +413,6 @@ static int check_rank_options(const struct line_options *options)
 	return 0;
 }
 
-/* Use the CPUs and half of the memory of this host, of which each of its ranks has a share. */
-static void set_default_resources(struct sort_spec *spec)
-{
-	unsigned first_rank;
-	const unsigned n = spec->comm ? comm_host_size(spec->comm, &first_rank) : 1;
-
-	if (spec->n_threads == 0)
-		spec->n_threads = cpus_share(n);
-	spec->n_threads = (uint32_t)u64_min(spec->n_threads, MAX_THREADS);
-	if (spec->memory_nbytes == 0)
-		spec->memory_nbytes = memory_available_nbytes("") / 2 / n;
-}
-
 /* Set what was left open. */
 static int set_defaults(struct line_options *options, const char *default_temp_directory)
 {
@@ -447,7 +426,8 @@ static int set_defaults(struct line_options *options, const char *default_temp_d
 	spec->inputs = options->inputs;
 	params->reads_part_files = options->merges || options->check;
 	spec->temp_dirs = options->temp_directories;
-	set_default_resources(spec);
+	options_divide_host(spec);
+	spec->n_threads = (unsigned)u64_min(spec->n_threads, MAX_THREADS);
 	spec->memory_nbytes = u64_max(u64_min(spec->memory_nbytes, memory_physical_nbytes()),
 				      LINE_MIN_MEMORY_NBYTES);
 	spec->zstd_level = option_find_zstd_level(spec->output_path, spec->zstd_level);

@@ -16,6 +16,8 @@
 #include "io/input/part_manifest.h"
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
+#include "src/base/system_limits.h"
+#include "src/comm/comm.h"
 
 /* Bounds that catch typing errors; a timeout is at most 11 days. */
 enum {
@@ -151,7 +153,7 @@ static bool parse_digits(const char **cursor, unsigned long *ret_number)
 	return true;
 }
 
-int options_parse_shard(const char *argument, uint32_t *ret_shard, uint32_t *ret_n_shards)
+static int parse_shard(const char *argument, uint32_t *ret_shard, uint32_t *ret_n_shards)
 {
 	unsigned long shard, n_shards;
 	const char *cursor = argument;
@@ -167,21 +169,20 @@ int options_parse_shard(const char *argument, uint32_t *ret_shard, uint32_t *ret
 	return 0;
 }
 
-static int parse_shard(const struct option_spec *spec, const char *argument, void *target)
+int options_parse_shard(const struct option_spec *spec, const char *argument, void *target)
 {
-	struct sort_spec *sort = &((struct options *)target)->spec;
+	struct sort_spec *sort = (void *)((char *)target + spec->offset);
 
-	(void)spec;
-	return options_parse_shard(argument, &sort->shard, &sort->n_shards);
+	return parse_shard(argument, &sort->shard, &sort->n_shards);
 }
 
 static int same_shard(const char *first, const char *second)
 {
-	uint32_t shard, n_shards, other_shard, n_other_shards;
-	int r = options_parse_shard(first, &shard, &n_shards);
+	uint32_t shard = 0, n_shards = 0, other_shard = 0, n_other_shards = 0;
+	int r = parse_shard(first, &shard, &n_shards);
 
 	if (r == 0)
-		r = options_parse_shard(second, &other_shard, &n_other_shards);
+		r = parse_shard(second, &other_shard, &n_other_shards);
 	return r < 0 ? r : shard == other_shard && n_shards == n_other_shards;
 }
 
@@ -336,7 +337,8 @@ static const struct option_spec specs[] = {
 	{ "merge", 'm', NULL, "merge inputs that are sorted already", .parse = option_parse_value,
 	  MEMBER(mode), .value = MODE_MERGE, .mpi_support = OPTION_MPI_YES },
 	{ "shard", 0, "K/P", "with -m: write only the K-th of P shards of equal length",
-	  .parse = parse_shard, .same_value = same_shard, .required = "merge",
+	  .parse = options_parse_shard, .offset = offsetof(struct options, spec),
+	  .same_value = same_shard, .required = "merge",
 	  .mpi_substitute = "ranks share a merge already; or run " GSORT_PROGRAM
 			    " -m --shard=K/P for each K" },
 	{ "split", 0, "P",
@@ -649,6 +651,20 @@ int options_finalize(struct options *options, const char *default_temp_dir)
 		return r;
 	return add_temp_dir(options,
 			    spec->checkpoint_path ? spec->checkpoint_path : default_temp_dir);
+}
+
+void options_divide_host(struct sort_spec *spec)
+{
+	unsigned first_rank;
+	const unsigned n = spec->comm ? comm_host_size(spec->comm, &first_rank) : 1;
+	const unsigned n_cpus = cpus_available("");
+	/* A rank that is bound to some CPUs has its share already. */
+	const bool is_bound = (long)n_cpus < sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (spec->memory_nbytes == 0)
+		spec->memory_nbytes = memory_available_nbytes("") / 2 / n;
+	if (spec->n_threads == 0)
+		spec->n_threads = is_bound ? n_cpus : n_cpus > n ? n_cpus / n : 1;
 }
 
 void options_free(struct options *options)

@@ -68,11 +68,15 @@ struct options {
 extern const struct option_choice option_backends[], option_explain_formats[],
 	option_progress_modes[], option_shared_memory_modes[];
 
-/* Parse K/P, the value of --shard. Returns 0 or -EINVAL (reported). */
-int options_parse_shard(const char *argument, uint32_t *ret_shard, uint32_t *ret_n_shards);
-
-/* Parse the value of --zstd into the row's member, an int. */
+/* parse() functions of --shard, into a struct sort_spec at the row's offset, and of --zstd. */
+int options_parse_shard(const struct option_spec *spec, const char *argument, void *target);
 int options_parse_zstd(const struct option_spec *spec, const char *argument, void *target);
+
+/*
+ * Unless memory and CPUs were given, use half of the memory and all CPUs of the host, divided among
+ * its ranks.
+ */
+void options_divide_host(struct sort_spec *spec);
 
 /* Rows fill a struct options and point to the strings of the arguments. */
 extern const struct option_table options_table;
