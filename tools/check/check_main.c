@@ -75,13 +75,13 @@ static const struct option_spec specs[] = {
 static const struct tool tool = {
 	.name = GSORT_PROGRAM "-check",
 	.usage = GSORT_PROGRAM
-	"-check [OPTION]... FILE...\n"
+	"-check [OPTION]... [FILE]...\n"
 	"  or:  " GSORT_PROGRAM "-check [OPTION]... --same-records FILE FILE...\n"
 	"Check the order of binary records, and print their number and checksum.\n",
 	.notes = RECORD_OPTIONS_TYPES
 	"\n"
-	"FILE may be - for standard input. For records of 100 bytes the output has\n"
-	"the format of valsort, the validator of the sort benchmark.\n"
+	"Without FILE, or if FILE is -, standard input is checked. For records of 100 bytes\n"
+	"the output has the format of valsort, the validator of the sort benchmark.\n"
 	"\n"
 	"Exit status: 0 sorted (or the same records), 1 not, 2 error.",
 	.options = { .specs = specs, .n_specs = sizeof specs / sizeof specs[0] },
@@ -301,10 +301,11 @@ static int resolve_paths(const struct check_options *options, const struct parse
 	paths = calloc(parsed->n_operands + 1, sizeof *paths);
 	if (!paths)
 		return fail(-ENOMEM, "file names: %m");
+	paths[0] = "-";
 	for (unsigned i = 0; i < parsed->n_operands; i++)
 		paths[i] = parsed->operands[i];
 	*ret_paths = paths;
-	*ret_n = parsed->n_operands;
+	*ret_n = parsed->n_operands == 0 ? 1 : parsed->n_operands;
 	return 0;
 }
 
@@ -348,8 +349,6 @@ static int check_or_compare(struct check_options *options, const char *const *pa
 {
 	int r;
 
-	if (!options->same_records && n_paths < 1)
-		return fail(-EINVAL, "no file given; see --help");
 	if (options->same_records && n_paths < 2)
 		return fail(-EINVAL, "--same-records requires at least two files");
 	r = check_standard_input(paths, n_paths);
