@@ -447,7 +447,7 @@ static bool may_be_in_bytes(enum key_kind kind, unsigned long width)
 	       (width <= 1 || !is_similar_bit_width(width));
 }
 
-/* "u4": bytes were given instead of bits. */
+/* "u4": bytes were given instead of bits. "u6" is rather u64 without its last digit than u48. */
 static bool suggest_bits(const char *typo, char text[static KEY_TYPE_NBYTES])
 {
 	for (unsigned i = 0; i < N_KINDS; i++) {
@@ -458,7 +458,8 @@ static bool suggest_bits(const char *typo, char text[static KEY_TYPE_NBYTES])
 		if (strncmp(typo, kinds[i].letters, n) != 0 || !parse_width(&position, &nbytes) ||
 		    strlen(position) > 2 || !may_be_in_bytes((enum key_kind)i, nbytes))
 			continue;
-		snprintf(text, KEY_TYPE_NBYTES, "%s%lu%s", kinds[i].letters, nbytes * 8, position);
+		snprintf(text, KEY_TYPE_NBYTES, "%s%lu%s", kinds[i].letters,
+			 nbytes == 6 ? 64 : nbytes * 8, position);
 		return true;
 	}
 	return false;

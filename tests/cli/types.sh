@@ -144,6 +144,7 @@ expect_suggestion doubel f64
 expect_suggestion unit8_t u8
 expect_suggestion u32LE u32le
 expect_suggestion i1 i8
+expect_suggestion u6 u64
 expect_suggestion u7 u8
 expect_suggestion bol bool
 # Names that are similar in letters but not in meaning: <f16 has 16 bytes, and float128 is not half.
