@@ -82,6 +82,8 @@ const struct unsupported_option unsupported_options[] = {
 	{ "zero-terminated", 'z', NO_TEXT "; -t or -R set their size", NULL },
 	{ "header", 0, NO_TEXT, NULL },
 	{ "compress-program", 0, "use --temp-compress", NULL },
+	{ "memory", 0, "use -S, --buffer-size", NULL },
+	{ "threads", 'j', "use --parallel", NULL },
 	{ "key", 'k', NO_TEXT "; use OFFSET:TYPE, and repeat -k for each key", is_text_key },
 	{ "type", 't', NO_TEXT "; -t is the type, and -k OFFSET:TYPE a key", is_separator },
 	{ "record-size", 'R', "random order is not supported; -R requires the record size in bytes",

@@ -175,6 +175,11 @@ for pair in '--outptu --output' '--buffersize=1M --buffer-size' '--tye --type' \
 	expect_error "'${pair% *}'; did you mean ${pair#* }[?] See --help" "${pair% *}" input
 done
 expect_error "unknown option '-Z'.*--help" -rZ input
+for lines in '' --lines; do
+	expect_error "option '--memory=4G': use -S, --buffer-size" $lines --memory=4G input
+	expect_error "option '--threads=2': use --parallel" $lines --threads=2 input
+	expect_error "option '-j': use --parallel" $lines -j2 input
+done
 expect_error '-t, --type.*requires an argument' input -t
 run input --output
 expect_message '-o, --output.*requires an argument' '--output without a name'

@@ -27,9 +27,12 @@ bool lines_is_requested(int argc, char **argv)
 	return false;
 }
 
-/* An option of GNU sort that is refused. */
+/* Options of GNU sort and of other programs. */
 static const struct unsupported_option unsupported_line_options[] = {
-	{ "random-sort", 'R', "random order is not supported", NULL }, { 0 }
+	{ "random-sort", 'R', "random order is not supported", NULL },
+	{ "memory", 0, "use -S, --buffer-size", NULL },
+	{ "threads", 'j', "use --parallel", NULL },
+	{ 0 },
 };
 
 /*
