@@ -505,7 +505,7 @@ static int full_reason(const struct spill *spill)
 	return r;
 }
 
-static int fail_full(struct spill *spill, uint64_t nbytes)
+static int fail_full(struct spill *spill)
 {
 	const int r = full_reason(spill);
 	char limit_advice[SIZE_LIMIT_HINT_NBYTES], list[512] = "";
@@ -514,21 +514,22 @@ static int fail_full(struct spill *spill, uint64_t nbytes)
 	for (size_t i = 0; i < spill->n_directories && length < sizeof list; i++)
 		length += (size_t)snprintf(list + length, sizeof list - length, "%s%s",
 					   i ? ", " : "", spill->files[i].directory);
-	return fail(r,
-		    "%s: %m: %" PRIu64
-		    " more bytes of temporary space are needed in addition to %" PRIu64 "%s",
-		    list, nbytes, spill->used_nbytes,
-		    r == -EFBIG          ? size_limit_hint(r, limit_advice) :
-		    spill->is_persistent ? "; make room there" :
-					   "; name a directory with more space with -T");
+	return fail(r, "%s: %m: temporary files have %" PRIu64 " bytes and must grow%s", list,
+		    spill->used_nbytes,
+		    r == -EFBIG ?
+			    size_limit_hint(r, limit_advice) :
+		    spill->is_persistent ?
+			    "; make room there" :
+			    "; name a directory with more space with -T (--explain prints how "
+			    "much is needed)");
 }
 
-static int fail_limit(struct spill *spill, uint64_t nbytes)
+static int fail_limit(struct spill *spill)
 {
 	return fail(-ENOSPC,
-		    "temporary space: %" PRIu64 " more bytes would exceed the limit of %" PRIu64
-		    ", %" PRIu64 " are in use; use a larger --temp-limit",
-		    nbytes, spill->limit_nbytes, spill->used_nbytes);
+		    "temporary space: the limit of %" PRIu64
+		    " bytes is too low; use a larger --temp-limit (--explain prints the maximum)",
+		    spill->limit_nbytes);
 }
 
 /*
@@ -550,7 +551,7 @@ static int find_file_with_space(struct spill *spill, uint64_t nbytes, struct spi
 		pthread_mutex_lock(&spill->lock);
 		/* Space may have been released just before there was nothing left to drain. */
 	} while (any_discarded || (!*ret_file && choose_file(spill, nbytes)));
-	return *ret_file ? fail_limit(spill, nbytes) : fail_full(spill, nbytes);
+	return *ret_file ? fail_limit(spill) : fail_full(spill);
 }
 
 /* Requires the lock. */
