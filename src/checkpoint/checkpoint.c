@@ -75,12 +75,17 @@ static int fail_damaged(const struct checkpoint *checkpoint, const char *problem
 static int fail_different_sort(const struct checkpoint *checkpoint,
 			       const struct fingerprint_difference *difference)
 {
+	const char *location = checkpoint->dir.parent_path ? "the directory of each rank" : "it";
+	const struct advice advice = format_advice(location);
+
+	if (difference->input_path)
+		return fail(-EINVAL,
+			    "%s: input '%s' has changed since the checkpoint was written; %s",
+			    checkpoint->dir.path, difference->input_path, advice.text);
 	return fail(-EINVAL,
 		    "%s: the checkpoint is of another sort: %s was '%s' and is '%s' now; %s",
 		    checkpoint->dir.path, difference->name, difference->saved_value,
-		    difference->value,
-		    format_advice(checkpoint->dir.parent_path ? "the directory of each rank" : "it")
-			    .text);
+		    difference->value, advice.text);
 }
 
 static int fail_manifest(const struct manifest *manifest)
