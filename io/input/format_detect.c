@@ -396,6 +396,8 @@ static bool is_format_enabled(const struct format *format, const struct format_v
 {
 	if (rules->mode == FORMAT_COMPRESSED)
 		return format->compression != DECODER_NONE && view->compression == DECODER_NONE;
+	if (rules->mode == FORMAT_LINES)
+		return format->filter && view->compression == DECODER_NONE;
 	return rules->skip_nbytes == 0 || format->header_nbytes ||
 	       format->detect == detect_manifest ||
 	       (format->compression != DECODER_NONE && view->compression == DECODER_NONE);

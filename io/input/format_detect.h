@@ -30,6 +30,7 @@ enum format_mode {
 	FORMAT_AUTO,
 	FORMAT_NPY, /* like FORMAT_AUTO, but other files than .npy are refused (struct framing) */
 	FORMAT_COMPRESSED, /* detect only Zstandard and gzip, whose content is not examined */
+	FORMAT_LINES,      /* like FORMAT_COMPRESSED, but warn of other compressed files */
 	FORMAT_RAW,        /* detect nothing */
 };
 

@@ -330,6 +330,11 @@ static int detect_format(const struct source_table *table, struct source *source
 		source->compression = format_compression(format);
 		return 1;
 	}
+	if (rules.mode == FORMAT_LINES) {
+		warn("%s: is %s; decompress it first, or its compressed bytes are read as lines",
+		     source->name, format_name(format));
+		return 0;
+	}
 	if (format_is_manifest(format, &rules) && source->path && !source->is_stream &&
 	    !is_decompressed) {
 		source->is_manifest = true;

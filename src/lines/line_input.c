@@ -115,11 +115,11 @@ static int stat_input(const struct line_input_params *params, size_t i, struct s
 	return strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, ret_status) : stat(path, ret_status);
 }
 
-static int open_path(const struct line_input_params *params, size_t i, struct input **ret_input)
+static int open_path(const struct line_input_params *params, size_t i, enum format_mode format,
+		     struct input **ret_input)
 {
 	const struct framing framing = { .record_nbytes = 1,
-					 .format = params->is_raw ? FORMAT_RAW :
-								    FORMAT_COMPRESSED };
+					 .format = params->is_raw ? FORMAT_RAW : format };
 
 	return input_open_endpoints(params->calls, &params->paths[i],
 				    params->endpoints ? &params->endpoints[i] : NULL, 1, &framing,
@@ -161,7 +161,7 @@ static int add_sizes(const struct line_input_params *params, uint64_t *ret_nbyte
 			*ret_nbytes = UINT64_MAX;
 			return 0;
 		}
-		r = open_path(params, i, &input);
+		r = open_path(params, i, FORMAT_COMPRESSED, &input);
 		if (r < 0)
 			return r;
 		r = measure_lines(input, params->delimiter, &nbytes);
@@ -415,7 +415,7 @@ static int open_next(struct line_input *input)
 	note_state(&input->params, input->next_path, &input->files[input->next_path]);
 	input->read_digest = (struct digest){ 0 };
 	input->n_tail = 0;
-	r = open_path(&input->params, input->next_path, &opened);
+	r = open_path(&input->params, input->next_path, FORMAT_LINES, &opened);
 	if (r < 0)
 		return r;
 	input->next_path++;

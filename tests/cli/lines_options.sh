@@ -265,6 +265,10 @@ zstd -q < table > table.zst
 sort table | cmp -s - found || fail 'decompressed'
 "$GSORT" --lines --format=raw table.zst > found 2> stderr || fail "status $?"
 sort table.zst | cmp -s - found || fail 'not read as it is'
+xz -k table
+"$GSORT" --lines table.xz > found 2> stderr || fail "status $?"
+sort table.xz | cmp -s - found || fail 'not the bytes of the .xz file'
+expect_message 'warning: table.xz: is compressed by xz; decompress it first' 'a .xz file'
 "$GSORT" --lines --zstd table 2> stderr | zstd -dcq > found || fail "status $?"
 sort table | cmp -s - found || fail 'compressed'
 
