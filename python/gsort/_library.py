@@ -187,15 +187,19 @@ def option_rows(function, options):
     return rows
 
 
-def _exception(code, message):
-    """Return the exception for a negative errno of the library."""
+def _exception(code, message, paths=()):
+    """Return the exception for a negative errno of the library. paths: those of the sort."""
     number = -code
     if number == errno.ENOMEM:
         return MemoryError(message)
     if number in (errno.EINVAL, errno.ENOTSUP):
         return ValueError(message)
     if number in (errno.ENOENT, errno.EACCES, errno.EPERM):
-        return OSError(number, message)  # FileNotFoundError or PermissionError
+        # FileNotFoundError or PermissionError
+        for path in paths:
+            if message.startswith(f'{path}: '):
+                return OSError(number, message[len(path) + 2:], path)
+        return OSError(number, message)
     return Error(number, message)
 
 
@@ -283,6 +287,7 @@ class Sort:
         self._lock = threading.RLock()  # held by calls that use the handle
         self._pid = os.getpid()
         self._warnings = []
+        self._paths = []
         self._short_pieces = bytearray()  # of put_bytes()
         self._callback_error = None
         self._progress = None
@@ -333,9 +338,12 @@ class Sort:
 
     def add_input(self, path):
         """Add an input file. "-" is a file of that name, not standard input."""
+        self._paths.append(os.fsdecode(path))
         self._check(_lib.gsort_add_input_path(self._handle, b'./-' if path == b'-' else path))
 
     def set_output(self, path):
+        """Set the output file. "-" is a file of that name, not standard output."""
+        self._paths.append(os.fsdecode(path))
         self._check(_lib.gsort_set_output_path(self._handle, path))
 
     def put_bytes(self, data):
@@ -413,7 +421,7 @@ class Sort:
 
     def _check(self, code):
         if code < 0:
-            raise _exception(code, self._message() or os.strerror(-code))
+            raise _exception(code, self._message() or os.strerror(-code), self._paths)
 
     # Exceptions cannot pass through C. An exception of a callback cancels the sort; call() raises
     # it.

@@ -418,8 +418,10 @@ def test_errors_are_those_of_python(tmp_path):
     out.write_bytes(b'older')
     (tmp_path / 'odd').write_bytes(b'x' * 13)
     (tmp_path / 'in').write_bytes(b'x' * 16)
-    with pytest.raises(FileNotFoundError, match='nowhere'):
+    with pytest.raises(FileNotFoundError) as raised:
         gsort.sort(tmp_path / 'nowhere', out, type='u64')
+    assert raised.value.filename == str(tmp_path / 'nowhere')
+    assert raised.value.strerror == 'cannot open: No such file or directory'
     with pytest.raises(ValueError, match='13 bytes'):
         gsort.sort(tmp_path / 'odd', out, type='u64')
     with pytest.raises(ValueError, match='memory|buffer-size'):
