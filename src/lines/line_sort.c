@@ -374,43 +374,73 @@ static int open_device(struct line_sort *sort)
 	return 0;
 }
 
-static int sort_to_output(struct line_sort *sort)
+/* Check the space for output and runs, resume from a checkpoint, and open the device. */
+static int prepare_runs(struct line_sort *sort, uint64_t known_nbytes)
 {
-	const uint64_t total_nbytes = line_sort_share_nbytes(sort);
-	const uint64_t known_nbytes = total_nbytes == UINT64_MAX ? 0 : total_nbytes;
 	int r = line_output_check_space(sort);
 
-	if (r == 0 && sort->checkpoint)
-		r = line_runs_open_spill(sort);
-	if (r == 0 && sort->checkpoint)
-		r = line_checkpoint_restore(sort);
-	if (r == 0)
-		r = open_device(sort);
-	/* A device can have more memory; the space is checked when a run is spilled. */
-	if (r == 0 && !sort->text && known_nbytes > sort->memory_nbytes)
-		r = line_runs_check_space(sort);
 	if (r < 0)
 		return r;
+	if (sort->checkpoint) {
+		r = line_runs_open_spill(sort);
+		if (r < 0)
+			return r;
+		r = line_checkpoint_restore(sort);
+		if (r < 0)
+			return r;
+	}
+	r = open_device(sort);
+	if (r < 0)
+		return r;
+	/* A device can have more memory; the space is checked when a run is spilled. */
+	return !sort->text && known_nbytes > sort->memory_nbytes ? line_runs_check_space(sort) : 0;
+}
+
+static int generate_runs(struct line_sort *sort, uint64_t known_nbytes)
+{
+	int r;
+
 	stats_begin_phase(sort->stats, PHASE_RUN_GENERATION, known_nbytes);
 	stats_set_phase_total(sort->stats, PHASE_FINAL_MERGE, known_nbytes);
 	r = sort->text ? sort_device_chunks(sort) : sort_chunks(sort);
 	stats_complete_phase(sort->stats);
 	sort->summary.n_runs_spilled = sort->runs.n;
 	sort->summary.n_runs = sort->runs.n ? sort->runs.n : 1;
-	if (r == 0 && sort->ranks)
-		r = line_ranks_exchange_runs(sort);
-	if (r == 0)
-		r = sort->runs.n > 0 || sort->ranks ? line_merge_all(sort) :
-						      write_single_block(sort);
-	if (r == 0)
-		r = line_output_finish(sort);
-	if (r == 0)
-		r = line_sort_check_scratch(sort);
+	return r;
+}
+
+/* Write the output from the runs or, without any, from the block in memory. */
+static int write_output(struct line_sort *sort)
+{
+	int r = sort->ranks ? line_ranks_exchange_runs(sort) : 0;
+
+	if (r < 0)
+		return r;
+	r = sort->runs.n > 0 || sort->ranks ? line_merge_all(sort) : write_single_block(sort);
+	return r < 0 ? r : line_output_finish(sort);
+}
+
+static int sort_to_output(struct line_sort *sort)
+{
+	const uint64_t total_nbytes = line_sort_share_nbytes(sort);
+	const uint64_t known_nbytes = total_nbytes == UINT64_MAX ? 0 : total_nbytes;
+	int r = prepare_runs(sort, known_nbytes);
+
+	if (r < 0)
+		return r;
+	r = generate_runs(sort, known_nbytes);
+	if (r < 0)
+		return r;
+	r = write_output(sort);
+	if (r < 0)
+		return r;
+	r = line_sort_check_scratch(sort);
 	if (r == 0 && !sort->ranks)
 		r = line_input_check_state(sort->input);
-	if (r == 0)
-		stats_complete_phase(sort->stats);
-	return r < 0 ? r : check_digests(sort);
+	if (r < 0)
+		return r;
+	stats_complete_phase(sort->stats);
+	return check_digests(sort);
 }
 
 /* Take the memory for the compression of the output; use fewer threads for it if it is small. */
