@@ -177,15 +177,22 @@ static int check_keys_are_resolved(const struct gsort *sort)
 		       0;
 }
 
-static int finalize_lines(struct gsort *sort, enum api_operation operation, bool accepts_puts)
+/* Complete and check the inputs and the output. */
+static int finalize_endpoints(struct gsort *sort, enum api_operation operation, bool accepts_puts)
 {
 	int r = read_input_list(sort);
 
-	sort->operation = operation;
 	if (r == 0 && operation != API_CHECK)
 		r = add_default_endpoints(sort, accepts_puts);
-	if (r == 0)
-		r = check_endpoints(sort);
+	return r < 0 ? r : check_endpoints(sort);
+}
+
+static int finalize_lines(struct gsort *sort, enum api_operation operation, bool accepts_puts)
+{
+	int r;
+
+	sort->operation = operation;
+	r = finalize_endpoints(sort, operation, accepts_puts);
 	return r < 0 ? r : api_lines_finalize(sort);
 }
 
@@ -197,20 +204,21 @@ static int finalize_request(struct gsort *sort, enum api_operation operation, bo
 	if (sort->lines)
 		return finalize_lines(sort, operation, accepts_puts);
 	r = set_operation(sort, operation);
-	if (r == 0)
-		r = option_check_conflicts(&options_table, &sort->arguments);
-	if (r == 0)
-		r = check_operation(sort);
-	if (r == 0)
-		r = read_input_list(sort);
-	if (r == 0 && operation != API_CHECK)
-		r = add_default_endpoints(sort, accepts_puts);
-	if (r == 0)
-		r = check_endpoints(sort);
-	if (r == 0)
-		r = options_finalize(&sort->options, api_default_temp_dir);
-	if (r == 0)
-		r = check_keys_are_resolved(sort);
+	if (r < 0)
+		return r;
+	r = option_check_conflicts(&options_table, &sort->arguments);
+	if (r < 0)
+		return r;
+	r = check_operation(sort);
+	if (r < 0)
+		return r;
+	r = finalize_endpoints(sort, operation, accepts_puts);
+	if (r < 0)
+		return r;
+	r = options_finalize(&sort->options, api_default_temp_dir);
+	if (r < 0)
+		return r;
+	r = check_keys_are_resolved(sort);
 	if (r < 0)
 		return r;
 	if (spec->output_endpoint.kind != ENDPOINT_PATH)
@@ -341,16 +349,26 @@ int api_start(struct gsort *sort, enum api_operation operation, bool accepts_put
 		return 0;
 	save_request(sort, &saved);
 	r = finalize_request(sort, operation, accepts_puts);
-	if (r == 0)
-		r = open_reports(sort);
-	if (r == 0 && sort->comm && operation != API_EXPLAIN)
+	if (r < 0)
+		goto out;
+	r = open_reports(sort);
+	if (r < 0)
+		goto out;
+	if (sort->comm && operation != API_EXPLAIN) {
 		r = reports_open_rank_trace(&sort->reports, sort->comm);
-	if (r == 0)
-		r = open_stats(sort);
-	if (r == 0 && operation != API_EXPLAIN)
+		if (r < 0)
+			goto out;
+	}
+	r = open_stats(sort);
+	if (r < 0)
+		goto out;
+	if (operation != API_EXPLAIN) {
 		r = api_distributed_open_progress(sort);
-	if (r == 0)
-		r = start_threads(sort);
+		if (r < 0)
+			goto out;
+	}
+	r = start_threads(sort);
+out:
 	sort->has_started = r == 0;
 	if (r < 0) {
 		api_distributed_close_progress(sort);
@@ -372,17 +390,20 @@ static int check_sort_order(struct gsort *sort, uint64_t *ret_first_unsorted)
 {
 	int r = api_check_pointer(ret_first_unsorted, "ret_first_unsorted");
 
-	if (r == 0)
-		r = check_unused(sort, "gsort_check()");
-	if (r == 0 && !api_has_inputs(sort))
-		r = fail(-EINVAL, "no input; call gsort_add_input_path()");
-	if (r == 0 && sort->options.spec.output_endpoint.kind != ENDPOINT_PATH)
-		r = fail(-EINVAL, "output is %s, but a check writes nothing",
-			 sort->options.output_label);
-	if (r == 0)
-		r = api_start(sort, API_CHECK, false);
-	if (r == 0)
-		r = api_wait(sort);
+	if (r < 0)
+		return r;
+	r = check_unused(sort, "gsort_check()");
+	if (r < 0)
+		return r;
+	if (!api_has_inputs(sort))
+		return fail(-EINVAL, "no input; call gsort_add_input_path()");
+	if (sort->options.spec.output_endpoint.kind != ENDPOINT_PATH)
+		return fail(-EINVAL, "output is %s, but a check writes nothing",
+			    sort->options.output_label);
+	r = api_start(sort, API_CHECK, false);
+	if (r < 0)
+		return r;
+	r = api_wait(sort);
 	if (r == 0)
 		*ret_first_unsorted = sort->disorder;
 	return r;
