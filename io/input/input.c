@@ -683,6 +683,23 @@ static int check_part_keys(struct input *input, size_t i)
 	return r;
 }
 
+/* Check a probed source, and add its records to the total. */
+static int measure_source(struct input *input, size_t i)
+{
+	struct source *source = &input->sources[i].source;
+	int r = input->part_inputs ? part_inputs_check_size(input->part_inputs, i, source) : 0;
+
+	if (r < 0)
+		return r;
+	if (!source->is_stream) {
+		r = frame_regular_source(input, &input->sources[i]);
+		if (r < 0)
+			return r;
+	}
+	r = source->manifest ? check_part_keys(input, i) : 0;
+	return r < 0 ? r : add_to_total(input, source);
+}
+
 /* Probe all sources. total_nbytes becomes the sum over those with a size. */
 static int probe_sources(struct input *input, bool *ret_has_streams, bool *ret_has_manifests)
 {
@@ -696,18 +713,13 @@ static int probe_sources(struct input *input, bool *ret_has_streams, bool *ret_h
 		if (is_repeated_descriptor(input, i))
 			continue;
 		r = source_probe(&input->table, source);
-		if (r == 0 && source->is_manifest) {
+		if (r < 0)
+			return r;
+		if (source->is_manifest) {
 			*ret_has_manifests = true;
 			continue;
 		}
-		if (r == 0 && input->part_inputs)
-			r = part_inputs_check_size(input->part_inputs, i, source);
-		if (r == 0 && !source->is_stream)
-			r = frame_regular_source(input, &input->sources[i]);
-		if (r == 0 && source->manifest)
-			r = check_part_keys(input, i);
-		if (r == 0)
-			r = add_to_total(input, source);
+		r = measure_source(input, i);
 		if (r < 0)
 			return r;
 		has_streams |= source->is_stream;
