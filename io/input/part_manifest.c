@@ -347,9 +347,9 @@ static json_t *load_json(const char *text, size_t nbytes, const char *path, int 
 	if (json_error_code(&error) == json_error_out_of_memory)
 		*ret_r = part_manifest_fail_memory(path);
 	else if (json_error_code(&error) == json_error_duplicate_key)
-		*ret_r = fail_bad_manifest(path, "a member is there twice");
+		*ret_r = fail_bad_manifest(path, "a member occurs twice");
 	else
-		*ret_r = fail(-EINVAL, "%s: invalid part manifest: it is not JSON at byte %d", path,
+		*ret_r = fail(-EINVAL, "%s: invalid part manifest: not JSON at byte %d", path,
 			      error.position);
 	return NULL;
 }

@@ -167,7 +167,7 @@ static int open_target_in(const struct file *directory, const char *path,
 
 static int fail_target_exists(const struct atomic_target *target)
 {
-	return fail(-EBUSY, "%s: a file of that name has been created during the sort; it is kept",
+	return fail(-EBUSY, "%s: another program created this file during the sort; it is kept",
 		    target->path);
 }
 
@@ -184,7 +184,7 @@ static int check_same_file(const struct atomic_target *target, const struct stat
 		return fail_target_exists(target);
 	if (!file_id_equal(file_id_from_stat(status), file_id_from_stat(&target->old_status)))
 		return fail(-EBUSY,
-			    "%s: leads to another file than when the sort began; that file is kept",
+			    "%s: another program replaced this file during the sort; it is kept",
 			    target->path);
 	if (file_state_is_unchanged(&old, &current))
 		return 0;
@@ -226,8 +226,8 @@ static int check_same_path(const struct atomic_target *target)
 	}
 	return fail(
 		-EBUSY,
-		"%s: a link or directory in this path changed during the sort; the file there is "
-		"kept",
+		"%s: a link or directory in this path changed during the sort; the existing file "
+		"is kept",
 		target->path);
 }
 

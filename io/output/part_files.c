@@ -433,7 +433,7 @@ static int replace_by_two_renames(struct part_files *files)
 	undo_result = rename_in_parent(files, backup_name, files->target.name);
 	return undo_result < 0 ?
 		       fail(undo_result,
-			    "%s: cannot be put back: %m; it is %s in the same directory now",
+			    "%s: cannot be restored: %m; it is now %s in the same directory",
 			    files->path, backup_name) :
 		       r;
 }

@@ -203,23 +203,21 @@ static int fail_unknown(const struct resolve_context *context, const char *text)
 	    ends_with(text, ":r:total")) {
 		const char *order = strrchr(text, ':');
 
-		return fail(-EINVAL, "%s: there is no field %s; an order stands before r: %.*s%s:r",
+		return fail(-EINVAL, "%s: no field %s; the order precedes r: %.*s%s:r",
 			    context->name, text, (int)(order - text) - 2, text, order);
 	}
 	if (schema->has_columns)
-		return fail(-EINVAL, "%s: there is no column %s: they are 0 to %" PRIu32,
+		return fail(-EINVAL, "%s: no column %s; columns are numbered from 0 to %" PRIu32,
 			    context->name, text, schema_n_columns(schema) - 1);
 	if (!has_names(schema))
-		return fail(
-			-EINVAL,
-			"%s: there is no field %s: records are single values; omit -k",
-			context->name, text);
-	if (strchr(text, ','))
-		return fail(-EINVAL, "%s: there is no field %s; repeat -k for each key",
+		return fail(-EINVAL, "%s: no field %s: records are single values; omit -k",
 			    context->name, text);
+	if (strchr(text, ','))
+		return fail(-EINVAL, "%s: no field %s; repeat -k for each key", context->name,
+			    text);
 	list_names(schema, names);
-	return fail(-EINVAL, "%s: there is no field %s to sort by; those that have a name: %s",
-		    context->name, text, names);
+	return fail(-EINVAL, "%s: no field %s to sort by; named fields: %s", context->name, text,
+		    names);
 }
 
 static int fail_ambiguous(const struct resolve_context *context, const char *text,

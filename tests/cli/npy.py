@@ -287,7 +287,7 @@ def check_rows():
               dtype + ': -k 1')
     np.save('input.npy', make('<u2', 24).reshape(2, 3, 4))
     claim(sort_to_file('input.npy').shape == (2, 3, 4), 'three dimensions')
-    claim(b'they are 0 to 11' in gsort('-k', '12', 'input.npy').stderr, 'no such column')
+    claim(b'numbered from 0 to 11' in gsort('-k', '12', 'input.npy').stderr, 'no such column')
 
 
 def check_modes():
@@ -368,9 +368,9 @@ def check_refusals():
     expect_error('of type f64le:n, and not f32le', '-t', 'f32', 'a.npy')
     expect_error('records of 8 bytes, not 4', '-R', '4', 'a.npy')
     expect_error('of type f64le:n, and not u64le', '-t', 'u64', 'a.npy')
-    expect_error('there is no field nix to sort by; those that have a name: id, time', '-k', 'nix', 's.npy')
+    expect_error('no field nix to sort by; named fields: id, time', '-k', 'nix', 's.npy')
     np.save('empty.npy', np.zeros(3, [('x', 'V0'), ('y', '<u8')]))
-    expect_error('there is no field x to sort by', '-k', 'x', 'empty.npy')
+    expect_error('no field x to sort by', '-k', 'x', 'empty.npy')
     expect_error('has no fields with names', '-k', 'nix', 'raw')
     expect_error('reaches past', '-R', '30', '-k', '29:u16', 's.npy')
     for dtype in ['<f16', '<c32']:
@@ -495,7 +495,7 @@ def check_names():
     expect_error('such as 4:i32le for field x', '-k', 'x:r', 'input.npy')
     expect_error('1:u8 is ambiguous', '-k', '1:u8', 'input.npy')
     claim(sort_to_file('-k', '8:i32', 'input.npy') is not None, 'a place instead of a name')
-    expect_error('an order stands before r: z:n:r', '-k', 'z:r:n', 'input.npy')
+    expect_error('the order precedes r: z:n:r', '-k', 'z:r:n', 'input.npy')
     # Fields of types that cannot be keys are carried along.
     a = make([('k', '<i4'), ('b', '<i2')], 50)
     wide = np.zeros(50, [('long', np.longdouble), ('k', '<i4'), ('s', [('u', '<i4')], (2,)), ('e', 'S0')])

@@ -333,8 +333,8 @@ change_during_sort 'out/x: part-0002 changed' 'echo more >> x/part-0002'
 change_during_sort 'out/x: part-0002 changed' \
 	'touch -r x/part-0002 time; printf X | dd of=x/part-0002 conv=notrunc 2> dd
 	touch -r time x/part-0002'
-change_during_sort 'out/x: leads to another file' 'mv x y; mkdir x'
-change_during_sort 'out/x: leads to another file' 'mv x y; echo mine > x'
+change_during_sort 'out/x: another program replaced this file' 'mv x y; mkdir x'
+change_during_sort 'out/x: another program replaced this file' 'mv x y; echo mine > x'
 rm -rf pipe out three
 mkdir out
 

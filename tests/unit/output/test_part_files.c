@@ -292,7 +292,7 @@ static void old_directory_that_cannot_be_put_back_is_named(void **state)
 		6; /* a directory, two part files, a manifest, and the move aside come first */
 	captured_messages_reset(true);
 	assert_int_equal(write_parts(2, 'b'), -EIO);
-	assert_non_null(strstr(captured_messages_error(), "cannot be put back"));
+	assert_non_null(strstr(captured_messages_error(), "cannot be restored"));
 	assert_int_equal(access(fixture_path("x"), F_OK), -1);
 }
 
