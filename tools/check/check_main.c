@@ -80,8 +80,9 @@ static const struct tool tool = {
 	"Check the order of binary records, and print their number and checksum.\n",
 	.notes = RECORD_OPTIONS_TYPES
 	"\n"
-	"Without FILE, or if FILE is -, standard input is checked. For records of 100 bytes\n"
-	"the output has the format of valsort, the validator of the sort benchmark.\n"
+	"Without FILE, or if FILE is -, standard input is checked. For records of 100\n"
+	"bytes the output has the format of valsort, the validator of the sort\n"
+	"benchmark.\n"
 	"\n"
 	"Exit status: 0 sorted (or the same records), 1 not, 2 error.",
 	.options = { .specs = specs, .n_specs = sizeof specs / sizeof specs[0] },
