@@ -220,7 +220,7 @@ static int check_same_path(const struct atomic_target *target)
 		r = is_same_target(target, path);
 		free(path);
 		if (r < 0)
-			return fail(r, "%s: cannot find where it leads now: %m", target->path);
+			return fail(r, "%s: cannot resolve this path: %m", target->path);
 		if (r > 0)
 			return 0;
 	}

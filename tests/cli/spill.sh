@@ -49,6 +49,7 @@ expect_output expected -S 256M --temp-limit=0 input
 expect_output expected -S 2M --temp-limit=64M input
 
 claim 'with input from a pipe, it is reported when it occurs'
-cat input | expect_error 'temp-limit' -S 2M --temp-limit=1M -
+cat input | expect_error 'the limit of 1048576 bytes is too low; use a larger --temp-limit' \
+	-S 2M --temp-limit=1M -
 
 finish

@@ -125,7 +125,7 @@ static int find_lines(struct line_op *line_op)
 		r = read_number(line_op, &line_op->result->n_found, &n_found);
 	line_op->n = has_keys ? n_found / 2 : n_found;
 	if (r == 0 && (n_found > task.max_n || n_found != text_n_lines(line_op->n, has_keys)))
-		r = fail(-EIO, "internal error: a text has other lines than were counted");
+		r = fail(-EIO, "internal error: number of lines differs from the count");
 	return r;
 }
 
