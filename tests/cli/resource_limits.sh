@@ -14,7 +14,7 @@ trap '' XFSZ 2> /dev/null
 	expect_error "^gsort: output: File too large: 8000000 bytes are needed$named" -S 64M input
 	cat input | expect_error "^gsort: output: .*File too large.*$named" -S 64M
 	"$GSORT" -S 1M --temp-compress=none input 2> stderr | cat > /dev/null
-	expect_message "^gsort: $TMPDIR: File too large: .* temporary space .*$named" 'spilled'
+	expect_message "^gsort: $TMPDIR: File too large: .*temporary files .*$named" 'spilled'
 )
 
 # write_limited COMMAND...: write the script ./limited, which runs the command and then gsort
