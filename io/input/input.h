@@ -4,8 +4,8 @@
  * Positions are offsets in the concatenation of the records of all inputs, in the given order. If
  * all inputs are regular files, the position of every part is known: a reader claims the next part
  * under a lock and reads it without the lock, so several threads read at the same time. If an input
- * is a stream (a pipe, a terminal, a device, ...), reads are serialised. There is no
- * other difference.
+ * is a stream (a pipe, a terminal, a device, ...), reads are serialised. There is no other
+ * difference.
  *
  * Compressed inputs contribute their content. A compressed file without an index of its frames is a
  * stream.

@@ -113,7 +113,10 @@ static void parse_letters(const char **text, bool is_end, struct line_order *ord
 	}
 }
 
-/* Parse F[.C][LETTERS] of the key's start or end. The end's character 0 is that of the field. */
+/*
+ * Parse F[.C][LETTERS], the start or the end of a key. At the end, character 0 means the end of the
+ * field, as in GNU sort.
+ */
 static int parse_position(const char *text, const char **p, bool is_end, struct line_key *key)
 {
 	size_t *field = is_end ? &key->end_field : &key->start_field;

@@ -32,9 +32,9 @@ enum { LINE_MIN_MEMORY_NBYTES = 4 << 20 };
 
 struct line_sort_params {
 	/*
-	 * The request as one of records of one byte: `limit` and shards are of lines, and
-	 * skip_nbytes is n_header_lines. Threads and memory are set. Members that describe records
-	 * are not used.
+	 * The sort, described as one of records of one byte. `limit` and shards count lines, and
+	 * skip_nbytes equals n_header_lines. n_threads and memory_nbytes must be set. Keys and
+	 * fields are not used.
 	 */
 	struct sort_spec spec;
 	const struct line_keys *keys;

@@ -447,7 +447,7 @@ static bool may_be_in_bytes(enum key_kind kind, unsigned long width)
 	       (width <= 1 || !is_similar_bit_width(width));
 }
 
-/* "u4": bytes were given instead of bits. "u6" is rather u64 without its last digit than u48. */
+/* "u4": bytes were given instead of bits. "u6" is more likely an incomplete u64 than u48. */
 static bool suggest_bits(const char *typo, char text[static KEY_TYPE_NBYTES])
 {
 	for (unsigned i = 0; i < N_KINDS; i++) {
