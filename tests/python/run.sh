@@ -32,5 +32,5 @@ CFLAGS=-O1 CXXFLAGS=-O1 $pip install -q --no-build-isolation --no-deps \
 	--config-settings=setup-args=-Dcuda=disabled "$work"/gsort-*.tar.gz
 
 cd "$work"
-GSORT_SOURCE=$source "$work/venv/bin/python" -m pytest -q -p no:cacheprovider \
+GSORT_SOURCE=$source "$work/venv/bin/python" -B -m pytest -q -p no:cacheprovider \
 	"$source/tests/python"
