@@ -8,6 +8,7 @@
  *	merge_runs()		one merge, by one device (merge.c)
  *	merge_in_partitions()	several merges side by side (partitions.c)
  *	merge_to_run(),
+ *	merge_shrink_index(),
  *	merge_passes()		merges into spilled runs (passes.c)
  */
 #pragma once
@@ -58,6 +59,14 @@ struct checkpoint_hooks {
  */
 int merge_to_run(const struct job *job, struct run_list *list, size_t first, size_t n,
 		 uint64_t memory_nbytes, struct record_totals *totals);
+
+/*
+ * For an input of unknown size: if the index of all blocks has no room in memory, lengthen the
+ * blocks of the plan, and merge the spilled runs, until it has. Returns 0, -E2BIG if blocks cannot
+ * be longer, or another negative errno (reported).
+ */
+int merge_shrink_index(struct job *job, struct run_list *list, uint64_t memory_nbytes,
+		       struct record_totals *totals);
 
 /*
  * Call merge_to_run() until at most plan.fan_in runs are stored. *ret_n_passes: how many of these

@@ -11,11 +11,16 @@
  *	1 1 1 1 1 1 1 1		8 = 4 + 1 + 3: the first merge takes 2 runs, the others 4
  *	  2   1 1 1 1 1 1	moved: 2
  *	  2     4     1 1	moved: 4; 4 runs are left for the final merge
+ *
+ * Runs are also merged while others are generated, if the input turns out to be so long that the
+ * index of its blocks has no room. The blocks of the new runs are four times as long, so a record
+ * takes part in few such merges.
  */
 #include "src/merge/merge.h"
 
 #include "io/spill/run_file.h"
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 
 /* Return a number that orders all windows of a merge. There are less than 2^24 partitions. */
 static uint64_t window_sequence(const struct merged_window *merged)
@@ -127,6 +132,41 @@ static uint32_t highest_level(struct run *const *runs, size_t n)
 	return highest;
 }
 
+/* Call merge_to_run(), and count the merge in the level of the run. */
+static int merge_neighbours(const struct job *job, struct run_list *list, size_t first, size_t n,
+			    uint64_t memory_nbytes, struct record_totals *totals)
+{
+	const uint32_t level = highest_level(list->runs + first, n) + 1;
+	int r = merge_to_run(job, list, first, n, memory_nbytes, totals);
+
+	if (r == 0)
+		list->runs[first]->level = level;
+	return r;
+}
+
+int merge_shrink_index(struct job *job, struct run_list *list, uint64_t memory_nbytes,
+		       struct record_totals *totals)
+{
+	struct plan *plan = &job->plan;
+	uint64_t n_blocks;
+
+	if (plan->input_nbytes != PLAN_SIZE_UNKNOWN)
+		return 0;
+	while ((n_blocks = run_list_n_stored_blocks(list)) > plan->max_stored_blocks) {
+		if (!plan_lengthen_blocks(&job->plan_request, plan))
+			return plan_check_unknown_input(&job->plan_request, plan,
+							n_blocks * plan->block_nbytes);
+		for (size_t i = 0; i < run_list_n_spilled(list); i++) {
+			const size_t n = u64_min(run_list_n_spilled(list) - i, plan->fan_in);
+			int r = merge_neighbours(job, list, i, n, memory_nbytes, totals);
+
+			if (r < 0)
+				return r;
+		}
+	}
+	return 0;
+}
+
 int merge_passes(const struct job *job, struct run_list *list, uint64_t memory_nbytes,
 		 struct record_totals *totals, uint32_t *ret_n_passes)
 {
@@ -138,12 +178,10 @@ int merge_passes(const struct job *job, struct run_list *list, uint64_t memory_n
 		const size_t excess = (n_spilled - fan_in) % (fan_in - 1);
 		const size_t n = excess ? excess + 1 : fan_in;
 		const size_t first = find_smallest_runs(list, n_spilled, n, next);
-		const uint32_t level = highest_level(list->runs + first, n) + 1;
-		int r = merge_to_run(job, list, first, n, memory_nbytes, totals);
+		int r = merge_neighbours(job, list, first, n, memory_nbytes, totals);
 
 		if (r < 0)
 			return r;
-		list->runs[first]->level = level;
 		next = first + 1;
 	}
 	*ret_n_passes = highest_level(list->runs, list->n);

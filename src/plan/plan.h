@@ -45,6 +45,9 @@
  * for each run one block that may reach beyond it) and for what is written. Blocks are so short
  * that the expected number of runs can be merged at once in windows twice as long as that overhang.
  * If there are more runs than that (fan_in), some are merged into longer ones first.
+ *
+ * An input of unknown size may turn out to be so long that the index of its blocks has no room.
+ * Then blocks become longer while runs are generated (plan_lengthen_blocks()).
  */
 #pragma once
 
@@ -251,15 +254,16 @@ static inline uint32_t plan_concurrent_partitions(const struct plan *plan)
 								  plan->n_expected_partitions;
 }
 
-/* Return how much an input of unknown size may take in runs, so that their index has room. */
-static inline uint64_t plan_max_unknown_nbytes(const struct plan *plan)
-{
-	return plan->max_stored_blocks * plan->block_nbytes;
-}
+/*
+ * Lengthen the blocks of an input of unknown size, and lower the fan-in by the same factor. Then
+ * the index has room for a longer input, and windows take as much memory as before. Returns false,
+ * and changes nothing, if the fan-in is at its minimum or memory does not suffice.
+ */
+bool plan_lengthen_blocks(const struct plan_request *request, struct plan *plan);
 
 /*
  * An input of unknown size takes nbytes in runs at least. Returns 0, or -E2BIG after a message with
- * a sufficient limit of memory if the index of runs has no room.
+ * a sufficient limit of memory if the index of runs has no room even with the longest blocks.
  */
 int plan_check_unknown_input(const struct plan_request *request, const struct plan *plan,
 			     uint64_t nbytes);

@@ -337,6 +337,7 @@ enum {
 	LARGE_BLOCK_NBYTES = 64 << 10, /* long enough to be a message */
 	UNKNOWN_INPUT_MEMORY_FACTOR = 32,
 	DEFAULT_FAN_IN = 32, /* for which an index of the default size must have room */
+	BLOCK_GROWTH = 4,    /* while runs are generated, if the index has no room */
 	MIN_FAN_IN = 2,
 	MAX_FAN_IN = 1 << 20,
 };
@@ -418,6 +419,13 @@ static uint64_t max_block_nbytes(const struct plan_request *request, uint64_t nb
 		       MAX_BLOCK_NBYTES;
 }
 
+/* Return the size of the blocks of a run that is asked for blocks of nbytes. */
+static uint64_t stored_block_nbytes(const struct plan *plan, uint64_t nbytes)
+{
+	return run_file_block_n_items(nbytes, (uint32_t)plan->resident_nbytes) *
+	       plan->resident_nbytes;
+}
+
 static void plan_blocks_for_index(const struct plan_request *request, struct plan *plan,
 				  uint64_t entry_nbytes)
 {
@@ -425,10 +433,11 @@ static void plan_blocks_for_index(const struct plan_request *request, struct pla
 	/* The fan-in is never less than MIN_FAN_IN, so windows need room for as many blocks. */
 	const uint64_t n_runs = u64_max(plan_expected_stored_runs(request, plan), MIN_FAN_IN);
 	const uint64_t nbytes = plan_stored_nbytes(request, plan);
-	const uint64_t default_min_nbytes =
-		divide_up(nbytes, plan->memory_nbytes / PLAN_DEFAULT_INDEX_DIVISOR / entry_nbytes);
-	const uint64_t required_min_nbytes =
-		divide_up(nbytes, plan_max_index_nbytes(plan) / entry_nbytes);
+	const uint64_t default_min_nbytes = round_up(
+		divide_up(nbytes, plan->memory_nbytes / PLAN_DEFAULT_INDEX_DIVISOR / entry_nbytes),
+		SPILL_ALIGN_NBYTES);
+	const uint64_t required_min_nbytes = round_up(
+		divide_up(nbytes, plan_max_index_nbytes(plan) / entry_nbytes), SPILL_ALIGN_NBYTES);
 	const uint64_t merge_nbytes = plan->final_merge_nbytes;
 	uint64_t block_nbytes = merge_nbytes / nbytes_per_block / n_runs;
 
@@ -440,8 +449,8 @@ static void plan_blocks_for_index(const struct plan_request *request, struct pla
 					      merge_nbytes / (nbytes_per_block * MIN_FAN_IN)));
 	block_nbytes = u64_min(block_nbytes, max_block_nbytes(request, nbytes, n_runs));
 	block_nbytes = u64_max(block_nbytes, MIN_BLOCK_NBYTES);
-	block_nbytes = u64_max(block_nbytes, plan->resident_nbytes);
-	plan->block_nbytes = u64_max(block_nbytes, request->min_block_nbytes);
+	plan->block_nbytes =
+		u64_max(stored_block_nbytes(plan, block_nbytes), request->min_block_nbytes);
 	plan->fan_in = (uint32_t)u64_min(
 		u64_max(merge_nbytes / (nbytes_per_block * plan->block_nbytes), MIN_FAN_IN),
 		request->batch_size ? request->batch_size : MAX_FAN_IN);
@@ -712,6 +721,7 @@ static uint32_t choose_n_fetchers(const struct plan_request *request, const stru
 /* Compute the memory that the planned sort needs in addition to its data. */
 static void plan_overhead(const struct plan_request *request, struct plan *plan)
 {
+	const uint64_t reserved_nbytes = plan->index_nbytes;
 	uint64_t index_nbytes;
 
 	plan->n_fetchers = choose_n_fetchers(request, plan);
@@ -729,6 +739,8 @@ static void plan_overhead(const struct plan_request *request, struct plan *plan)
 	plan->index_nbytes =
 		u64_max(plan->index_nbytes,
 			u64_min(index_nbytes, plan->memory_nbytes / PLAN_INDEX_DIVISOR));
+	/* Blocks are whole pages, so a little less memory can make them much shorter. */
+	plan->index_nbytes = u64_max(plan->index_nbytes, reserved_nbytes);
 	plan->max_stored_blocks =
 		plan_max_index_nbytes(plan) / plan_index_entry_nbytes(request, true);
 }
@@ -883,12 +895,38 @@ void plan_make(const struct plan_request *request, struct plan *ret_plan)
 	ret_plan->n_expected_partitions = plan_expected_partitions(request, ret_plan);
 }
 
+bool plan_lengthen_blocks(const struct plan_request *request, struct plan *plan)
+{
+	struct plan longer = *plan;
+
+	longer.fan_in = (uint32_t)u64_max(plan->fan_in / BLOCK_GROWTH, MIN_FAN_IN);
+	longer.block_nbytes = u64_min(plan->block_nbytes * plan->fan_in / longer.fan_in,
+				      u64_max(plan->block_nbytes, MAX_BLOCK_NBYTES));
+	longer.block_nbytes = stored_block_nbytes(plan, longer.block_nbytes);
+	/* Inputs of -m are stored as they come, and keep their blocks. */
+	if (request->n_input_runs || longer.block_nbytes <= plan->block_nbytes ||
+	    plan_total_nbytes(request, &longer) > plan->memory_nbytes + PLAN_OVERHEAD_NBYTES)
+		return false;
+	*plan = longer;
+	return true;
+}
+
+/* Return how much an input of unknown size may take in runs, so that their index has room. */
+static uint64_t max_unknown_nbytes(const struct plan_request *request, const struct plan *plan)
+{
+	struct plan longest = *plan;
+
+	while (plan_lengthen_blocks(request, &longest))
+		;
+	return longest.max_stored_blocks * longest.block_nbytes;
+}
+
 int plan_check_unknown_input(const struct plan_request *request, const struct plan *plan,
 			     uint64_t nbytes)
 {
 	enum { GROWTH = 4 }; /* the end of the input may be far away */
 	struct plan_request larger = *request;
-	const uint64_t max_nbytes = plan_max_unknown_nbytes(plan);
+	const uint64_t max_nbytes = max_unknown_nbytes(request, plan);
 	struct plan sufficient;
 
 	if (nbytes <= max_nbytes)
@@ -897,12 +935,12 @@ int plan_check_unknown_input(const struct plan_request *request, const struct pl
 	do {
 		larger.memory_nbytes *= 2;
 		plan_make(&larger, &sufficient);
-	} while (plan_max_unknown_nbytes(&sufficient) / GROWTH < nbytes &&
+	} while (max_unknown_nbytes(&larger, &sufficient) / GROWTH < nbytes &&
 		 larger.memory_nbytes < PLAN_MAX_MEMORY_NBYTES);
 	return fail(-E2BIG,
 		    "-S: %s of memory suffices for %s of an input of unknown size; use -S %" PRIu64
 		    "M for %s, or a plain file",
 		    size_format_down(plan->memory_nbytes).text, size_format_down(max_nbytes).text,
 		    larger.memory_nbytes >> 20,
-		    size_format_down(plan_max_unknown_nbytes(&sufficient)).text);
+		    size_format_down(max_unknown_nbytes(&larger, &sufficient)).text);
 }

@@ -17,6 +17,7 @@
 
 #include "io/spill/run_file.h"
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/check/verify.h"
 
 /* --- A file as a run --- */
@@ -323,6 +324,7 @@ struct spooler {
 	char *items;               /* `records` itself if a record is an item */
 	encoded_key_t *first_keys; /* one for each block in the buffer */
 	uint64_t n_records;        /* spilled so far */
+	uint64_t n_earlier_blocks; /* of the runs of other inputs */
 	uint64_t position;         /* number of the next record among all inputs */
 	struct verify_edge edge;
 };
@@ -356,6 +358,19 @@ static int store_buffer(struct spooler *spooler, uint64_t n, struct digest *ret_
 			      spooler->first_keys);
 }
 
+/* Check that the index of all blocks still has room in memory. */
+static int check_index_space(const struct spooler *spooler)
+{
+	const struct job *job = spooler->job;
+	const uint64_t n_blocks =
+		spooler->n_earlier_blocks + divide_up(spooler->n_records, spooler->block_n_items);
+
+	return n_blocks <= job->plan.max_stored_blocks ?
+		       0 :
+		       plan_check_unknown_input(&job->plan_request, &job->plan,
+						n_blocks * job->plan.block_nbytes);
+}
+
 static int spool_records(struct spooler *spooler, struct digest *ret_read)
 {
 	for (;;) {
@@ -373,6 +388,8 @@ static int spool_records(struct spooler *spooler, struct digest *ret_read)
 		if (nbytes == 0)
 			return run_file_finish(spooler->file);
 		r = store_buffer(spooler, nbytes / spooler->job->layout->record_nbytes, ret_read);
+		if (r == 0)
+			r = check_index_space(spooler);
 		if (r < 0)
 			return r;
 	}
@@ -406,10 +423,13 @@ static int spooler_open(struct spooler *spooler)
 }
 
 /* Store all of a pipe as a run. *position: of its first record; set to the one after its last. */
-static int spool_pipe(const struct job *job, struct input *input, uint64_t *position,
-		      struct digest *ret_read, struct run **ret_run)
+static int spool_pipe(const struct job *job, struct input *input, uint64_t n_earlier_blocks,
+		      uint64_t *position, struct digest *ret_read, struct run **ret_run)
 {
-	struct spooler spooler = { .job = job, .input = input, .position = *position };
+	struct spooler spooler = { .job = job,
+				   .input = input,
+				   .n_earlier_blocks = n_earlier_blocks,
+				   .position = *position };
 	int r = spooler_open(&spooler);
 
 	if (r == 0)
@@ -472,10 +492,11 @@ static int add_input(const struct job *job, struct input_runs *inputs, const str
 	}
 	r = input_share_cancel(input, job->input);
 	if (r == 0)
-		r = spool_pipe(job, input, &inputs->n_records, ret_read, &run);
+		r = spool_pipe(job, input, run_list_n_stored_blocks(runs), &inputs->n_records,
+			       ret_read, &run);
 	if (r == 0)
 		r = run_list_add(runs, run);
-	return r < 0 ? r : run_list_check_index_space(runs, job);
+	return r;
 }
 
 int input_runs_open(const struct job *job, const struct sort_spec *spec, struct run_list *runs,

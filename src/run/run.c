@@ -243,17 +243,14 @@ size_t run_list_n_spilled(const struct run_list *list)
 	return list->n - runs_n_resident(list->runs, list->n);
 }
 
-int run_list_check_index_space(const struct run_list *list, const struct job *job)
+uint64_t run_list_n_stored_blocks(const struct run_list *list)
 {
 	uint64_t n_blocks = 0;
 
-	if (job->plan.input_nbytes != PLAN_SIZE_UNKNOWN)
-		return 0;
 	for (size_t i = 0; i < list->n; i++)
 		if (!run_is_resident(list->runs[i]))
 			n_blocks += list->runs[i]->n_blocks;
-	return plan_check_unknown_input(&job->plan_request, &job->plan,
-					n_blocks * job->plan.block_nbytes);
+	return n_blocks;
 }
 
 void run_list_free(struct run_list *list)

@@ -302,11 +302,8 @@ void run_list_replace(struct run_list *list, size_t first, size_t n, struct run 
 /* Return the number of runs that are not resident: spilled runs and inputs. */
 size_t run_list_n_spilled(const struct run_list *list);
 
-/*
- * Check, for an input of unknown size, that the index of all blocks still has room in memory.
- * Returns 0 or -E2BIG (reported).
- */
-int run_list_check_index_space(const struct run_list *list, const struct job *job);
+/* Return the number of blocks of all runs that are not resident. Their index is in memory. */
+uint64_t run_list_n_stored_blocks(const struct run_list *list);
 
 /* Close all runs. */
 void run_list_free(struct run_list *list);

@@ -133,8 +133,8 @@ uint64_t chunk_pool_trim(struct chunk_pool *pool);
 
 /*
  * Read the rest of job->input and append sorted runs of it to the list. Resident ones live in
- * chunks of the pool, which must outlive them. Adds what was read and dropped to *totals. Returns 0
- * or a negative errno (reported).
+ * chunks of the pool, which must outlive them. Adds what was read and dropped to *totals. May
+ * lengthen the blocks of the plan. Returns 0 or a negative errno (reported).
  */
-int generate_runs(const struct job *job, struct chunk_pool *pool, struct run_list *list,
+int generate_runs(struct job *job, struct chunk_pool *pool, struct run_list *list,
 		  struct record_totals *totals);

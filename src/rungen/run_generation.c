@@ -618,7 +618,7 @@ static int check_buckets(const struct job *job, struct chunk_pool *pool,
 /* --- From chunks to runs --- */
 
 struct run_generation {
-	const struct job *job;
+	struct job *job;
 	struct chunk_pool *pool;
 	struct run_list *list;
 	uint64_t n_chunks_in_input; /* UINT64_MAX: unknown */
@@ -709,7 +709,7 @@ static bool must_spill(const struct run_generation *generation)
 /* Merge the oldest resident chunks into one spilled run. */
 static int spill_chunks(struct run_generation *generation)
 {
-	const struct job *job = generation->job;
+	struct job *job = generation->job;
 	const uint64_t n = job->plan.chunks_per_run;
 	const size_t first = generation->list->n - generation->n_resident;
 	int r = merge_to_run(job, generation->list, first, n, job->plan.merge_nbytes,
@@ -717,7 +717,8 @@ static int spill_chunks(struct run_generation *generation)
 
 	generation->n_resident -= n;
 	if (r == 0)
-		r = run_list_check_index_space(generation->list, job);
+		r = merge_shrink_index(job, generation->list, job->plan.merge_nbytes,
+				       generation->totals);
 	return r < 0 ? r : job_recheck_temp_space(job);
 }
 
@@ -753,7 +754,7 @@ static uint64_t count_chunks(const struct job *job)
 	return nbytes / chunk_nbytes + (nbytes % chunk_nbytes != 0);
 }
 
-int generate_runs(const struct job *job, struct chunk_pool *pool, struct run_list *list,
+int generate_runs(struct job *job, struct chunk_pool *pool, struct run_list *list,
 		  struct record_totals *totals)
 {
 	struct run_generation generation = {

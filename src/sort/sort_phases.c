@@ -233,7 +233,7 @@ int sort_create_runs(struct sort *sort)
 	} else {
 		r = sort->checkpoint ? restore_runs(sort) : 0;
 		if (r == 0)
-			r = generate_runs(job, job->chunk_pool, &sort->runs, totals);
+			r = generate_runs(&sort->job, job->chunk_pool, &sort->runs, totals);
 	}
 	if (r == 0)
 		record_run_counts(sort);

@@ -71,6 +71,9 @@ head -c 400M /dev/zero | expect_error "$sufficient" -S 1M -
 expect_error "$sufficient" -S 1M --explain --assume-size=1G -
 expect_success -S "$(sed 's/.* use -S \([0-9]*M\) .*/\1/' stderr)" --explain --assume-size=1G -
 
+claim 'a pipe that needs longer blocks'
+head -c 470M /dev/zero | expect_peak_memory 8 -S 8M -
+
 claim 'more threads than fit in memory'
 generate -b 16M -o input
 for memory in 1 16 64; do

@@ -280,6 +280,34 @@ static void space_of_merged_runs_is_given_back(void **state)
 	assert_int_equal(spill_used_nbytes(job.spill), 0);
 }
 
+static void shrink_index(uint64_t max_stored_blocks, int result)
+{
+	job.plan.max_stored_blocks = max_stored_blocks;
+	assert_int_equal(merge_shrink_index(&job, &fixture_run_list, 0, &in_passes), result);
+}
+
+/* An input of unknown size whose runs have 4 * 40 blocks. */
+static void full_index_gets_longer_blocks(void **state)
+{
+	(void)state;
+	open_job(false, 8);
+	job.plan.input_nbytes = job.plan_request.input_nbytes = PLAN_SIZE_UNKNOWN;
+	for (int i = 0; i < 4; i++)
+		add_random(TIER_SPILLED, 40 * FIXTURE_BLOCK_NBYTES / 8);
+	add_random(TIER_RESIDENT, 1000);
+	shrink_index(160, 0);
+	assert_int_equal(fixture_run_list.n, 5);
+	shrink_index(159, 0);
+	assert_int_equal(job.plan.block_nbytes, 4 * FIXTURE_BLOCK_NBYTES);
+	assert_int_equal(job.plan.fan_in, 2);
+	ASSERT_RUN_LENGTHS(40960, 40960, 1000);
+	assert_in_range(run_list_n_stored_blocks(&fixture_run_list), 40, 60);
+	assert_int_equal(fixture_run_list.runs[0]->level, 1);
+	shrink_index(39, -E2BIG);
+	assert_non_null(strstr(captured_messages_error(), "of an input of unknown size; use -S"));
+	check_merged_output(in_passes.dropped, NULL);
+}
+
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
 
 static const struct CMUnitTest tests[] = {
@@ -296,6 +324,7 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(packed_runs_lose_nothing),
 	FIXTURE(block_that_cannot_be_unpacked_is_named),
 	FIXTURE(space_of_merged_runs_is_given_back),
+	FIXTURE(full_index_gets_longer_blocks),
 };
 
 UNIT_TESTS(passes, tests, NULL, NULL)

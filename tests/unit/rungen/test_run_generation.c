@@ -437,7 +437,9 @@ static void *write_into_pipe(void *argument)
 	return NULL;
 }
 
-static void check_pipe(enum fixture_memory memory, size_t n, bool spills)
+/* max_stored_blocks: that the index has room for; 0: as planned. */
+static void check_pipe(enum fixture_memory memory, size_t n, bool spills,
+		       uint64_t max_stored_blocks)
 {
 	const char *path = fixture_path("pipe");
 	pthread_t writer;
@@ -447,8 +449,14 @@ static void check_pipe(enum fixture_memory memory, size_t n, bool spills)
 	assert_int_equal(pthread_create(&writer, NULL, write_into_pipe, (void *)path), 0);
 	open_input(path);
 	assert_int_equal(job.plan.input_nbytes, PLAN_SIZE_UNKNOWN);
+	if (max_stored_blocks) {
+		job.plan.max_stored_blocks = max_stored_blocks;
+		job.plan.fan_in = 8;
+	}
 	check_runs();
 	assert_true((run_list_n_spilled(&fixture_run_list) > 0) == spills);
+	assert_int_equal(job.plan.block_nbytes,
+			 max_stored_blocks ? 4 * FIXTURE_BLOCK_NBYTES : FIXTURE_BLOCK_NBYTES);
 	pthread_join(writer, NULL);
 	close_input();
 	unlink(path);
@@ -466,9 +474,20 @@ static void pipe_may_end_with_a_chunk(void **state)
 		job_start("u64", false, (enum fixture_memory)memory);
 		chunk_records = job.plan.chunk_records;
 		job_stop();
-		check_pipe((enum fixture_memory)memory, 3 * chunk_records, false);
-		check_pipe((enum fixture_memory)memory, 40 * chunk_records, true);
+		check_pipe((enum fixture_memory)memory, 3 * chunk_records, false, 0);
+		check_pipe((enum fixture_memory)memory, 40 * chunk_records, true, 0);
 	}
+}
+
+/* A third of the blocks that the pipe needs have room. */
+static void long_pipe_gets_longer_blocks(void **state)
+{
+	const size_t n = 120000;
+
+	(void)state;
+	for (int memory = FIXTURE_UNIFIED_MEMORY; memory <= FIXTURE_PACKING_MEMORY; memory++)
+		check_pipe((enum fixture_memory)memory, n, true,
+			   n * sizeof(uint64_t) / FIXTURE_BLOCK_NBYTES / 3);
 }
 
 #define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, finish)
@@ -483,6 +502,7 @@ static const struct CMUnitTest tests[] = {
 	FIXTURE(unused_tail_of_a_chunk_is_released),
 	FIXTURE(chunks_that_are_used_again_are_kept),
 	FIXTURE(pipe_may_end_with_a_chunk),
+	FIXTURE(long_pipe_gets_longer_blocks),
 	FIXTURE(merge_sorts_buckets),
 	FIXTURE(ordered_keys_are_not_distributed),
 	FIXTURE(frequent_keys_are_not_distributed),
