@@ -12,9 +12,7 @@
 #include "src/base/system_limits.h"
 #include "src/checkpoint/fingerprint.h"
 #include "src/comm/comm.h"
-#include "src/lib/api_lines.h"
 #include "src/lib/lib_internal.h"
-#include "src/lines/line_options.h"
 #include "src/options/command_files.h"
 #include "src/options/file_roles.h"
 #include "src/sort/distributed_sort.h"
@@ -24,8 +22,9 @@ static int check_mpi_support(const struct gsort *sort, const char *allowed_optio
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 
-	for (unsigned i = 0; i < options_table.n_specs; i++) {
-		const struct option_spec *row = &options_table.specs[i];
+	/* Rows of lines do not state it: line_options_finalize() refuses them. */
+	for (unsigned i = 0; !sort->lines && i < sort->table->n_specs; i++) {
+		const struct option_spec *row = &sort->table->specs[i];
 
 		if (option_is_present(&sort->arguments, i) && row->mpi_support == OPTION_MPI_NO &&
 		    !(allowed_option && strcmp(row->name, allowed_option) == 0))
@@ -44,8 +43,6 @@ static enum api_operation requested_operation(const struct gsort *sort)
 {
 	const struct options *options = &sort->options;
 
-	if (sort->lines)
-		return (enum api_operation)api_lines_operation(sort);
 	if (options_is_check(options))
 		return API_CHECK;
 	return options->explain ? API_EXPLAIN : API_SORT;
@@ -144,7 +141,7 @@ static void write_option_value(FILE *stream, const struct gsort *sort,
 
 static int describe_options(const struct gsort *sort, struct fingerprint *ret_fingerprint)
 {
-	const struct option_table *table = sort->lines ? &line_option_table : &options_table;
+	const struct option_table *table = sort->table;
 	struct fingerprint fingerprint = { 0 };
 	FILE *stream = open_memstream(&fingerprint.text, &fingerprint.nbytes);
 

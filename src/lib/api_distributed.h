@@ -15,9 +15,11 @@ struct comm;
 /* Sort with these ranks, which must outlive the handle. Call it before any other function. */
 void api_distributed_set_comm(struct gsort *sort, struct comm *comm);
 
-/* Like gsort_get_option() and gsort_get_option_word(), with the options of ranks. */
+/* Like gsort_get_option() and gsort_get_option_word(), with the options of ranks, or of lines. */
 int api_distributed_get_option(unsigned i, struct gsort_option *ret_option, size_t size);
+int api_distributed_get_line_option(unsigned i, struct gsort_option *ret_option, size_t size);
 const char *api_distributed_get_word(unsigned i, unsigned n, char *text);
+const char *api_distributed_get_line_word(unsigned i, unsigned n, char *text);
 
 /* Refuse what several ranks do not support, and check the request and its files. */
 int api_distributed_check(struct gsort *sort);

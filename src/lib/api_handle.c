@@ -11,6 +11,7 @@
 #include "src/lib/api_distributed.h"
 #include "src/lib/api_lines.h"
 #include "src/lib/lib_internal.h"
+#include "src/lines/line_options.h"
 
 _Static_assert((int)GSORT_WORD_NBYTES == (int)OPTION_WORD_NBYTES, "one buffer for words");
 
@@ -52,6 +53,7 @@ int gsort_open(struct gsort **ret_sort)
 	sort = calloc(1, sizeof *sort);
 	if (!sort)
 		return -ENOMEM;
+	sort->table = &options_table;
 	sort->options = defaults;
 	diagnostics_init(&sort->sort_messages, api_on_sort_message, sort);
 	diagnostics_init(&sort->call_messages, api_on_call_message, sort);
@@ -137,16 +139,17 @@ int api_check_not_started(const struct gsort *sort, const char *name)
 /* --- Options --- */
 
 /* Return row i of the options of a single process, or of ranks; NULL after the last. */
-static const struct option_spec *option_at(unsigned i, bool single_process)
+static const struct option_spec *option_at(const struct option_table *table, unsigned i,
+					   bool single_process)
 {
-	for (unsigned k = 0; k < options_table.n_specs; k++)
-		if (!(single_process && options_table.specs[k].mpi_support == OPTION_MPI_ONLY) &&
-		    i-- == 0)
-			return &options_table.specs[k];
+	for (unsigned k = 0; k < table->n_specs; k++)
+		if (!(single_process && table->specs[k].mpi_support == OPTION_MPI_ONLY) && i-- == 0)
+			return &table->specs[k];
 	return NULL;
 }
 
-int api_describe_option(const struct option_spec *row, struct gsort_option *ret_option, size_t size)
+static int describe_option(const struct option_spec *row, struct gsort_option *ret_option,
+			   size_t size)
 {
 	struct gsort_option option;
 
@@ -170,35 +173,50 @@ int api_describe_option(const struct option_spec *row, struct gsort_option *ret_
 
 int gsort_get_option(unsigned i, struct gsort_option *ret_option, size_t size)
 {
-	return api_describe_option(option_at(i, true), ret_option, size);
+	return describe_option(option_at(&options_table, i, true), ret_option, size);
+}
+
+int gsort_get_line_option(unsigned i, struct gsort_option *ret_option, size_t size)
+{
+	return describe_option(option_at(&line_option_table, i, true), ret_option, size);
 }
 
 int api_distributed_get_option(unsigned i, struct gsort_option *ret_option, size_t size)
 {
-	return api_describe_option(option_at(i, false), ret_option, size);
+	return describe_option(option_at(&options_table, i, false), ret_option, size);
+}
+
+int api_distributed_get_line_option(unsigned i, struct gsort_option *ret_option, size_t size)
+{
+	return describe_option(option_at(&line_option_table, i, false), ret_option, size);
 }
 
 const char *gsort_get_option_word(unsigned i, unsigned n, char *text)
 {
-	const struct option_spec *row = option_at(i, true);
+	const struct option_spec *row = option_at(&options_table, i, true);
 
 	return row && text ? option_word(row, n, text) : NULL;
 }
 
 const char *api_distributed_get_word(unsigned i, unsigned n, char *text)
 {
-	return option_word(option_at(i, false), n, text);
+	return option_word(option_at(&options_table, i, false), n, text);
+}
+
+const char *api_distributed_get_line_word(unsigned i, unsigned n, char *text)
+{
+	return option_word(option_at(&line_option_table, i, false), n, text);
 }
 
 /* Find an option that this handle knows; NULL: unknown. Options of ranks need ranks. */
 static const struct option_spec *find_known_option(const struct gsort *sort, const char *name)
 {
-	const struct option_spec *row = name ? option_find(&options_table, name) : NULL;
+	const struct option_spec *row = name ? option_find(sort->table, name) : NULL;
 
 	return row && row->mpi_support == OPTION_MPI_ONLY && !sort->comm ? NULL : row;
 }
 
-int api_check_value(const struct option_spec *row, const char *value)
+static int check_value(const struct option_spec *row, const char *value)
 {
 	char spelling[OPTION_SPELLING_NBYTES];
 
@@ -224,26 +242,35 @@ static const char *find_synonym(const char *name)
 	return NULL;
 }
 
+static bool is_line_option(const char *name)
+{
+	const struct option_spec *row = option_find(&line_option_table, name);
+
+	return row && row->mpi_support != OPTION_MPI_ONLY;
+}
+
 /* Report an unknown option with a suggestion. cli_only: suggest options of programs as well. */
 static int refuse_unknown(const struct gsort *sort, const char *name, bool cli_only)
 {
 	const char *names[OPTION_MAX_ROWS], *nearest;
+	const char *of_lines = sort->lines ? " of lines" : "";
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < options_table.n_specs; i++) {
-		const struct option_spec *row = &options_table.specs[i];
+	for (unsigned i = 0; i < sort->table->n_specs; i++) {
+		const struct option_spec *row = &sort->table->specs[i];
 
 		if (find_known_option(sort, row->name) && (cli_only || !row->cli_only))
 			names[n++] = row->name;
 	}
-	if (api_lines_have_option(name))
+	if (!sort->lines && is_line_option(name))
 		return fail(-EINVAL, "unknown option '%s'; for lines, set " LINES_OPTION " first",
 			    name);
 	nearest = find_synonym(name);
 	if (!nearest)
 		nearest = suggest_word(name, strlen(name), names, n);
-	return nearest ? fail(-EINVAL, "unknown option '%s'; did you mean %s?", name, nearest) :
-			 fail(-EINVAL, "unknown option '%s'", name);
+	return nearest ? fail(-EINVAL, "unknown option '%s'%s; did you mean %s?", name, of_lines,
+			      nearest) :
+			 fail(-EINVAL, "unknown option '%s'%s", name, of_lines);
 }
 
 static int check_settable(const struct gsort *sort, const struct option_spec *row, const char *name,
@@ -254,7 +281,7 @@ static int check_settable(const struct gsort *sort, const struct option_spec *ro
 
 	if (r < 0)
 		return r;
-	return row ? api_check_value(row, value) : refuse_unknown(sort, name, cli_only);
+	return row ? check_value(row, value) : refuse_unknown(sort, name, cli_only);
 }
 
 /* Set an option. Options that end a command line (--help) are only recorded. */
@@ -266,17 +293,8 @@ static int store_option(struct gsort *sort, const struct option_spec *row, const
 	if (value || row->default_value)
 		r = copy_string(sort, value ? value : row->default_value, &copy);
 	if (r == 0)
-		r = option_set(&options_table, row, copy, &sort->arguments, &sort->options);
+		r = option_set(sort->table, row, copy, &sort->arguments, &sort->options);
 	return r < 0 ? r : 0;
-}
-
-/* Set an option of lines. */
-static int set_line_option(struct gsort *sort, const char *name, const char *value, bool from_cli)
-{
-	const char *copy = NULL;
-	const int r = value ? copy_string(sort, value, &copy) : 0;
-
-	return r < 0 ? r : api_lines_set(sort, name, copy, from_cli);
 }
 
 static int set_option(struct gsort *sort, const char *name, const char *value, bool from_cli)
@@ -287,8 +305,6 @@ static int set_option(struct gsort *sort, const char *name, const char *value, b
 
 	if (r == 0 && strcmp(name, LINES_OPTION) == 0)
 		return api_lines_enable(sort, value);
-	if (r == 0 && sort->lines)
-		return set_line_option(sort, name, value, from_cli);
 	row = find_known_option(sort, name);
 	if (r == 0 && row && row->cli_only && !from_cli)
 		r = fail(-ENOTSUP, "%s: only for programs, see gsort_set_from_cli()",
@@ -313,12 +329,10 @@ const char *gsort_get_set(const struct gsort *sort, const char *name)
 	const struct option_spec *row;
 	unsigned i;
 
-	if (sort && name && sort->lines)
-		return api_lines_get_set(sort, name);
 	row = sort ? find_known_option(sort, name) : NULL;
 	if (!row)
 		return NULL;
-	i = (unsigned)(row - options_table.specs);
+	i = (unsigned)(row - sort->table->specs);
 	if (!option_is_present(&sort->arguments, i))
 		return NULL;
 	return sort->arguments.values[i] ? sort->arguments.values[i] : "";

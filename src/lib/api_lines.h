@@ -1,8 +1,5 @@
 /*
  * api_lines.h - sorts of lines: the option "lines" of include/gsort.h
- *
- * The options of lines are recorded one by one, and set again when the sort begins. So a sort that
- * is refused can be corrected.
  */
 #pragma once
 
@@ -22,26 +19,7 @@ int api_lines_enable(struct gsort *sort, const char *value);
 /* For a program: write to standard output. */
 void api_lines_write_to_stdout(struct gsort *sort);
 
-/* As gsort_get_line_option() and gsort_get_option_word(), with the options of ranks. */
-int api_lines_get_option(unsigned i, struct gsort_option *ret_option, size_t size);
-const char *api_lines_get_word(unsigned i, unsigned n, char *text);
-
 void api_lines_free(struct api_lines *lines);
-
-/*
- * Set an option. The strings must live as long as the handle. from_cli: accept options that only a
- * program can implement. Returns 0 or a negative errno (reported).
- */
-int api_lines_set(struct gsort *sort, const char *name, const char *value, bool from_cli);
-
-/* As gsort_get_set(). */
-const char *api_lines_get_set(const struct gsort *sort, const char *name);
-
-/* Return whether a handle of records should be switched to lines for this option. */
-bool api_lines_have_option(const char *name);
-
-/* Return the operation that the options of a command line ask for: enum api_operation. */
-int api_lines_operation(const struct gsort *sort);
 
 /* Complete the options when inputs and output are known. */
 int api_lines_finalize(struct gsort *sort);

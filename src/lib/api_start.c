@@ -23,7 +23,7 @@ const char api_default_temp_dir[] = "/tmp";
 /* --- Completing the request --- */
 
 /* Refuse options that need files instead of gsort_put(). */
-static int check_puts(const struct sort_spec *spec)
+static int check_puts(const struct sort_spec *spec, bool is_lines)
 {
 	if (spec->checkpoint_path)
 		return fail(-EINVAL, "--checkpoint requires paths as inputs, not gsort_put()");
@@ -31,7 +31,7 @@ static int check_puts(const struct sort_spec *spec)
 		return fail(-EINVAL, "--format=npy requires files as inputs, not gsort_put()");
 	if (spec->skip_nbytes)
 		return fail(-EINVAL, "--skip-bytes requires files as inputs, not gsort_put()");
-	if (spec->n_shards)
+	if (spec->n_shards && !is_lines)
 		return fail(-EINVAL, "--shard requires files as inputs, not gsort_put()");
 	return 0;
 }
@@ -49,7 +49,7 @@ static int check_endpoints(const struct gsort *sort)
 		if (sort->input_endpoints[i].kind == ENDPOINT_DESCRIPTOR)
 			return fail(-EINVAL, "--checkpoint requires paths as inputs, not %s",
 				    spec->inputs[i]);
-	return sort->accepts_puts ? check_puts(spec) : 0;
+	return sort->accepts_puts ? check_puts(spec, sort->lines) : 0;
 }
 
 /* Add gsort_put() as an input and gsort_get() as the output where the request names none. */
@@ -63,7 +63,7 @@ static int add_default_endpoints(struct gsort *sort, bool accepts_puts)
 	sort->accepts_puts = accepts_puts || options->spec.n_inputs == 0;
 	if (sort->accepts_puts)
 		r = api_append_input(sort, "gsort_put()", put_endpoint);
-	sort->returns_output = !options->spec.output_path &&
+	sort->returns_output = !options->spec.output_path && !sort->writes_to_stdout &&
 			       options->spec.output_endpoint.kind == ENDPOINT_PATH;
 	if (sort->returns_output) {
 		options->spec.output_endpoint =
@@ -104,8 +104,8 @@ static void restore_request(struct gsort *sort, const struct saved_request *save
 
 static int imply_option(struct gsort *sort, const char *option, const char *value)
 {
-	return option_set(&options_table, option_find(&options_table, option), value,
-			  &sort->arguments, &sort->options);
+	return option_set(sort->table, option_find(sort->table, option), value, &sort->arguments,
+			  &sort->options);
 }
 
 /* Set the option that means the operation, unless the command line had it. */
@@ -120,7 +120,7 @@ static int set_operation(struct gsort *sort, enum api_operation operation)
 						       "gsort_check()";
 	if (operation == API_CHECK && !options_is_check(&sort->options))
 		return imply_option(sort, "check", NULL);
-	if (operation == API_EXPLAIN && !sort->options.explain)
+	if (operation == API_EXPLAIN && !sort->options.explain && !sort->lines)
 		return imply_option(sort, "explain", "json");
 	return 0;
 }
@@ -187,26 +187,31 @@ static int finalize_endpoints(struct gsort *sort, enum api_operation operation, 
 	return r < 0 ? r : check_endpoints(sort);
 }
 
-static int finalize_lines(struct gsort *sort, enum api_operation operation, bool accepts_puts)
+static int finalize_records(struct gsort *sort)
 {
-	int r;
+	struct sort_spec *spec = &sort->options.spec;
+	const int r = check_keys_are_resolved(sort);
 
-	sort->operation = operation;
-	r = finalize_endpoints(sort, operation, accepts_puts);
-	return r < 0 ? r : api_lines_finalize(sort);
+	if (r < 0)
+		return r;
+	spec->omit_header = sort->returns_output;
+	spec->comm = sort->comm;
+	if (!sort->comm)
+		return api_distributed_check_planned(sort, spec);
+	options_divide_host(spec);
+	/* Ranks of one host would disturb each other's measurements. */
+	spec->measure_peak_rates = false;
+	return 0;
 }
 
 static int finalize_request(struct gsort *sort, enum api_operation operation, bool accepts_puts)
 {
 	struct sort_spec *spec = &sort->options.spec;
-	int r;
+	int r = set_operation(sort, operation);
 
-	if (sort->lines)
-		return finalize_lines(sort, operation, accepts_puts);
-	r = set_operation(sort, operation);
 	if (r < 0)
 		return r;
-	r = option_check_conflicts(&options_table, &sort->arguments);
+	r = option_check_conflicts(sort->table, &sort->arguments);
 	if (r < 0)
 		return r;
 	r = check_operation(sort);
@@ -215,24 +220,15 @@ static int finalize_request(struct gsort *sort, enum api_operation operation, bo
 	r = finalize_endpoints(sort, operation, accepts_puts);
 	if (r < 0)
 		return r;
-	r = options_finalize(&sort->options, api_default_temp_dir);
-	if (r < 0)
-		return r;
-	r = check_keys_are_resolved(sort);
+	r = sort->lines ? api_lines_finalize(sort) :
+			  options_finalize(&sort->options, api_default_temp_dir);
 	if (r < 0)
 		return r;
 	if (spec->output_endpoint.kind != ENDPOINT_PATH)
 		spec->output_path = sort->options.output_label;
-	spec->omit_header = sort->returns_output;
 	spec->cancellation = &sort->cancellation;
 	spec->io = process_syscalls(sort->process);
-	spec->comm = sort->comm;
-	if (!sort->comm)
-		return api_distributed_check_planned(sort, spec);
-	options_divide_host(spec);
-	/* Ranks of one host would disturb each other's measurements. */
-	spec->measure_peak_rates = false;
-	return 0;
+	return sort->lines ? 0 : finalize_records(sort);
 }
 
 /* --- Starting --- */

@@ -249,7 +249,7 @@ static int run_to_end(struct gsort *sort)
 {
 	if (!sort->has_started && !api_has_inputs(sort))
 		return fail(-EINVAL, "no input; call gsort_add_input_path()");
-	if (!sort->has_started && !sort->options.spec.output_path &&
+	if (!sort->has_started && !sort->options.spec.output_path && !sort->writes_to_stdout &&
 	    sort->options.spec.output_endpoint.kind == ENDPOINT_PATH)
 		return fail(-EINVAL, "no output; call gsort_set_output_path()");
 	return finish_puts(sort);

@@ -33,13 +33,15 @@ enum api_operation { API_SORT, API_CHECK, API_EXPLAIN };
 
 struct gsort {
 	/* What is requested. */
+	const struct option_table *table; /* the options of records, or of lines */
 	struct option_arguments arguments;
 	struct options options;
+	bool writes_to_stdout;            /* if there is no other output */
 	struct endpoint *input_endpoints; /* of each input; options.spec points to it */
 	char **strings;                   /* n_strings; options point to them */
 	size_t n_strings;
 	struct gsort_process *process; /* NULL: not shared */
-	struct api_lines *lines;       /* options of lines; NULL: records */
+	struct api_lines *lines;       /* a sort of lines; NULL: records */
 	struct comm *comm;             /* the ranks; NULL: a single process */
 
 	/* Messages and callbacks. */
@@ -118,13 +120,6 @@ int api_check_pointer(const void *pointer, const char *name);
 
 /* Return 0, or -EBUSY (reported) if the sort has begun. */
 int api_check_not_started(const struct gsort *sort, const char *name);
-
-/* Fill in a row; NULL: -ENOENT. As gsort_get_option(). */
-int api_describe_option(const struct option_spec *row, struct gsort_option *ret_option,
-			size_t size);
-
-/* Check that a value is there if the option takes one, and only then. */
-int api_check_value(const struct option_spec *row, const char *value);
 
 /* Append an input. `name` must live as long as the handle. Returns 0 or -ENOMEM (reported). */
 int api_append_input(struct gsort *sort, const char *name, struct endpoint endpoint);

@@ -186,25 +186,29 @@ static int check_order(const struct line_order *order)
 	return fail(-EINVAL, "options '-%s' are incompatible", found);
 }
 
-int line_keys_finish(struct line_keys *keys)
+int line_keys_finish(const struct line_keys *requested, struct line_keys *ret_keys)
 {
+	const struct line_order *global = &requested->global;
+	struct line_key *keys = malloc((requested->n_keys + 1) * sizeof *keys);
+	size_t n = requested->n_keys;
 	int r = 0;
 
-	for (size_t i = 0; i < keys->n_keys; i++) {
-		struct line_order *order = &keys->keys[i].order;
+	if (!keys)
+		return fail(-ENOMEM, "no memory for %zu keys", n + 1);
+	if (n)
+		memcpy(keys, requested->keys, n * sizeof *keys);
+	else if (!is_default_order(global))
+		keys[n++] = (struct line_key){ .end_field = SIZE_MAX, .order = *global };
+	for (size_t i = 0; i < n && r == 0; i++) {
+		struct line_order *order = &keys[i].order;
 
 		if (is_default_order(order) && !has_letter(order, 'r'))
-			*order = keys->global;
+			*order = *global;
+		r = check_order(order);
 	}
-	if (keys->n_keys == 0 && !is_default_order(&keys->global)) {
-		keys->keys = malloc(sizeof *keys->keys);
-		if (!keys->keys)
-			return fail(-ENOMEM, "no memory for a key");
-		keys->keys[keys->n_keys++] =
-			(struct line_key){ .end_field = SIZE_MAX, .order = keys->global };
-	}
-	for (size_t i = 0; i < keys->n_keys && r == 0; i++)
-		r = check_order(&keys->keys[i].order);
+	*ret_keys = *requested;
+	ret_keys->keys = keys;
+	ret_keys->n_keys = n;
 	return r;
 }
 

@@ -105,11 +105,11 @@ int line_keys_add(struct line_keys *keys, const char *text);
 int line_keys_set_separator(struct line_keys *keys, const char *text);
 
 /*
- * All options are known: let keys without letters inherit the global ones, and make a key of global
- * options without -k. Returns 0, or a negative errno after a message for options that exclude each
- * other.
+ * All options are known: copy the keys, let those without letters inherit the global ones, and make
+ * a key of global options without -k. Returns 0, or a negative errno after a message for options
+ * that exclude each other. line_keys_free() frees the copy.
  */
-int line_keys_finish(struct line_keys *keys);
+int line_keys_finish(const struct line_keys *requested, struct line_keys *ret_keys);
 
 /*
  * Return the options that define the order: "--lines -t, -k2.1n,2.0 -s". The caller frees it. NULL:

@@ -110,11 +110,11 @@ int option_set(const struct option_table *table, const struct option_spec *spec,
 
 	if (!argument)
 		argument = spec->default_value;
-	if (argument && *first && !spec->repeats) {
+	if (argument && *first && !spec->repeats && !table->replaces_values) {
 		r = check_duplicate(spec, *first, argument, target);
 	} else {
 		r = spec->parse(spec, argument, target);
-		if (r >= 0)
+		if (r >= 0 && !*first)
 			*first = argument;
 	}
 	if (r >= 0)

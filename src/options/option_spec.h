@@ -80,6 +80,7 @@ struct option_table {
 	unsigned n_specs; /* at most OPTION_MAX_ROWS */
 	const struct option_conflict *conflicts;
 	unsigned n_conflicts;
+	bool replaces_values; /* a second value of an option replaces the first, as in GNU sort */
 };
 
 /* The options that were given. Zero-initialised. */
@@ -102,7 +103,8 @@ const char *option_word(const struct option_spec *spec, unsigned i,
 
 /*
  * Parse an argument (NULL: none) into the struct `target`. A second, different value is refused
- * unless the row repeats. Returns what spec->parse() returns. The text must outlive the struct.
+ * unless the row repeats or the table replaces values. Returns what spec->parse() returns. The text
+ * must outlive the struct.
  */
 int option_set(const struct option_table *table, const struct option_spec *spec,
 	       const char *argument, struct option_arguments *arguments, void *target);

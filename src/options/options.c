@@ -84,7 +84,7 @@ static int append_path(const char *const **array, size_t *n, const char *path)
 	return 0;
 }
 
-static int add_temp_dir(struct options *options, const char *path)
+int options_add_temp_dir(struct options *options, const char *path)
 {
 	return append_path(&options->spec.temp_dirs, &options->spec.n_temp_dirs, path);
 }
@@ -95,7 +95,7 @@ static int parse_temp_dir(const struct option_spec *spec, const char *argument, 
 
 	if (!*argument)
 		return fail(-EINVAL, "%s: DIR cannot be empty", option_format_name(spec, spelling));
-	return add_temp_dir(target, argument);
+	return options_add_temp_dir(target, argument);
 }
 
 /* Parse NAME=RATE, n characters, into its member. */
@@ -622,6 +622,16 @@ static int choose_backend(struct sort_spec *spec)
 	return 0;
 }
 
+int options_default_temp_dir(struct options *options, const char *default_path)
+{
+	const struct sort_spec *spec = &options->spec;
+
+	return spec->n_temp_dirs ?
+		       0 :
+		       options_add_temp_dir(options, spec->checkpoint_path ? spec->checkpoint_path :
+									     default_path);
+}
+
 int options_finalize(struct options *options, const char *default_temp_dir)
 {
 	struct sort_spec *spec = &options->spec;
@@ -647,10 +657,7 @@ int options_finalize(struct options *options, const char *default_temp_dir)
 		r = check_output_format(options);
 	if (r == 0)
 		r = check_output_is_file(options);
-	if (r < 0 || spec->n_temp_dirs)
-		return r;
-	return add_temp_dir(options,
-			    spec->checkpoint_path ? spec->checkpoint_path : default_temp_dir);
+	return r < 0 ? r : options_default_temp_dir(options, default_temp_dir);
 }
 
 void options_divide_host(struct sort_spec *spec)

@@ -56,6 +56,11 @@ struct options {
 	uint64_t timeout_s;            /* of a silent rank; 0: never */
 	const char *files0_path;       /* --files0-from; NULL: none */
 	char *files0_text;             /* the names in that file; NULL: none */
+
+	/* Only of lines (src/lines/line_options.h). */
+	struct line_keys *line_keys; /* NULL: records */
+	bool stable;                 /* no last-resort comparison */
+	uint64_t n_header_lines;
 };
 
 /* What a command line without options means. */
@@ -86,6 +91,13 @@ bool options_is_check(const struct options *options);
 
 /* Return the output path (-o); NULL: the output is an open descriptor or stream. */
 const char *options_output_path(const struct options *options);
+
+/*
+ * Append a directory for temporary files, or, without any, that of the checkpoint or the default.
+ * The paths must outlive the options. Returns 0 or -ENOMEM (reported).
+ */
+int options_add_temp_dir(struct options *options, const char *path);
+int options_default_temp_dir(struct options *options, const char *default_path);
 
 /* Append an input. `path` must outlive the options. Returns 0 or -ENOMEM (reported). */
 int options_add_input(struct options *options, const char *path);

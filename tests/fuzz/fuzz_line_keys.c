@@ -34,16 +34,20 @@ static bool add_word(struct line_keys *keys, const char *word)
 	return true;
 }
 
-/* Add the options of the words of a text. Modifies the text. */
+/* Make keys of the words of a text. Modifies the text. */
 static bool make_keys(char *text, struct line_keys *ret_keys)
 {
+	struct line_keys requested;
 	char *state;
+	bool is_valid = true;
 
-	line_keys_init(ret_keys);
-	for (char *word = strtok_r(text, " ", &state); word; word = strtok_r(NULL, " ", &state))
-		if (!add_word(ret_keys, word))
-			return false;
-	return line_keys_finish(ret_keys) == 0;
+	line_keys_init(&requested);
+	for (char *word = strtok_r(text, " ", &state); word && is_valid;
+	     word = strtok_r(NULL, " ", &state))
+		is_valid = add_word(&requested, word);
+	is_valid = is_valid && line_keys_finish(&requested, ret_keys) == 0;
+	line_keys_free(&requested);
+	return is_valid;
 }
 
 /* Split the rest of the data into two lines. */
@@ -79,7 +83,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t nbytes)
 {
 	const unsigned char *end = nbytes ? memchr(data, '\n', nbytes) : NULL;
 	const size_t n = end ? (size_t)(end - data) : nbytes;
-	struct line_keys keys;
+	struct line_keys keys = { 0 };
 	struct line_view lines[2];
 	char *text = strndup((const char *)data, n), *formatted;
 

@@ -386,8 +386,10 @@ static void test_refused_options(void **state)
 	refused(sort, gsort_set(sort, "field-seperator", ","), -EINVAL,
 		"unknown option 'field-seperator' of lines; did you mean field-separator?");
 	refused(sort, gsort_set_type(sort, "u64"), -EINVAL, "unknown option 'type' of lines");
-	refused(sort, gsort_set(sort, "check", NULL), -ENOTSUP, "check: only for programs");
-	refused(sort, gsort_set(sort, "C", NULL), -ENOTSUP, "C: only for programs");
+	refused(sort, gsort_set(sort, "check", NULL), -ENOTSUP,
+		"-c, --check: only for programs, see gsort_set_from_cli()");
+	refused(sort, gsort_set(sort, "C", NULL), -ENOTSUP,
+		"-C: only for programs, see gsort_set_from_cli()");
 	refused(sort, gsort_set(sort, "key", NULL), -EINVAL,
 		"-k, --key requires a value, POS1[,POS2]");
 	refused(sort, gsort_set(sort, "stable", "1"), -EINVAL, "-s, --stable takes no value: '1'");
@@ -411,7 +413,7 @@ static void test_refused_sort_can_be_corrected(void **state)
 	refused(sort, gsort_run(sort), -EINVAL, "--count requires -u, --unique");
 	good(sort, gsort_set_unique(sort));
 	good(sort, gsort_run(sort));
-	refused(sort, gsort_set(sort, "stable", NULL), -EBUSY, "stable: the sort has begun");
+	refused(sort, gsort_set(sort, "stable", NULL), -EBUSY, "-s, --stable: the sort has begun");
 	gsort_close(sort);
 	expect_file(out_path, "      1 9\n      1 10\n");
 }

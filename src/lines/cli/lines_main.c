@@ -10,6 +10,7 @@
 
 #include "config.h"
 #include "src/cli/print_message.h"
+#include "src/lib/api_distributed.h"
 #include "src/lib/api_lines.h"
 #include "src/lines/line_options.h"
 
@@ -239,7 +240,7 @@ const struct cli_program lines_program = {
 	.write_to_stdout = api_lines_write_to_stdout,
 	.write_disorder = api_lines_write_disorder,
 	.get_option = gsort_get_line_option,
-	.get_word = api_lines_get_word,
+	.get_word = api_distributed_get_line_word,
 };
 
 const struct cli_program lines_mpi_program = {
@@ -252,6 +253,6 @@ const struct cli_program lines_mpi_program = {
 	.rewrite = rewrite_words,
 	.write_to_stdout = api_lines_write_to_stdout,
 	.write_disorder = api_lines_write_disorder,
-	.get_option = api_lines_get_option,
-	.get_word = api_lines_get_word,
+	.get_option = api_distributed_get_line_option,
+	.get_word = api_distributed_get_line_word,
 };

@@ -63,32 +63,38 @@ struct requested_sort {
 static int run_sort(const struct requested_sort *request, struct comm *comm, const char *output)
 {
 	struct syscalls calls = syscalls_plain;
-	struct line_options options;
+	struct options options = OPTIONS_DEFAULTS;
+	struct option_arguments arguments = { 0 };
+	struct line_keys requested, keys = { 0 };
+	struct line_sort_params params;
 	struct sort_summary summary;
 	int r = 0;
 
 	if (request->pwrite)
 		calls.pwrite = request->pwrite;
-	line_options_init(&options);
-	options.params.spec.comm = comm;
-	options.params.spec.disable_shared_memory = !request->uses_memory;
+	line_options_init(&options, &requested);
 	for (size_t i = 0; request->options[i] && r == 0; i++) {
 		const struct option_spec *spec =
 			option_find(&line_option_table, request->options[i]);
 
 		i += spec->argument != NULL;
-		r = line_options_set(&options, spec, spec->argument ? request->options[i] : NULL);
+		r = option_set(&line_option_table, spec,
+			       spec->argument ? request->options[i] : NULL, &arguments, &options);
 	}
 	for (size_t i = 0; i < 2 && request->inputs[i] && r == 0; i++)
-		r = line_options_add_input(&options, request->inputs[i]);
-	options.params.spec.output_path = output;
-	options.params.spec.n_threads = 1;
+		r = options_add_input(&options, request->inputs[i]);
+	options.spec.comm = comm;
+	options.spec.disable_shared_memory = !request->uses_memory;
+	options.spec.output_path = output;
+	options.spec.n_threads = 1;
+	options.spec.io = &calls;
 	if (r == 0)
-		r = line_options_finish(&options, fixture_directory);
-	if (r == 0)
-		options.params.spec.io = &calls;
-	r = line_sort_run(&options.params, &summary);
-	line_options_free(&options);
+		r = line_options_finalize(&options, fixture_directory, &keys);
+	params = line_options_params(&options, &keys, NULL);
+	r = line_sort_run(&params, &summary);
+	line_keys_free(&requested);
+	line_keys_free(&keys);
+	options_free(&options);
 	return r;
 }
 
