@@ -29,7 +29,7 @@ STRUCT = re.compile(r'^(?:struct|union) (\w+)(?: final)? \{', re.M)
 SCRIPT_FUNCTION = re.compile(r'^(\w+)\(\) \{|^ *def (?!test_)(\w+)\(', re.M)
 OPTION = re.compile(r'\.name = "([a-z0-9-]+)"')
 # Names of test functions are sentences.
-TEST_FUNCTION = re.compile(r'\b\w+\(void \*\*state\)|\bcmocka_unit_test\w*\([^;]*?\)|\b[A-Z_]+\(\w+\),')
+TEST_FUNCTION = re.compile(r'\b\w+\(void \*\*state\)|\bcmocka_unit_test\w*\([^;]*?\)|\b(?:[A-Z]+_)?TEST(?:_[A-Z]+)?\((?:\w+, )?\w+\b')
 GLOSSARY = re.compile(r'^\| term \| meaning \|\n((?:\|.*\n)*)', re.M)
 
 DOCUMENT_LIMITS = {'mean words': 18, 'long sentence': 40, 'long sentences in percent': 2, 'columns': 100, 'words in a cell': 40}

@@ -8,9 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Return whether there is a device. If not, *ret_reason is set. */
-bool kernel_memory_is_available(const char **ret_reason);
-
 void *kernel_memory_alloc(size_t nbytes); /* filled with 0xa5 */
 void kernel_memory_free(void *memory, size_t nbytes);
 void kernel_memory_write(void *to, const void *from, size_t nbytes);

@@ -7,12 +7,6 @@
 
 #include "tests/support/guarded.h"
 
-bool kernel_memory_is_available(const char **ret_reason)
-{
-	(void)ret_reason;
-	return true;
-}
-
 void *kernel_memory_alloc(size_t nbytes)
 {
 	return guarded_alloc(nbytes);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/unit_test.h"
+
 static void check(cudaError_t error, const char *what)
 {
 	if (error == cudaSuccess)
@@ -16,13 +18,14 @@ static void check(cudaError_t error, const char *what)
 	abort();
 }
 
-bool kernel_memory_is_available(const char **ret_reason)
+const char *unit_tests_skip_reason(void)
 {
 	int n = 0;
 	const cudaError_t error = cudaGetDeviceCount(&n);
 
-	*ret_reason = error == cudaSuccess ? "there is none" : cudaGetErrorString(error);
-	return error == cudaSuccess && n > 0;
+	return error != cudaSuccess ? cudaGetErrorString(error) :
+	       n == 0               ? "there is no device" :
+				      NULL;
 }
 
 void *kernel_memory_alloc(size_t nbytes)

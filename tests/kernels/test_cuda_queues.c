@@ -5,16 +5,12 @@
  * Each call of the driver takes microseconds, and queues of one GPU wait for each other in it. So
  * needless calls slow down merges of short windows.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 #include <cuda_runtime_api.h>
 
 #include "tests/backend/subject.h"
-
-#include <cmocka.h> /* last: it makes a macro of fail */
+#include "tests/support/unit_test.h"
 
 enum { NBYTES = 4096, N_AT_A_TIME = 3, N_TIMES = 20 };
 
@@ -64,12 +60,11 @@ static void run_queue_round(struct test_queues *queues)
 	assert_int_equal(device_queue_synchronize(queues->other_queue, subject->event), 0);
 }
 
-static void operations_make_no_events_once_there_have_been_as_many(void **state)
+TEST(operations_make_no_events_once_there_have_been_as_many)
 {
 	struct test_queues queues;
 	unsigned n_events;
 
-	(void)state;
 	open_queues(&queues);
 	run_queue_round(&queues);
 	n_events = runtime_n_events_made();
@@ -80,25 +75,14 @@ static void operations_make_no_events_once_there_have_been_as_many(void **state)
 }
 
 /* An operation that waits for a queue has a second event, to measure the wait. */
-static void an_operation_has_one_event(void **state)
+TEST(an_operation_has_one_event)
 {
 	struct test_queues queues;
 	unsigned n_events;
 
-	(void)state;
 	open_queues(&queues);
 	n_events = runtime_n_events_made();
 	run_queue_round(&queues);
 	assert_int_equal(runtime_n_events_made(), n_events + N_AT_A_TIME + 2);
 	close_queues(&queues);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(operations_make_no_events_once_there_have_been_as_many),
-		cmocka_unit_test(an_operation_has_one_event),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,18 +5,15 @@
  * random bytes. Buffers have exactly the length that the interface requires.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/kernels.h"
 #include "src/record/delta_pack.h"
 #include "src/record/layout.h"
 #include "tests/kernels/device.h"
+#include "tests/support/unit_test.h"
 
 enum { KEYS_ALL_EQUAL, KEYS_CLOSE, KEYS_ANY_WIDTH, KEYS_MIXED, KEYS_UNSORTED, N_KINDS };
 
@@ -217,24 +214,22 @@ static void check(int kind, uint64_t n, uint32_t nbytes, uint32_t block_n)
 #define FOR_EACH_KIND(kind) for (int kind = 0; kind < N_KINDS; kind++)
 
 /* Lengths at the limits of groups, miniblocks and warps. */
-static void blocks_of_every_length_are_packed_as_on_the_cpu(void **state)
+TEST(blocks_of_every_length_are_packed_as_on_the_cpu)
 {
 	static const uint32_t lengths[] = {
 		1, 7, 8, 9, 31, 255, 256, 257, 511, 512, 513, 777, 1030
 	};
 
-	(void)state;
 	FOR_EACH_SIZE(nbytes)
 	FOR_EACH_KIND(kind)
 	for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
 		check(kind, lengths[i], nbytes, 1030);
 }
 
-static void the_last_block_may_be_shorter(void **state)
+TEST(the_last_block_may_be_shorter)
 {
 	static const uint32_t block_lengths[] = { 1, 8, 256, 300, 1024 };
 
-	(void)state;
 	FOR_EACH_SIZE(nbytes)
 	FOR_EACH_KIND(kind)
 	for (size_t i = 0; i < sizeof block_lengths / sizeof block_lengths[0]; i++) {
@@ -247,31 +242,27 @@ static void the_last_block_may_be_shorter(void **state)
 }
 
 /* More blocks than one launch has room for, and than one warp places. */
-static void there_may_be_many_blocks(void **state)
+TEST(there_may_be_many_blocks)
 {
-	(void)state;
 	check(KEYS_CLOSE, 64 * 200 + 5, 4, 64);
 }
 
-static void every_width_is_packed_as_on_the_cpu(void **state)
+TEST(every_width_is_packed_as_on_the_cpu)
 {
-	(void)state;
 	FOR_EACH_SIZE(nbytes)
 	check(KEYS_ANY_WIDTH, 256 * (8 * nbytes + 1), nbytes, 256 * 50);
 }
 
-static void nothing_is_packed_to_nothing(void **state)
+TEST(nothing_is_packed_to_nothing)
 {
 	const struct delta_pack_task task = { .element_nbytes = 4, .block_n = 256 };
 
-	(void)state;
 	assert_int_equal(launch_delta_pack(&task, NULL), 0);
 	assert_int_equal(unpack(NULL, 0, 4), UINT32_MAX);
 }
 
-static void long_sequences_are_packed_as_on_the_cpu(void **state)
+TEST(long_sequences_are_packed_as_on_the_cpu)
 {
-	(void)state;
 	if (!device_is_fast())
 		skip();
 	FOR_EACH_SIZE(nbytes)
@@ -302,9 +293,8 @@ static void check_bytes(const unsigned char *bytes, uint32_t packed_nbytes, uint
 	free(actual);
 }
 
-static void garbage_is_refused_or_decoded_as_on_the_cpu(void **state)
+TEST(garbage_is_refused_or_decoded_as_on_the_cpu)
 {
-	(void)state;
 	for (unsigned round = 0; round < 200; round++) {
 		const uint32_t nbytes = 4u << random64() % 3, n = 1 + (uint32_t)(random64() % 700);
 		const uint32_t packed_nbytes = (uint32_t)(random64() % (n * nbytes)) / 16 * 16;
@@ -318,9 +308,8 @@ static void garbage_is_refused_or_decoded_as_on_the_cpu(void **state)
 }
 
 /* Change a byte or truncate: more likely to be accepted than random bytes. */
-static void changed_blocks_are_refused_or_decoded_as_on_the_cpu(void **state)
+TEST(changed_blocks_are_refused_or_decoded_as_on_the_cpu)
 {
-	(void)state;
 	for (unsigned round = 0; round < 200; round++) {
 		const uint32_t nbytes = 4u << round % 3, n = 100 + (uint32_t)(random64() % 700);
 		struct packed packed;
@@ -337,14 +326,13 @@ static void changed_blocks_are_refused_or_decoded_as_on_the_cpu(void **state)
 }
 
 /* Two miniblocks with differences of 56 bits. 57 and 55 bits would have the same length. */
-static void impossible_widths_are_refused(void **state)
+TEST(impossible_widths_are_refused)
 {
 	enum { N = 2 * 256 };
 	uint64_t keys[N];
 	unsigned char bytes[sizeof keys];
 	uint32_t packed_nbytes;
 
-	(void)state;
 	for (uint64_t i = 0; i < N; i++)
 		keys[i] = i << 55;
 	packed_nbytes = (uint32_t)delta_encode(keys, N, sizeof *keys, bytes, sizeof bytes);
@@ -356,14 +344,13 @@ static void impossible_widths_are_refused(void **state)
 }
 
 /* The other blocks are unpacked. */
-static void the_first_damaged_block_is_reported(void **state)
+TEST(the_first_damaged_block_is_reported)
 {
 	enum { N_BLOCKS = 9, BLOCK_N = 300 };
 	struct kernel_packed_block blocks[N_BLOCKS];
 	struct packed packed;
 	unsigned char *bytes, *keys, actual[BLOCK_N * 8];
 
-	(void)state;
 	packed_make(KEYS_CLOSE, BLOCK_N, 8, BLOCK_N, &packed);
 	bytes = kernel_memory_alloc(packed.all_nbytes);
 	keys = kernel_memory_alloc(N_BLOCKS * sizeof actual);
@@ -396,7 +383,7 @@ int __wrap_cudaMemsetAsync(void *to, int byte, size_t nbytes, void *stream)
 }
 
 /* If the error were lost, memory that was never written would be taken for keys. */
-static void failed_submit_returns_error(void **state)
+TEST(failed_submit_returns_error)
 {
 	const struct kernel_packed_block block = { .n = 1 };
 	const struct delta_pack_task pack = { .n = 1, .element_nbytes = 8, .block_n = 1 };
@@ -404,33 +391,8 @@ static void failed_submit_returns_error(void **state)
 						  .n_blocks = 1,
 						  .element_nbytes = 8 };
 
-	(void)state;
 	clearing_fails = true;
 	assert_int_equal(launch_delta_pack(&pack, NULL), 1);
 	assert_int_equal(launch_delta_unpack(&unpack, NULL), 1);
 	clearing_fails = false;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(blocks_of_every_length_are_packed_as_on_the_cpu),
-		cmocka_unit_test(the_last_block_may_be_shorter),
-		cmocka_unit_test(there_may_be_many_blocks),
-		cmocka_unit_test(every_width_is_packed_as_on_the_cpu),
-		cmocka_unit_test(nothing_is_packed_to_nothing),
-		cmocka_unit_test(long_sequences_are_packed_as_on_the_cpu),
-		cmocka_unit_test(garbage_is_refused_or_decoded_as_on_the_cpu),
-		cmocka_unit_test(changed_blocks_are_refused_or_decoded_as_on_the_cpu),
-		cmocka_unit_test(impossible_widths_are_refused),
-		cmocka_unit_test(the_first_damaged_block_is_reported),
-		cmocka_unit_test(failed_submit_returns_error),
-	};
-	const char *why;
-
-	if (!kernel_memory_is_available(&why)) {
-		printf("skipped: no device: %s\n", why);
-		return 77;
-	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

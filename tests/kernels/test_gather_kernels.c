@@ -5,17 +5,14 @@
  * are gathered to any address, with guard bytes around. The rest of a case (key, ties, order, kept
  * part) follows from its number, which a failure prints.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "kernels/kernels.h"
 #include "src/record/digest.h"
 #include "tests/kernels/device.h"
 #include "tests/support/race.h"
+#include "tests/support/unit_test.h"
 
 enum { SLICES_MAX = 3, REDZONE_NBYTES = 32, REDZONE = 0xa5 /* device_alloc() */, UNIT = 16 };
 
@@ -275,31 +272,28 @@ static void check_case(uint64_t seed, uint32_t nbytes, uint64_t n)
 /* Every seventh length covers each remainder of a power of two. */
 enum { STEP = FOR_RACES_ONLY ? 7 : 1 };
 
-static void items_of_every_length_are_gathered(void **state)
+TEST(items_of_every_length_are_gathered)
 {
-	(void)state;
 	for (uint32_t nbytes = 1; nbytes <= 512; nbytes += STEP)
 		check_case(nbytes, nbytes, 1 + digest_mix64(nbytes) % 130);
 }
 
 /* Lengths at which another unit, pair of a digest, or lane is needed. */
-static void short_items_are_gathered_from_and_to_any_address(void **state)
+TEST(short_items_are_gathered_from_and_to_any_address)
 {
 	const uint64_t n_cases = device_is_fast() ? 4000 : 300;
 
-	(void)state;
 	for (uint64_t i = 0; i < n_cases; i += STEP)
 		check_case(1000 + i, 1 + (uint32_t)(i % 69), 1 + digest_mix64(i) % 100);
 }
 
 /* More items than all blocks take that run at the same time. */
-static void warps_go_on_to_the_items_behind_those_of_others(void **state)
+TEST(warps_go_on_to_the_items_behind_those_of_others)
 {
 	static const uint32_t sizes[] = { 16, 7, 101, 600 };
 	const size_t n_sizes = FOR_RACES_ONLY ? 2 : sizeof sizes / sizeof sizes[0];
 	const uint64_t n = device_is_fast() ? 500000 : 17500;
 
-	(void)state;
 	for (size_t i = 0; i < n_sizes; i++)
 		check_case(10000 + i, sizes[i], n + i);
 }
@@ -345,28 +339,10 @@ static void check_heads(uint64_t seed, uint32_t nbytes, bool keep_last)
 }
 
 /* The disorder may be before a dropped item. */
-static void disorder_is_counted_whichever_equal_item_is_kept(void **state)
+TEST(disorder_is_counted_whichever_equal_item_is_kept)
 {
 	static const uint32_t sizes[] = { 2, 16, 101, 600 };
 
-	(void)state;
 	for (uint64_t i = 0; i < 80; i += STEP)
 		check_heads(20000 + i, sizes[i / 2 % 4], i % 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(items_of_every_length_are_gathered),
-		cmocka_unit_test(short_items_are_gathered_from_and_to_any_address),
-		cmocka_unit_test(warps_go_on_to_the_items_behind_those_of_others),
-		cmocka_unit_test(disorder_is_counted_whichever_equal_item_is_kept),
-	};
-	const char *why;
-
-	if (!kernel_memory_is_available(&why)) {
-		printf("skipped: no device: %s\n", why);
-		return 77;
-	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

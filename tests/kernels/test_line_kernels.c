@@ -6,18 +6,15 @@
  * prefixes, bytes, keys, order, -u, windows) follows from the number of the case: a failure names
  * it.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "kernels/kernels.h"
 #include "src/record/digest.h"
 #include "tests/kernels/device.h"
 #include "tests/support/race.h"
+#include "tests/support/unit_test.h"
 
 enum { MAX_LINES = 3000, MAX_WINDOWS = 5, REDZONE = 0xa5 /* kernel_memory_alloc() */ };
 
@@ -467,27 +464,12 @@ static void run_case(uint64_t number)
 	free(it.order);
 }
 
-static void lines_are_sorted_as_one_by_one(void **state)
+TEST(lines_are_sorted_as_one_by_one)
 {
 	const uint64_t n_cases = device_is_fast() ? 500 : FOR_RACES_ONLY ? 12 : 60;
 
-	(void)state;
 	for (uint64_t i = 0; i < n_cases; i++) {
 		print_message("case %llu\n", (unsigned long long)i);
 		run_case(i);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_are_sorted_as_one_by_one),
-	};
-	const char *reason;
-
-	if (!kernel_memory_is_available(&reason)) {
-		fprintf(stderr, "no GPU: %s\n", reason);
-		return 77;
-	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

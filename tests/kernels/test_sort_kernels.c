@@ -4,17 +4,14 @@
  * Lengths are at the limits of tiles and groups of tiles, for several geometries, because the test
  * does not know the real one. Buffers have exactly the length that the interface requires.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "kernels/kernels.h"
 #include "tests/kernels/device.h"
 #include "tests/support/race.h"
 #include "tools/bench/kernel_keys.h"
+#include "tests/support/unit_test.h"
 
 static const uint32_t element_sizes[] = { 4, 8, 16 };
 
@@ -107,9 +104,8 @@ static const uint64_t small_lengths[] = { 0,   1,   2,   3,   31,  33,   191, 19
 static const uint64_t large_lengths[] = { 4351,  4352,  4353,   7935,   7936,    7937,
 					  69632, 69633, 126976, 126977, 1000003, 2031617 };
 
-static void every_length_is_sorted(void **state)
+TEST(every_length_is_sorted)
 {
-	(void)state;
 	FOR_EACH_SIZE(s)
 	{
 		for (size_t i = 0; i < sizeof small_lengths / sizeof small_lengths[0]; i += STEP)
@@ -120,9 +116,8 @@ static void every_length_is_sorted(void **state)
 	}
 }
 
-static void every_distribution_is_sorted(void **state)
+TEST(every_distribution_is_sorted)
 {
-	(void)state;
 	FOR_EACH_SIZE(s)
 	FOR_EACH_KEYS(keys)
 	{
@@ -153,9 +148,8 @@ static void check_disorder_at_the_end(uint32_t element_nbytes, uint64_t n)
 	free(expected);
 }
 
-static void disorder_of_the_last_two_alone_is_seen(void **state)
+TEST(disorder_of_the_last_two_alone_is_seen)
 {
-	(void)state;
 	FOR_EACH_SIZE(s)
 	for (uint64_t n = 2; n <= 330; n += STEP * (n % 64 < 3 || n % 64 > 60 ? 1 : 15))
 		check_disorder_at_the_end(element_sizes[s], n);
@@ -165,9 +159,8 @@ static void disorder_of_the_last_two_alone_is_seen(void **state)
 		check_disorder_at_the_end(element_sizes[s], large_lengths[i]);
 }
 
-static void pairs_with_equal_keys_stay_in_order(void **state)
+TEST(pairs_with_equal_keys_stay_in_order)
 {
-	(void)state;
 	FOR_EACH_KEYS(keys)
 	{
 		check_sort(16, true, 150, keys);
@@ -236,20 +229,18 @@ static void check_merge(uint32_t element_nbytes, bool pairs, uint32_t k, uint64_
 	free(slices);
 }
 
-static void any_number_of_runs_is_merged(void **state)
+TEST(any_number_of_runs_is_merged)
 {
 	static const uint32_t numbers[] = { 1, 2, 3, 5, 8, 9, 16, 17, 64, 65, 256, 300 };
 
-	(void)state;
 	FOR_EACH_SIZE(s)
 	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i += STEP)
 		check_merge(element_sizes[s], false, numbers[i], device_is_fast() ? 1000000 : 3000,
 			    RUNS_EQUAL, KEYS_RANDOM);
 }
 
-static void runs_of_any_lengths_are_merged(void **state)
+TEST(runs_of_any_lengths_are_merged)
 {
-	(void)state;
 	FOR_EACH_SIZE(s)
 	for (enum run_lengths lengths = 0; lengths < N_RUN_LENGTHS; lengths++) {
 		check_merge(element_sizes[s], false, 7, 900, lengths, KEYS_FEW_VALUES);
@@ -258,47 +249,22 @@ static void runs_of_any_lengths_are_merged(void **state)
 	}
 }
 
-static void runs_of_every_distribution_are_merged(void **state)
+TEST(runs_of_every_distribution_are_merged)
 {
-	(void)state;
 	FOR_EACH_SIZE(s)
 	FOR_EACH_KEYS(keys)
 	check_merge(element_sizes[s], false, 6, device_is_fast() ? 500000 : 1500, RUNS_RANDOM,
 		    keys);
 }
 
-static void pairs_with_equal_keys_are_merged_in_order(void **state)
+TEST(pairs_with_equal_keys_are_merged_in_order)
 {
-	(void)state;
 	FOR_EACH_KEYS(keys)
 	check_merge(16, true, 9, device_is_fast() ? 500000 : 1200, RUNS_RANDOM, keys);
 }
 
-static void no_elements_are_merged_from_empty_runs(void **state)
+TEST(no_elements_are_merged_from_empty_runs)
 {
-	(void)state;
 	check_merge(8, false, 1, 0, RUNS_EQUAL, KEYS_RANDOM);
 	check_merge(8, false, 40, 0, RUNS_EQUAL, KEYS_RANDOM);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_length_is_sorted),
-		cmocka_unit_test(every_distribution_is_sorted),
-		cmocka_unit_test(any_number_of_runs_is_merged),
-		cmocka_unit_test(runs_of_any_lengths_are_merged),
-		cmocka_unit_test(runs_of_every_distribution_are_merged),
-		cmocka_unit_test(disorder_of_the_last_two_alone_is_seen),
-		cmocka_unit_test(pairs_with_equal_keys_stay_in_order),
-		cmocka_unit_test(pairs_with_equal_keys_are_merged_in_order),
-		cmocka_unit_test(no_elements_are_merged_from_empty_runs),
-	};
-	const char *why;
-
-	if (!kernel_memory_is_available(&why)) {
-		printf("skipped: no device: %s\n", why);
-		return 77;
-	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

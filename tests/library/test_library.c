@@ -4,11 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +13,7 @@
 #include <unistd.h>
 
 #include "include/gsort.h"
-
-#include <cmocka.h> /* last, because it defines a macro fail */
+#include "tests/support/unit_test.h"
 
 enum { N = 300000, PUT_N_NUMBERS = 1000 };
 
@@ -152,12 +147,13 @@ static void assert_file_is(const char *path, const uint64_t *expected, size_t n)
 
 /* --- input and output --- */
 
-static void put_records_are_spilled_and_got_sorted(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, start, finish)
+
+FIXTURE_TEST(put_records_are_spilled_and_got_sorted)
 {
 	struct gsort *sort = open_sort();
 	struct gsort_stats stats;
 
-	(void)state;
 	put_all(sort, numbers, N);
 	good(sort, gsort_finish(sort));
 	assert_gets(sort, sorted, sizeof sorted);
@@ -169,11 +165,10 @@ static void put_records_are_spilled_and_got_sorted(void **state)
 	gsort_close(sort);
 }
 
-static void put_records_go_to_a_file(void **state)
+FIXTURE_TEST(put_records_go_to_a_file)
 {
 	struct gsort *sort = open_sort();
 
-	(void)state;
 	good(sort, gsort_set_output_path(sort, out_path));
 	put_all(sort, numbers, N);
 	assert_int_equal(access(out_path, F_OK), -1); /* the output appears when it is complete */
@@ -182,11 +177,10 @@ static void put_records_go_to_a_file(void **state)
 	gsort_close(sort);
 }
 
-static void file_is_sorted_to_a_file_and_to_get(void **state)
+FIXTURE_TEST(file_is_sorted_to_a_file_and_to_get)
 {
 	struct gsort *sort = open_sort_of_file(), *other = open_sort();
 
-	(void)state;
 	good(sort, gsort_run(sort));
 	assert_file_is(out_path, sorted, N);
 	gsort_close(sort);
@@ -195,14 +189,13 @@ static void file_is_sorted_to_a_file_and_to_get(void **state)
 	gsort_close(other);
 }
 
-static void descriptors_are_used_from_where_they_stand(void **state)
+FIXTURE_TEST(descriptors_are_used_from_where_they_stand)
 {
 	const int in = open(in_path, O_RDONLY | O_CLOEXEC);
 	const int out = open(out_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	static uint64_t expected[N];
 	struct gsort *sort = open_sort();
 
-	(void)state;
 	memcpy(expected, numbers, sizeof numbers);
 	qsort(expected + 2, N - 2, 8, compare);
 	assert_int_equal(write(out, numbers, 16), 16);
@@ -236,14 +229,13 @@ static void *run_it(void *sort)
 	return NULL;
 }
 
-static void pipes_and_sockets_are_descriptors_too(void **state)
+FIXTURE_TEST(pipes_and_sockets_are_descriptors_too)
 {
 	struct gsort *sort = open_sort(), *other = open_sort();
 	int between[2], last[2];
 	pthread_t reader, merging;
 	void *actual;
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, between), 0);
 	assert_int_equal(pipe(last), 0);
 	pthread_create(&reader, NULL, read_pipe, &last[0]);
@@ -268,13 +260,12 @@ static void pipes_and_sockets_are_descriptors_too(void **state)
 }
 
 /* Records of a key and their origin. */
-static void ties_follow_input_order_with_put_last(void **state)
+FIXTURE_TEST(ties_follow_input_order_with_put_last)
 {
 	const uint64_t first[] = { 7, 1, 5, 1 }, put[] = { 5, 3, 7, 3 };
 	const uint64_t expected[] = { 5, 1, 5, 3, 7, 1, 7, 3 };
 	struct gsort *sort = open_sort();
 
-	(void)state;
 	write_numbers(other_path, first, 4);
 	assert_int_equal(gsort_set_record_size(sort, 16), 0);
 	refused(sort, gsort_add_key(sort, "0:u63"), -EINVAL, "unknown type");
@@ -290,13 +281,12 @@ static void ties_follow_input_order_with_put_last(void **state)
 	gsort_close(sort);
 }
 
-static void sorted_streams_are_merged_with_put(void **state)
+FIXTURE_TEST(sorted_streams_are_merged_with_put)
 {
 	const uint64_t other[] = { 2, 4, 6 }, put[] = { 1, 4, 9 },
 		       expected[] = { 1, 2, 4, 4, 6, 9 };
 	struct gsort *sort = open_sort();
 
-	(void)state;
 	write_numbers(other_path, other, 3);
 	good(sort, gsort_set(sort, "merge", NULL));
 	good(sort, gsort_add_input_path(sort, other_path));
@@ -306,24 +296,22 @@ static void sorted_streams_are_merged_with_put(void **state)
 	gsort_close(sort);
 }
 
-static void empty_put_gives_empty_output(void **state)
+FIXTURE_TEST(empty_put_gives_empty_output)
 {
 	struct gsort *sort = open_sort();
 	uint64_t actual;
 
-	(void)state;
 	good(sort, gsort_finish(sort));
 	assert_int_equal(get_all(sort, &actual, sizeof actual), 0);
 	gsort_close(sort);
 }
 
-static void put_records_may_look_compressed(void **state)
+FIXTURE_TEST(put_records_may_look_compressed)
 {
 	const uint64_t put[] = { UINT64_C(0xfd2fb528), 1 }; /* magic number of Zstandard */
 	struct gsort *sort = open_sort();
 	uint64_t actual[3];
 
-	(void)state;
 	good(sort, gsort_put(sort, put, sizeof put));
 	good(sort, gsort_finish(sort));
 	assert_int_equal(get_all(sort, actual, sizeof actual), sizeof put);
@@ -331,7 +319,7 @@ static void put_records_may_look_compressed(void **state)
 	gsort_close(sort);
 }
 
-static void get_skips_the_numpy_header(void **state)
+FIXTURE_TEST(get_skips_the_numpy_header)
 {
 	static const char header[128] =
 		"\x93NUMPY\1\0v\0{'descr': '<u2', 'fortran_order': False, "
@@ -342,7 +330,6 @@ static void get_skips_the_numpy_header(void **state)
 	uint16_t actual[4];
 	FILE *file = fopen(other_path, "w");
 
-	(void)state;
 	fwrite(header, 1, 127, file);
 	fputc('\n', file);
 	fwrite(three, 2, 3, file);
@@ -370,13 +357,12 @@ static void *cancel_it(void *sort)
 }
 
 /* The canceller may stop a put that waits for memory, or come after the last put. */
-static void cancel_wakes_put(void **state)
+FIXTURE_TEST(cancel_wakes_put)
 {
 	struct gsort *sort = open_sort();
 	pthread_t canceller;
 	int r = 0;
 
-	(void)state;
 	good(sort, gsort_set_output_path(sort, out_path));
 	good(sort, gsort_put(sort, numbers, sizeof numbers));
 	pthread_create(&canceller, NULL, cancel_it, sort);
@@ -389,13 +375,12 @@ static void cancel_wakes_put(void **state)
 	gsort_close(sort);
 }
 
-static void cancel_ends_get(void **state)
+FIXTURE_TEST(cancel_ends_get)
 {
 	struct gsort *sort = open_sort();
 	uint64_t actual[PUT_N_NUMBERS];
 	size_t n_received = 0;
 
-	(void)state;
 	put_all(sort, numbers, N);
 	good(sort, gsort_finish(sort));
 	good(sort, gsort_get(sort, actual, sizeof actual, &n_received));
@@ -404,13 +389,12 @@ static void cancel_ends_get(void **state)
 	gsort_close(sort);
 }
 
-static void cancel_wakes_pipe_reader(void **state)
+FIXTURE_TEST(cancel_wakes_pipe_reader)
 {
 	struct gsort *sort = open_sort();
 	pthread_t canceller;
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	good(sort, gsort_add_input_fd(sort, fds[0]));
 	good(sort, gsort_set_output_path(sort, out_path));
@@ -423,9 +407,8 @@ static void cancel_wakes_pipe_reader(void **state)
 }
 
 /* A sort and a merge, which wait for a pipe. */
-static void progress_callback_may_cancel(void **state)
+FIXTURE_TEST(progress_callback_may_cancel)
 {
-	(void)state;
 	for (int is_merge = 0; is_merge < 2; is_merge++) {
 		struct gsort *sort = open_sort();
 		int fds[2];
@@ -443,21 +426,19 @@ static void progress_callback_may_cancel(void **state)
 	}
 }
 
-static void cancelled_sort_does_not_begin(void **state)
+FIXTURE_TEST(cancelled_sort_does_not_begin)
 {
 	struct gsort *sort = open_sort();
 
-	(void)state;
 	gsort_cancel(sort);
 	refused(sort, gsort_put(sort, numbers, sizeof numbers), -ECANCELED, "cancelled");
 	gsort_close(sort);
 }
 
-static void closed_in_the_middle_it_leaves_nothing(void **state)
+FIXTURE_TEST(closed_in_the_middle_it_leaves_nothing)
 {
 	struct gsort *sort = open_sort();
 
-	(void)state;
 	good(sort, gsort_set_output_path(sort, out_path));
 	put_all(sort, numbers, N);
 	gsort_close(sort);
@@ -467,11 +448,10 @@ static void closed_in_the_middle_it_leaves_nothing(void **state)
 
 /* --- errors --- */
 
-static void equivalent_values_are_no_duplicates(void **state)
+TEST(equivalent_values_are_no_duplicates)
 {
 	struct gsort *sort;
 
-	(void)state;
 	assert_int_equal(gsort_open(&sort), 0);
 	good(sort, gsort_set(sort, "buffer-size", "1M"));
 	good(sort, gsort_set(sort, "S", "1024K"));
@@ -490,13 +470,12 @@ static void equivalent_values_are_no_duplicates(void **state)
 	gsort_close(sort);
 }
 
-static void invalid_calls_change_nothing(void **state)
+FIXTURE_TEST(invalid_calls_change_nothing)
 {
 	struct gsort *sort = open_sort();
 	uint64_t actual[3];
 	size_t n_received;
 
-	(void)state;
 	refused(sort, gsort_set(sort, "sort-of", "x"), -EINVAL, "unknown option 'sort-of'");
 	refused(sort, gsort_set(sort, "limt", "3"), -EINVAL,
 		"unknown option 'limt'; did you mean limit?");
@@ -528,11 +507,10 @@ static void invalid_calls_change_nothing(void **state)
 	gsort_close(sort);
 }
 
-static void refused_option_is_not_set(void **state)
+FIXTURE_TEST(refused_option_is_not_set)
 {
 	struct gsort *sort;
 
-	(void)state;
 	assert_int_equal(gsort_open(&sort), 0);
 	refused(sort, gsort_set_type(sort, "u63"), -EINVAL, "unknown type 'u63'");
 	refused(sort, gsort_set_memory(sort, 0), -EINVAL,
@@ -556,14 +534,13 @@ static void refuse_together(const char *option, const char *value, const char *p
 }
 
 /* Open a sort of records with their counts. */
-static void refused_options_can_be_corrected(void **state)
+FIXTURE_TEST(refused_options_can_be_corrected)
 {
 	const uint64_t put[] = { 5, 3, 5 };
 	struct gsort *sort = open_sort();
 	uint64_t actual[5];
 	size_t n_received;
 
-	(void)state;
 	write_numbers(other_path, (const uint64_t[]){ 3 }, 1);
 	good(sort, gsort_set(sort, "count", NULL));
 	good(sort, gsort_add_input_path(sort, other_path));
@@ -582,13 +559,12 @@ static void refused_options_can_be_corrected(void **state)
 }
 
 /* No file is read, so the record size stays unknown. */
-static void keys_without_record_size_are_refused_early(void **state)
+FIXTURE_TEST(keys_without_record_size_are_refused_early)
 {
 	const uint64_t put[] = { 5, 3 };
 	struct gsort *sort;
 	uint64_t actual[2];
 
-	(void)state;
 	assert_int_equal(gsort_open(&sort), 0);
 	good(sort, gsort_add_key(sort, "0:u64"));
 	refused(sort, gsort_put(sort, put, sizeof put), -EINVAL, "-k, --key requires -R");
@@ -601,11 +577,10 @@ static void keys_without_record_size_are_refused_early(void **state)
 	gsort_close(sort);
 }
 
-static void shard_of_put_records_is_refused_early(void **state)
+FIXTURE_TEST(shard_of_put_records_is_refused_early)
 {
 	struct gsort *sort = open_sort();
 
-	(void)state;
 	good(sort, gsort_set(sort, "shard", "1/2"));
 	good(sort, gsort_set(sort, "merge", NULL));
 	refused(sort, gsort_put(sort, numbers, 16), -EINVAL, "--shard requires files as inputs");
@@ -613,13 +588,12 @@ static void shard_of_put_records_is_refused_early(void **state)
 	gsort_close(sort);
 }
 
-static void failure_keeps_its_own_message(void **state)
+FIXTURE_TEST(failure_keeps_its_own_message)
 {
 	struct gsort *sort = open_sort();
 	uint64_t actual;
 	size_t n_received;
 
-	(void)state;
 	good(sort, gsort_put(sort, numbers, 12));
 	refused(sort, gsort_finish(sort), -EINVAL, "gsort_put()");
 	refused(sort, gsort_get(sort, &actual, 8, &n_received), -EINVAL, "gsort_put()");
@@ -631,13 +605,12 @@ static void failure_keeps_its_own_message(void **state)
 	gsort_close(sort);
 }
 
-static void null_is_refused_with_a_message(void **state)
+FIXTURE_TEST(null_is_refused_with_a_message)
 {
 	struct gsort *sort = open_sort();
 	uint64_t actual;
 	size_t n_received;
 
-	(void)state;
 	refused(sort, gsort_set(sort, NULL, NULL), -EINVAL, "the name of an option is NULL");
 	refused(sort, gsort_set_type(sort, NULL), -EINVAL, "requires a value");
 	refused(sort, gsort_add_key(sort, NULL), -EINVAL, "requires a value");
@@ -659,7 +632,7 @@ static void null_is_refused_with_a_message(void **state)
 	gsort_close(sort);
 }
 
-static void null_handle_is_refused(void **state)
+FIXTURE_TEST(null_handle_is_refused)
 {
 	struct gsort_progress progress;
 	struct gsort_stats stats;
@@ -667,7 +640,6 @@ static void null_handle_is_refused(void **state)
 	uint64_t number;
 	size_t n_received;
 
-	(void)state;
 	assert_int_equal(gsort_open(NULL), -EINVAL);
 	assert_int_equal(gsort_set(NULL, "unique", NULL), -EINVAL);
 	assert_int_equal(gsort_set_threads(NULL, 1), -EINVAL);
@@ -700,11 +672,10 @@ static void null_handle_is_refused(void **state)
 	gsort_cancel(NULL);
 }
 
-static void no_name_and_no_descriptor_are_refused_at_once(void **state)
+FIXTURE_TEST(no_name_and_no_descriptor_are_refused_at_once)
 {
 	struct gsort *sort = open_sort();
 
-	(void)state;
 	refused(sort, gsort_add_input_fd(sort, -1), -EINVAL, "descriptor -1");
 	refused(sort, gsort_set_output_fd(sort, -1), -EINVAL, "descriptor -1");
 	refused(sort, gsort_add_input_path(sort, ""), -EINVAL, "cannot be empty");
@@ -713,12 +684,11 @@ static void no_name_and_no_descriptor_are_refused_at_once(void **state)
 	gsort_close(sort);
 }
 
-static void putting_nothing_does_not_begin(void **state)
+FIXTURE_TEST(putting_nothing_does_not_begin)
 {
 	struct gsort *sort = open_sort();
 	uint64_t actual[2];
 
-	(void)state;
 	good(sort, gsort_put(sort, numbers, 0));
 	good(sort, gsort_set_limit(sort, 1));
 	good(sort, gsort_put(sort, (const uint64_t[]){ 2, 1 }, 16));
@@ -727,9 +697,8 @@ static void putting_nothing_does_not_begin(void **state)
 	gsort_close(sort);
 }
 
-static void options_unfit_for_put_and_get_are_refused(void **state)
+FIXTURE_TEST(options_unfit_for_put_and_get_are_refused)
 {
-	(void)state;
 	refuse_together("verify", NULL,
 			"--verify requires -o with the name of a file, not gsort_get()");
 	refuse_together("fsync", NULL,
@@ -743,11 +712,10 @@ static void options_unfit_for_put_and_get_are_refused(void **state)
 	refuse_together("keep", "last", "--keep requires -u");
 }
 
-static void two_outputs_are_refused(void **state)
+FIXTURE_TEST(two_outputs_are_refused)
 {
 	struct gsort *sort = open_sort();
 
-	(void)state;
 	good(sort, gsort_set_output_path(sort, out_path));
 	good(sort, gsort_set_output_fd(sort, 2));
 	refused(sort, gsort_set_output_fd(sort, 3), -EINVAL, "is already descriptor 2");
@@ -755,13 +723,12 @@ static void two_outputs_are_refused(void **state)
 	gsort_close(sort);
 }
 
-static void failure_says_why_and_what_helps(void **state)
+FIXTURE_TEST(failure_says_why_and_what_helps)
 {
 	struct gsort *sort = open_sort();
 	uint64_t actual;
 	size_t n_received;
 
-	(void)state;
 	good(sort, gsort_add_input_path(sort, other_path));
 	refused(sort, gsort_get(sort, &actual, 8, &n_received), -ENOENT, other_path);
 	refused(sort, gsort_get(sort, &actual, 8, &n_received), -ENOENT,
@@ -780,12 +747,11 @@ static void failure_says_why_and_what_helps(void **state)
 	gsort_close(sort);
 }
 
-static void pipe_without_a_reader_is_an_error_and_no_signal(void **state)
+FIXTURE_TEST(pipe_without_a_reader_is_an_error_and_no_signal)
 {
 	struct gsort *sort = open_sort();
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	close(fds[0]);
 	good(sort, gsort_add_input_path(sort, in_path));
@@ -813,13 +779,12 @@ static struct gsort *sort_with_report(struct gsort *sort, const char *report_pat
 	return sort;
 }
 
-static void warnings_reach_the_callback(void **state)
+FIXTURE_TEST(warnings_reach_the_callback)
 {
 	const uint64_t put[] = { UINT64_C(0xfd2fb528) };
 	struct gsort *sort = open_sort();
 	char messages[256] = "";
 
-	(void)state;
 	good(sort, gsort_set_message_callback(sort, store_message, messages));
 	good(sort, gsort_set_output_path(sort, out_path));
 	good(sort, gsort_put(sort, put, sizeof put));
@@ -830,7 +795,7 @@ static void warnings_reach_the_callback(void **state)
 	gsort_close(sort);
 }
 
-static void statistics_are_a_struct_and_json(void **state)
+FIXTURE_TEST(statistics_are_a_struct_and_json)
 {
 	struct {
 		struct gsort_stats stats;
@@ -841,7 +806,6 @@ static void statistics_are_a_struct_and_json(void **state)
 	uint64_t record_nbytes = 0;
 	const char *json;
 
-	(void)state;
 	gsort_get_progress(sort, &progress, sizeof progress);
 	assert_string_equal(progress.phase, "");
 	good(sort, gsort_set_output_path(sort, out_path));
@@ -862,13 +826,12 @@ static void statistics_are_a_struct_and_json(void **state)
 	gsort_close(sort);
 }
 
-static void check_finds_the_first_disorder_and_nothing_else(void **state)
+FIXTURE_TEST(check_finds_the_first_disorder_and_nothing_else)
 {
 	struct gsort *sort = open_sort();
 	uint64_t record = 77, number;
 	size_t n_received;
 
-	(void)state;
 	refused(sort, gsort_check(sort, &record), -EINVAL, "no input; call");
 	write_numbers(other_path, (const uint64_t[]){ 1, 2, 2, 1 }, 4);
 	good(sort, gsort_add_input_path(sort, other_path));
@@ -890,13 +853,12 @@ static void check_finds_the_first_disorder_and_nothing_else(void **state)
 	gsort_close(sort);
 }
 
-static void explain_of_put_is_json_and_sorts_nothing(void **state)
+FIXTURE_TEST(explain_of_put_is_json_and_sorts_nothing)
 {
 	struct gsort *sort = open_sort();
 	struct gsort_stats stats;
 	const char *json = NULL;
 
-	(void)state;
 	good(sort, gsort_explain(sort, 256 << 20, &json));
 	assert_int_equal(json[0], '{');
 	assert_non_null(strstr(json, "\"expected_s\""));
@@ -914,14 +876,13 @@ static void explain_of_put_is_json_and_sorts_nothing(void **state)
 	gsort_close(sort);
 }
 
-static void statistics_are_available_as_text(void **state)
+FIXTURE_TEST(statistics_are_available_as_text)
 {
 	struct gsort *sort = open_sort();
 	struct gsort_progress progress;
 	const char *text = NULL;
 	char line[256];
 
-	(void)state;
 	assert_null(gsort_stats_text(sort));
 	good(sort, gsort_set_output_path(sort, out_path));
 	put_all(sort, numbers, N);
@@ -941,13 +902,12 @@ static void statistics_are_available_as_text(void **state)
 	gsort_close(sort);
 }
 
-static void reports_are_written_on_request(void **state)
+FIXTURE_TEST(reports_are_written_on_request)
 {
 	char path[80], text[8] = "";
 	struct gsort *sort = open_sort();
 	FILE *file;
 
-	(void)state;
 	snprintf(path, sizeof path, "%s/report", directory);
 	good(sort, gsort_write_reports(sort_with_report(sort, path)));
 	file = fopen(path, "r");
@@ -977,12 +937,11 @@ static void record_first_disorder(void *context, enum gsort_severity kind, const
 		store_message(context, kind, text);
 }
 
-static void debug_reports_keys_line_by_line(void **state)
+FIXTURE_TEST(debug_reports_keys_line_by_line)
 {
 	struct gsort *sort = open_sort_of_file();
 	char messages[256] = "";
 
-	(void)state;
 	good(sort, gsort_set(sort, "debug", NULL));
 	good(sort, gsort_set_message_callback(sort, record_first_disorder, messages));
 	good(sort, gsort_run(sort));
@@ -991,12 +950,11 @@ static void debug_reports_keys_line_by_line(void **state)
 	gsort_close(sort);
 }
 
-static void failures_reach_the_callback_at_once(void **state)
+FIXTURE_TEST(failures_reach_the_callback_at_once)
 {
 	struct gsort *sort = open_sort();
 	char messages[256] = "";
 
-	(void)state;
 	good(sort, gsort_set_message_callback(sort, store_message, messages));
 	assert_int_equal(gsort_set(sort, "limit", "x"), -EINVAL);
 	assert_int_equal(messages[0], '0' + GSORT_ERROR);
@@ -1006,14 +964,13 @@ static void failures_reach_the_callback_at_once(void **state)
 
 /* --- functions for command lines --- */
 
-static void options_can_be_listed(void **state)
+FIXTURE_TEST(options_can_be_listed)
 {
 	struct gsort *sort = open_sort();
 	char room[GSORT_WORD_NBYTES];
 	struct gsort_option option;
 	unsigned n = 0, n_words = 0;
 
-	(void)state;
 	for (; gsort_get_option(n, &option, sizeof option) == 0; n++) {
 		assert_true(*option.name && *option.help);
 		assert_true(option.argument || !option.default_value);
@@ -1033,13 +990,12 @@ static void options_can_be_listed(void **state)
 	gsort_close(sort);
 }
 
-static void cli_options_are_set_and_returned(void **state)
+FIXTURE_TEST(cli_options_are_set_and_returned)
 {
 	struct gsort *sort = open_sort();
 	char messages[256] = "";
 	uint64_t record;
 
-	(void)state;
 	good(sort, gsort_set_message_callback(sort, store_message, messages));
 	assert_null(gsort_get_set(sort, "help"));
 	good(sort, gsort_set_from_cli(sort, "help", NULL));
@@ -1068,12 +1024,11 @@ static void cli_options_are_set_and_returned(void **state)
 	gsort_close(sort);
 }
 
-static void names_of_inputs_come_from_a_list(void **state)
+FIXTURE_TEST(names_of_inputs_come_from_a_list)
 {
 	struct gsort *sort = open_sort();
 	FILE *file = fopen(other_path, "w");
 
-	(void)state;
 	assert_non_null(file);
 	fwrite(in_path, 1, strlen(in_path) + 1, file);
 	fclose(file);
@@ -1096,12 +1051,11 @@ static void names_of_inputs_come_from_a_list(void **state)
 	gsort_close(sort);
 }
 
-static void process_decides_the_signal_action(void **state)
+FIXTURE_TEST(process_decides_the_signal_action)
 {
 	struct gsort_process *process;
 	struct gsort *sort = open_sort_of_file();
 
-	(void)state;
 	assert_int_equal(gsort_open_process(NULL), -EINVAL);
 	assert_int_equal(gsort_open_process(&process), 0);
 	refused(sort, gsort_set_process(sort, NULL), -EINVAL, "process is NULL");
@@ -1135,11 +1089,10 @@ static void *sort_all(void *argument)
 	return NULL;
 }
 
-static void several_sort_at_once(void **state)
+FIXTURE_TEST(several_sort_at_once)
 {
 	pthread_t threads[4];
 
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		pthread_create(&threads[i], NULL, sort_all, NULL);
 	for (int i = 0; i < 4; i++)
@@ -1155,14 +1108,13 @@ static unsigned count_descriptors(void)
 	return n;
 }
 
-static void process_is_left_as_it_was(void **state)
+FIXTURE_TEST(process_is_left_as_it_was)
 {
 	const unsigned n_before = count_descriptors();
 	struct sigaction before[32], after;
 	sigset_t held_before, held_after;
 	const mode_t mask = umask(022);
 
-	(void)state;
 	umask(mask);
 	sigprocmask(SIG_BLOCK, NULL, &held_before);
 	for (int i = 1; i < 32; i++)
@@ -1177,58 +1129,4 @@ static void process_is_left_as_it_was(void **state)
 		assert_int_equal(sigismember(&held_after, i), sigismember(&held_before, i));
 	assert_int_equal(umask(mask), mask);
 	assert_int_equal(count_descriptors(), n_before);
-}
-
-int main(void)
-{
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
-	const struct CMUnitTest tests[] = {
-		FIXTURE(put_records_are_spilled_and_got_sorted),
-		FIXTURE(put_records_go_to_a_file),
-		FIXTURE(file_is_sorted_to_a_file_and_to_get),
-		FIXTURE(descriptors_are_used_from_where_they_stand),
-		FIXTURE(pipes_and_sockets_are_descriptors_too),
-		FIXTURE(ties_follow_input_order_with_put_last),
-		FIXTURE(sorted_streams_are_merged_with_put),
-		FIXTURE(empty_put_gives_empty_output),
-		FIXTURE(put_records_may_look_compressed),
-		FIXTURE(get_skips_the_numpy_header),
-		FIXTURE(cancel_wakes_put),
-		FIXTURE(cancel_ends_get),
-		FIXTURE(cancel_wakes_pipe_reader),
-		FIXTURE(progress_callback_may_cancel),
-		FIXTURE(cancelled_sort_does_not_begin),
-		FIXTURE(closed_in_the_middle_it_leaves_nothing),
-		cmocka_unit_test(equivalent_values_are_no_duplicates),
-		FIXTURE(invalid_calls_change_nothing),
-		FIXTURE(refused_option_is_not_set),
-		FIXTURE(options_unfit_for_put_and_get_are_refused),
-		FIXTURE(refused_options_can_be_corrected),
-		FIXTURE(keys_without_record_size_are_refused_early),
-		FIXTURE(shard_of_put_records_is_refused_early),
-		FIXTURE(failure_keeps_its_own_message),
-		FIXTURE(null_is_refused_with_a_message),
-		FIXTURE(null_handle_is_refused),
-		FIXTURE(no_name_and_no_descriptor_are_refused_at_once),
-		FIXTURE(putting_nothing_does_not_begin),
-		FIXTURE(two_outputs_are_refused),
-		FIXTURE(failure_says_why_and_what_helps),
-		FIXTURE(pipe_without_a_reader_is_an_error_and_no_signal),
-		FIXTURE(warnings_reach_the_callback),
-		FIXTURE(statistics_are_a_struct_and_json),
-		FIXTURE(check_finds_the_first_disorder_and_nothing_else),
-		FIXTURE(explain_of_put_is_json_and_sorts_nothing),
-		FIXTURE(statistics_are_available_as_text),
-		FIXTURE(reports_are_written_on_request),
-		FIXTURE(debug_reports_keys_line_by_line),
-		FIXTURE(failures_reach_the_callback_at_once),
-		FIXTURE(options_can_be_listed),
-		FIXTURE(cli_options_are_set_and_returned),
-		FIXTURE(names_of_inputs_come_from_a_list),
-		FIXTURE(process_decides_the_signal_action),
-		FIXTURE(several_sort_at_once),
-		FIXTURE(process_is_left_as_it_was),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,10 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +12,7 @@
 #include <unistd.h>
 
 #include "include/gsort.h"
-
-#include <cmocka.h> /* last, because it defines a macro fail */
+#include "tests/support/unit_test.h"
 
 enum { N = 200000, LINE_NBYTES = 40 };
 
@@ -106,12 +101,11 @@ static struct gsort *open_lines(void)
 
 /* --- files --- */
 
-static void test_sorts_files_by_keys(void **state)
+TEST(test_sorts_files_by_keys)
 {
 	struct gsort *sort = open_lines();
 	struct gsort_stats stats;
 
-	(void)state;
 	write_file(in_path, "name,n\nb,10\na,9\nc,9", 19);
 	good(sort, gsort_set(sort, "field-separator", ","));
 	good(sort, gsort_set(sort, "key", "2,2n"));
@@ -127,11 +121,10 @@ static void test_sorts_files_by_keys(void **state)
 	gsort_close(sort);
 }
 
-static void test_typed_setters_set_options_of_lines(void **state)
+TEST(test_typed_setters_set_options_of_lines)
 {
 	struct gsort *sort = open_lines();
 
-	(void)state;
 	write_file(in_path, "1\n3\n2\n3\n", 8);
 	good(sort, gsort_set_descending(sort));
 	good(sort, gsort_set_unique(sort));
@@ -146,12 +139,11 @@ static void test_typed_setters_set_options_of_lines(void **state)
 	gsort_close(sort);
 }
 
-static void test_list_of_names_and_reports(void **state)
+TEST(test_list_of_names_and_reports)
 {
 	struct gsort *sort = open_lines();
 	char names_path[80], report_path[80];
 
-	(void)state;
 	snprintf(names_path, sizeof names_path, "%s/names", directory);
 	snprintf(report_path, sizeof report_path, "%s/report.json", directory);
 	write_file(in_path, "b\na\n", 4);
@@ -168,12 +160,11 @@ static void test_list_of_names_and_reports(void **state)
 	unlink(report_path);
 }
 
-static void test_descriptors(void **state)
+TEST(test_descriptors)
 {
 	struct gsort *sort = open_lines();
 	int in[2], out;
 
-	(void)state;
 	assert_int_equal(pipe(in), 0);
 	assert_int_equal(write(in[1], "b\na", 3), 3);
 	close(in[1]);
@@ -219,9 +210,8 @@ static void expect_sorted_text(struct gsort *sort)
 	free(got);
 }
 
-static void test_streams(void **state)
+TEST(test_streams)
 {
-	(void)state;
 	for (int is_spilled = 0; is_spilled < 2; is_spilled++) {
 		struct gsort *sort = open_lines();
 		struct gsort_stats stats;
@@ -238,13 +228,12 @@ static void test_streams(void **state)
 	}
 }
 
-static void test_last_line_of_stream_gets_delimiter(void **state)
+TEST(test_last_line_of_stream_gets_delimiter)
 {
 	struct gsort *sort = open_lines();
 	char got[16];
 	size_t n;
 
-	(void)state;
 	good(sort, gsort_set(sort, "zero-terminated", ""));
 	good(sort, gsort_put(sort, "b\0a", 3));
 	good(sort, gsort_finish(sort));
@@ -268,11 +257,10 @@ static int count_files(const char *path)
 	return n - 2;
 }
 
-static void test_cancelled_sort_leaves_nothing(void **state)
+TEST(test_cancelled_sort_leaves_nothing)
 {
 	struct gsort *sort = open_lines();
 
-	(void)state;
 	write_file(out_path, "old", 3);
 	good(sort, gsort_set(sort, "buffer-size", "4M"));
 	good(sort, gsort_set(sort, "temporary-directory", temp_path));
@@ -294,9 +282,8 @@ static void cancel(void *context, const struct gsort_progress *progress)
 	gsort_cancel(context);
 }
 
-static void test_cancelling_wakes_what_waits_for_input(void **state)
+TEST(test_cancelling_wakes_what_waits_for_input)
 {
-	(void)state;
 	for (int is_check = 0; is_check < 2; is_check++) {
 		struct gsort *sort = open_lines();
 		uint64_t number;
@@ -317,7 +304,7 @@ static void test_cancelling_wakes_what_waits_for_input(void **state)
 
 /* --- checks and plans --- */
 
-static void test_check(void **state)
+TEST(test_check)
 {
 	static const struct {
 		const char *text, *option;
@@ -327,7 +314,6 @@ static void test_check(void **state)
 		{ "", NULL, 0 },          { "z\na\nb", "header", 0 }, { "z\nb\na", "header", 3 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct gsort *sort = open_lines();
 		uint64_t number;
@@ -342,11 +328,10 @@ static void test_check(void **state)
 	}
 }
 
-static void test_explain(void **state)
+TEST(test_explain)
 {
 	const char *plan;
 
-	(void)state;
 	write_file(in_path, text, N * LINE_NBYTES);
 	for (int puts = 0; puts < 2; puts++) {
 		struct gsort *sort = open_lines();
@@ -368,11 +353,10 @@ static void test_explain(void **state)
 
 /* --- options --- */
 
-static void test_refused_options(void **state)
+TEST(test_refused_options)
 {
 	struct gsort *sort;
 
-	(void)state;
 	assert_int_equal(gsort_open(&sort), 0);
 	refused(sort, gsort_set(sort, "field-separator", ","), -EINVAL,
 		"unknown option 'field-separator'; for lines, set lines first");
@@ -400,11 +384,10 @@ static void test_refused_options(void **state)
 	gsort_close(sort);
 }
 
-static void test_refused_sort_can_be_corrected(void **state)
+TEST(test_refused_sort_can_be_corrected)
 {
 	struct gsort *sort = open_lines();
 
-	(void)state;
 	write_file(in_path, "10\n9\n", 5);
 	good(sort, gsort_set(sort, "n", NULL));
 	good(sort, gsort_set(sort, "count", NULL));
@@ -418,11 +401,10 @@ static void test_refused_sort_can_be_corrected(void **state)
 	expect_file(out_path, "      1 9\n      1 10\n");
 }
 
-static void test_missing_input(void **state)
+TEST(test_missing_input)
 {
 	struct gsort *sort = open_lines();
 
-	(void)state;
 	good(sort, gsort_add_input_path(sort, "/nowhere/lines"));
 	good(sort, gsort_set_output_path(sort, out_path));
 	refused(sort, gsort_run(sort), -ENOENT,
@@ -442,13 +424,12 @@ static struct gsort *open_with_checkpoint(const char *temp_limit)
 	return sort;
 }
 
-static void test_sort_without_temporary_space_is_resumed_with_more(void **state)
+TEST(test_sort_without_temporary_space_is_resumed_with_more)
 {
 	struct gsort *sort = open_with_checkpoint("1M");
 	char *sorted = malloc(N * LINE_NBYTES);
 	FILE *file;
 
-	(void)state;
 	write_file(in_path, text, N * LINE_NBYTES);
 	assert_int_equal(gsort_run(sort), -ENOSPC);
 	gsort_close(sort);
@@ -466,11 +447,10 @@ static void test_sort_without_temporary_space_is_resumed_with_more(void **state)
 	free(sorted);
 }
 
-static void test_streams_cannot_be_resumed(void **state)
+TEST(test_streams_cannot_be_resumed)
 {
 	struct gsort *sort = open_lines();
 
-	(void)state;
 	good(sort, gsort_set(sort, "checkpoint", checkpoint_path));
 	good(sort, gsort_set_output_path(sort, out_path));
 	refused(sort, gsort_put(sort, "b\na\n", 4), -EINVAL,
@@ -485,7 +465,7 @@ static void test_streams_cannot_be_resumed(void **state)
 	gsort_close(sort);
 }
 
-static void test_option_arguments(void **state)
+TEST(test_option_arguments)
 {
 	static const char *const arguments[][2] = {
 		{ "buffer-size", "SIZE" }, { "device-memory", "SIZE" }, { "temp-limit", "SIZE" },
@@ -493,7 +473,6 @@ static void test_option_arguments(void **state)
 	};
 	struct gsort_option option;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof arguments / sizeof arguments[0]; i++) {
 		unsigned row = 0;
 
@@ -507,12 +486,11 @@ static void test_option_arguments(void **state)
 	}
 }
 
-static void test_option_rows(void **state)
+TEST(test_option_rows)
 {
 	struct gsort_option option;
 	unsigned i = 0;
 
-	(void)state;
 	for (; gsort_get_line_option(i, &option, sizeof option) == 0; i++) {
 		struct gsort *sort = open_lines();
 		const int r = gsort_set(sort, option.name, NULL);
@@ -526,27 +504,4 @@ static void test_option_rows(void **state)
 	assert_int_equal(gsort_get_line_option(i, &option, sizeof option), -ENOENT);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sorts_files_by_keys),
-		cmocka_unit_test(test_typed_setters_set_options_of_lines),
-		cmocka_unit_test(test_list_of_names_and_reports),
-		cmocka_unit_test(test_descriptors),
-		cmocka_unit_test(test_streams),
-		cmocka_unit_test(test_last_line_of_stream_gets_delimiter),
-		cmocka_unit_test(test_cancelled_sort_leaves_nothing),
-		cmocka_unit_test(test_cancelling_wakes_what_waits_for_input),
-		cmocka_unit_test(test_check),
-		cmocka_unit_test(test_explain),
-		cmocka_unit_test(test_refused_options),
-		cmocka_unit_test(test_refused_sort_can_be_corrected),
-		cmocka_unit_test(test_missing_input),
-		cmocka_unit_test(test_sort_without_temporary_space_is_resumed_with_more),
-		cmocka_unit_test(test_streams_cannot_be_resumed),
-		cmocka_unit_test(test_option_arguments),
-		cmocka_unit_test(test_option_rows),
-	};
-
-	return cmocka_run_group_tests(tests, start, finish);
-}
+GROUP_FIXTURE(start, finish)

@@ -1,15 +1,13 @@
 /*
- * unit_test.h - groups of cmocka tests, and the program that runs them
+ * unit_test.h - cmocka tests that register themselves, and the program that runs them
  *
- * The files of tests/unit/FOLDER are one program. It runs all of their groups, or those that its
- * arguments name. A file defines a group as follows. SETUP and TEARDOWN run before and after the
- * group and may be NULL.
+ * The files of tests/unit/FOLDER are one program. It runs all groups of tests, or those that its
+ * arguments name. The tests of test_GROUP.c are a group, and run in the order of their lines:
  *
- *	static const struct CMUnitTest tests[] = {
- *		cmocka_unit_test(empty_input_is_sorted),
- *	};
- *
- *	UNIT_TESTS(GROUP, tests, SETUP, TEARDOWN)
+ *	TEST(empty_input_is_sorted)
+ *	{
+ *		...
+ *	}
  */
 #pragma once
 
@@ -22,24 +20,48 @@
 
 #include <cmocka.h>
 
-struct unit_group {
-	const char *name;
-	int (*run)(void); /* returns the number of failed tests */
-	struct unit_group *next;
+struct unit_test {
+	const char *group;      /* a name, or the name of the file */
+	struct CMUnitTest test; /* without a function: setup and teardown of the group */
+	int line;
+	struct unit_test *next;
 };
 
-/* Add a group to those of the program. Called before main(). */
-void unit_group_add(struct unit_group *group);
+/*
+ * Return why no test can run here, or NULL, which is the default: a program may replace this
+ * function. Then it exits with 77, which means that it was skipped.
+ */
+const char *unit_tests_skip_reason(void);
 
-#define UNIT_TESTS(group, tests, setup, teardown)                                                  \
-	static int run_group_##group(void)                                                         \
+/* Add a test to those of the program. Called before main(). */
+void unit_test_add(struct unit_test *test);
+
+#define UNIT_TEST_ADD(id, ...)                                                                     \
+	__attribute__((constructor)) static void add_##id(void)                                    \
 	{                                                                                          \
-		return cmocka_run_group_tests_name(#group, tests, setup, teardown);                \
-	}                                                                                          \
+		static struct unit_test itself = { __VA_ARGS__ };                                  \
                                                                                                    \
-	__attribute__((constructor)) static void add_group_##group(void)                           \
-	{                                                                                          \
-		static struct unit_group itself = { #group, run_group_##group, NULL };             \
-                                                                                                   \
-		unit_group_add(&itself);                                                           \
+		unit_test_add(&itself);                                                            \
 	}
+
+/*
+ * Define a test of a group. Its function has the parameter `state`. SETUP and TEARDOWN run before
+ * and after the test, and may be NULL.
+ */
+#define TEST_OF(group, claim, setup, teardown)                                                     \
+	static void claim(void **state);                                                           \
+	UNIT_TEST_ADD(claim, group, { #claim, claim, setup, teardown, NULL }, __LINE__, NULL)      \
+	static void claim(__attribute__((unused)) void **state)
+
+/* Define a test of the file's group. */
+#define TEST_WITH(claim, setup, teardown) TEST_OF(__FILE__, claim, setup, teardown)
+#define TEST(claim) TEST_WITH(claim, NULL, NULL)
+
+/* Run a test that was defined once more, with another setup. */
+#define TEST_AGAIN(claim, setup, teardown)                                                         \
+	UNIT_TEST_ADD(claim##_##setup, __FILE__,                                                   \
+		      { #claim ", " #setup, claim, setup, teardown, NULL }, __LINE__, NULL)
+
+/* Name functions that run before and after all tests of the file, or NULL. */
+#define GROUP_FIXTURE(setup, teardown)                                                             \
+	UNIT_TEST_ADD(group_fixture, __FILE__, { NULL, NULL, setup, teardown, NULL }, 0, NULL)

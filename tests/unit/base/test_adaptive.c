@@ -39,11 +39,10 @@ static unsigned write_many(struct adaptive *adaptive, struct speeds speeds, unsi
 	return n_direct;
 }
 
-static void each_method_is_tried_first(void **state)
+TEST(each_method_is_tried_first)
 {
 	struct adaptive adaptive;
 
-	(void)state;
 	adaptive_init(&adaptive, ADAPTIVE_SINGLE);
 	assert_int_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND),
 			 METHOD_DEFAULT);
@@ -59,14 +58,13 @@ static void each_method_is_tried_first(void **state)
 	adaptive_destroy(&adaptive);
 }
 
-static void all_but_trials_use_the_faster(void **state)
+TEST(all_but_trials_use_the_faster)
 {
 	static const struct speeds speeds[] = {
 		{ 200, 400 }, { 400, 200 }, { 100, 10000 }, { 10000, 100 }, { 300, 300 }
 	};
 	enum { N_WRITES = 10000 };
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof speeds / sizeof speeds[0]; i++) {
 		const struct speeds s = speeds[i];
 		const uint64_t best_ps = s.cached_ps < s.direct_ps ? s.cached_ps : s.direct_ps;
@@ -83,12 +81,11 @@ static void all_but_trials_use_the_faster(void **state)
 	}
 }
 
-static void a_method_that_becomes_slow_is_dropped(void **state)
+TEST(a_method_that_becomes_slow_is_dropped)
 {
 	struct adaptive adaptive;
 	uint64_t ns = 0;
 
-	(void)state;
 	adaptive_init(&adaptive, ADAPTIVE_SINGLE);
 	assert_true(write_many(&adaptive, (struct speeds){ 200, 1000 }, 1000, &ns) < 20);
 	write_many(&adaptive, (struct speeds){ 4000, 1000 }, 20, &ns);
@@ -96,12 +93,11 @@ static void a_method_that_becomes_slow_is_dropped(void **state)
 	adaptive_destroy(&adaptive);
 }
 
-static void a_method_that_becomes_fast_is_used(void **state)
+TEST(a_method_that_becomes_fast_is_used)
 {
 	struct adaptive adaptive;
 	uint64_t ns = 0;
 
-	(void)state;
 	adaptive_init(&adaptive, ADAPTIVE_SINGLE);
 	write_many(&adaptive, (struct speeds){ 4000, 1000 }, 1000, &ns);
 	write_many(&adaptive, (struct speeds){ 200, 1000 }, 2000, &ns);
@@ -120,11 +116,10 @@ static enum adaptive_method write_with_one_of_three(struct adaptive *adaptive,
 	return method;
 }
 
-static void the_fastest_of_three_is_chosen(void **state)
+TEST(the_fastest_of_three_is_chosen)
 {
 	static const uint64_t ns[][3] = { { 100, 200, 300 }, { 200, 100, 300 }, { 300, 200, 100 } };
 
-	(void)state;
 	for (unsigned fastest = 0; fastest < 3; fastest++) {
 		unsigned n_of[3] = { 0 };
 		struct adaptive adaptive;
@@ -138,12 +133,11 @@ static void the_fastest_of_three_is_chosen(void **state)
 	}
 }
 
-static void unavailable_method_is_not_chosen(void **state)
+TEST(unavailable_method_is_not_chosen)
 {
 	static const uint64_t ns[] = { 300, 200, 100 };
 	struct adaptive adaptive;
 
-	(void)state;
 	adaptive_init(&adaptive, ADAPTIVE_SINGLE);
 	for (unsigned i = 0; i < 100; i++)
 		write_with_one_of_three(&adaptive, ns);
@@ -175,25 +169,23 @@ static unsigned write_in_turns(struct adaptive *adaptive, unsigned n, const uint
 	return n_third;
 }
 
-static void all_threads_use_one_method(void **state)
+TEST(all_threads_use_one_method)
 {
 	struct adaptive adaptive;
 
-	(void)state;
 	adaptive_init(&adaptive, ADAPTIVE_TURNS);
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(adaptive_choose(&adaptive, both_methods), METHOD_THIRD);
 	adaptive_destroy(&adaptive);
 }
 
-static void fastest_method_is_used(void **state)
+TEST(fastest_method_is_used)
 {
 	static const uint64_t third_is_fast[N_METHODS] = { 4000000, 1, 1000000 },
 			      third_is_slow[N_METHODS] = { 1000000, 1, 4000000 };
 	struct adaptive adaptive;
 	uint64_t now_ns = 1;
 
-	(void)state;
 	adaptive_init(&adaptive, ADAPTIVE_TURNS);
 	assert_true(write_in_turns(&adaptive, N_TURN_WRITES, third_is_fast, &now_ns) >
 		    N_TURN_WRITES / 100 * 98);
@@ -207,7 +199,7 @@ static void fastest_method_is_used(void **state)
 }
 
 /* Another method is tried after a while, and used if it is faster. */
-static void default_is_not_compared_at_once(void **state)
+TEST(default_is_not_compared_at_once)
 {
 	static const uint64_t third_is_fast[N_METHODS] = { 4000000, 1, 1000000 },
 			      third_is_slow[N_METHODS] = { 1000000, 1, 4000000 };
@@ -215,7 +207,6 @@ static void default_is_not_compared_at_once(void **state)
 	struct adaptive adaptive;
 	uint64_t now_ns = 1;
 
-	(void)state;
 	adaptive_init(&adaptive, ADAPTIVE_TURNS);
 	adaptive_presume(&adaptive, METHOD_MASK_THIRD);
 	assert_int_equal(write_in_turns(&adaptive, 8 * GIB_WRITES, third_is_fast, &now_ns),
@@ -236,11 +227,10 @@ static void default_is_not_compared_at_once(void **state)
 }
 
 /* Writes that were begun by another method do not count. */
-static void other_methods_writes_are_not_timed(void **state)
+TEST(other_methods_writes_are_not_timed)
 {
 	struct adaptive adaptive;
 
-	(void)state;
 	adaptive_init(&adaptive, ADAPTIVE_TURNS);
 	assert_int_equal(adaptive_choose(&adaptive, both_methods), METHOD_THIRD);
 	adaptive_record(&adaptive, METHOD_DEFAULT, UINT64_C(1) << 40, 0, 2);
@@ -252,29 +242,12 @@ static void other_methods_writes_are_not_timed(void **state)
 	adaptive_destroy(&adaptive);
 }
 
-static void unavailable_is_not_used_in_turns(void **state)
+TEST(unavailable_is_not_used_in_turns)
 {
 	struct adaptive adaptive;
 
-	(void)state;
 	adaptive_init(&adaptive, ADAPTIVE_TURNS);
 	assert_int_equal(adaptive_choose(&adaptive, both_methods), METHOD_THIRD);
 	assert_int_equal(adaptive_choose(&adaptive, METHOD_MASK_DEFAULT), METHOD_DEFAULT);
 	adaptive_destroy(&adaptive);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(each_method_is_tried_first),
-	cmocka_unit_test(all_but_trials_use_the_faster),
-	cmocka_unit_test(a_method_that_becomes_slow_is_dropped),
-	cmocka_unit_test(a_method_that_becomes_fast_is_used),
-	cmocka_unit_test(the_fastest_of_three_is_chosen),
-	cmocka_unit_test(unavailable_method_is_not_chosen),
-	cmocka_unit_test(all_threads_use_one_method),
-	cmocka_unit_test(fastest_method_is_used),
-	cmocka_unit_test(default_is_not_compared_at_once),
-	cmocka_unit_test(other_methods_writes_are_not_timed),
-	cmocka_unit_test(unavailable_is_not_used_in_turns),
-};
-
-UNIT_TESTS(adaptive, tests, NULL, NULL)

@@ -76,11 +76,10 @@ static void assert_client_ends(struct queue_client *client, int result)
 	assert_int_equal(client->result, result);
 }
 
-static void first_in_is_first_out(void **state)
+TEST(first_in_is_first_out)
 {
 	struct bounded_queue *queue = open_bounded_queue();
 
-	(void)state;
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < 3; i++)
 			assert_int_equal(bounded_queue_push(queue, &items[i]), 0);
@@ -90,12 +89,11 @@ static void first_in_is_first_out(void **state)
 	bounded_queue_close(queue);
 }
 
-static void full_queue_blocks_the_producer(void **state)
+TEST(full_queue_blocks_the_producer)
 {
 	struct bounded_queue *queue = open_bounded_queue();
 	struct queue_client producer;
 
-	(void)state;
 	start_client(&producer, queue, push_all);
 	assert_false(gate_pass_within(&producer.done, 1));
 	for (int i = 0; i < N_ITEMS - CAPACITY; i++)
@@ -106,12 +104,11 @@ static void full_queue_blocks_the_producer(void **state)
 	bounded_queue_close(queue);
 }
 
-static void finished_queue_is_drained(void **state)
+TEST(finished_queue_is_drained)
 {
 	struct bounded_queue *queue = open_bounded_queue();
 	void *item;
 
-	(void)state;
 	assert_int_equal(bounded_queue_push(queue, &items[0]), 0);
 	assert_int_equal(bounded_queue_push(queue, &items[1]), 0);
 	bounded_queue_finish(queue);
@@ -122,12 +119,11 @@ static void finished_queue_is_drained(void **state)
 	bounded_queue_close(queue);
 }
 
-static void failed_queue_keeps_its_first_error(void **state)
+TEST(failed_queue_keeps_its_first_error)
 {
 	struct bounded_queue *queue = open_bounded_queue();
 	void *item;
 
-	(void)state;
 	assert_int_equal(bounded_queue_push(queue, &items[0]), 0);
 	bounded_queue_fail(queue, -EIO);
 	bounded_queue_fail(queue, -ENOSPC);
@@ -138,12 +134,11 @@ static void failed_queue_keeps_its_first_error(void **state)
 	bounded_queue_close(queue);
 }
 
-static void failure_wakes_all_waiters(void **state)
+TEST(failure_wakes_all_waiters)
 {
 	struct bounded_queue *full = open_bounded_queue(), *empty = open_bounded_queue();
 	struct queue_client producers[2], consumers[2];
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		start_client(&producers[i], full, push_all);
 		start_client(&consumers[i], empty, pop_all);
@@ -160,12 +155,11 @@ static void failure_wakes_all_waiters(void **state)
 	bounded_queue_close(empty);
 }
 
-static void finishing_wakes_all_waiters(void **state)
+TEST(finishing_wakes_all_waiters)
 {
 	struct bounded_queue *full = open_bounded_queue(), *empty = open_bounded_queue();
 	struct queue_client producer, consumers[2];
 
-	(void)state;
 	start_client(&producer, full, push_all);
 	for (int i = 0; i < 2; i++)
 		start_client(&consumers[i], empty, pop_all);
@@ -179,13 +173,12 @@ static void finishing_wakes_all_waiters(void **state)
 	bounded_queue_close(empty);
 }
 
-static void every_item_is_popped_once(void **state)
+TEST(every_item_is_popped_once)
 {
 	struct bounded_queue *queue = open_bounded_queue();
 	struct queue_client producers[2], consumers[3];
 	size_t n = 0;
 
-	(void)state;
 	for (int i = 0; i < 2; i++)
 		start_client(&producers[i], queue, push_all);
 	for (int i = 0; i < 3; i++)
@@ -200,15 +193,3 @@ static void every_item_is_popped_once(void **state)
 	assert_int_equal(n, 2 * N_ITEMS);
 	bounded_queue_close(queue);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(first_in_is_first_out),
-	cmocka_unit_test(full_queue_blocks_the_producer),
-	cmocka_unit_test(finished_queue_is_drained),
-	cmocka_unit_test(failed_queue_keeps_its_first_error),
-	cmocka_unit_test(failure_wakes_all_waiters),
-	cmocka_unit_test(finishing_wakes_all_waiters),
-	cmocka_unit_test(every_item_is_popped_once),
-};
-
-UNIT_TESTS(bounded_queue, tests, NULL, NULL)

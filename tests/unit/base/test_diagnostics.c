@@ -48,11 +48,10 @@ static void begin_job(struct diagnostics_job *job, int number)
 	diagnostics_init(&job->diagnostics, receive_message, job);
 }
 
-static void only_the_first_error_counts(void **state)
+TEST(only_the_first_error_counts)
 {
 	struct diagnostics_job job;
 
-	(void)state;
 	begin_job(&job, 1);
 	diagnostics_push(&job.diagnostics);
 	assert_int_equal(fail(-EIO, "job 1: %s: %m", "a"), -EIO);
@@ -67,11 +66,10 @@ static void only_the_first_error_counts(void **state)
 	diagnostics_destroy(&job.diagnostics);
 }
 
-static void all_warnings_and_notices_are_sent(void **state)
+TEST(all_warnings_and_notices_are_sent)
 {
 	struct diagnostics_job job;
 
-	(void)state;
 	begin_job(&job, 1);
 	diagnostics_push(&job.diagnostics);
 	warn("job %d: a", 1);
@@ -86,11 +84,10 @@ static void all_warnings_and_notices_are_sent(void **state)
 	diagnostics_destroy(&job.diagnostics);
 }
 
-static void callback_is_optional(void **state)
+TEST(callback_is_optional)
 {
 	struct diagnostics messages;
 
-	(void)state;
 	assert_null(diagnostics_current());
 	assert_int_equal(fail(-EIO, "to nobody"), -EIO);
 	warn("to nobody");
@@ -105,12 +102,11 @@ static void callback_is_optional(void **state)
 }
 
 /* An error of a captured step is no error of the job. */
-static void captured_error_is_no_job_error(void **state)
+TEST(captured_error_is_no_job_error)
 {
 	struct diagnostics trial, *before;
 	struct diagnostics_job job;
 
-	(void)state;
 	begin_job(&job, 1);
 	diagnostics_push(&job.diagnostics);
 	diagnostics_init(&trial, NULL, NULL);
@@ -156,12 +152,11 @@ static void *do_job(void *argument)
 	return NULL;
 }
 
-static void concurrent_jobs_are_isolated(void **state)
+TEST(concurrent_jobs_are_isolated)
 {
 	struct diagnostics_job jobs[N_JOBS];
 	pthread_t threads[N_JOBS];
 
-	(void)state;
 	for (int i = 0; i < N_JOBS; i++) {
 		begin_job(&jobs[i], i);
 		assert_int_equal(thread_start(do_job, &jobs[i], 0, &threads[i]), 0);
@@ -185,12 +180,11 @@ static void count_signal(int signal_number)
 	n_signals++;
 }
 
-static void blocked_signals_do_not_interrupt(void **state)
+TEST(blocked_signals_do_not_interrupt)
 {
 	const struct sigaction action = { .sa_handler = count_signal };
 	sigset_t before;
 
-	(void)state;
 	sigaction(SIGUSR1, &action, NULL);
 	thread_block_signals(&before);
 	pthread_kill(pthread_self(), SIGUSR1);
@@ -198,14 +192,3 @@ static void blocked_signals_do_not_interrupt(void **state)
 	thread_restore_signals(&before);
 	assert_int_equal(n_signals, 1);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(only_the_first_error_counts),
-	cmocka_unit_test(all_warnings_and_notices_are_sent),
-	cmocka_unit_test(callback_is_optional),
-	cmocka_unit_test(captured_error_is_no_job_error),
-	cmocka_unit_test(concurrent_jobs_are_isolated),
-	cmocka_unit_test(blocked_signals_do_not_interrupt),
-};
-
-UNIT_TESTS(diagnostics, tests, NULL, NULL)

@@ -37,11 +37,24 @@ static const char *make_tree(const char *online)
 	return fixture_path("sys");
 }
 
-static void pci_device_has_a_node(void **state)
+static int forget(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+	(void)status, (void)kind, (void)place;
+	return remove(path);
+}
+
+static int finish(void **state)
+{
+	(void)state;
+	return nftw(fixture_directory, forget, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, finish)
+
+FIXTURE_TEST(pci_device_has_a_node)
 {
 	static const char *const several[] = { "0-1", "0,1", "0-3,8" };
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof several / sizeof several[0]; i++) {
 		char sysfs[128];
 
@@ -52,11 +65,10 @@ static void pci_device_has_a_node(void **state)
 	}
 }
 
-static void single_node_is_not_used(void **state)
+FIXTURE_TEST(single_node_is_not_used)
 {
 	char sysfs[128];
 
-	(void)state;
 	strcpy(sysfs, make_tree("0"));
 	assert_int_equal(numa_node_of_pci(sysfs, "0000:65:00.0"), NUMA_NODE_ANY);
 	assert_int_equal(numa_node_of_pci(fixture_path("nowhere"), "0000:65:00.0"), NUMA_NODE_ANY);
@@ -71,7 +83,7 @@ static cpu_set_t processors(void)
 }
 
 /* CPUs of node 1: the first that this thread may use, and one that no machine has. */
-static void bound_thread_runs_on_node_cpus(void **state)
+FIXTURE_TEST(bound_thread_runs_on_node_cpus)
 {
 	const cpu_set_t before = processors();
 	struct numa_binding binding;
@@ -79,7 +91,6 @@ static void bound_thread_runs_on_node_cpus(void **state)
 	cpu_set_t there, after;
 	int first = 0;
 
-	(void)state;
 	while (!CPU_ISSET(first, &before))
 		first++;
 	snprintf(list, sizeof list, "%d,1022-1023", first);
@@ -106,13 +117,12 @@ static void bound_thread_runs_on_node_cpus(void **state)
 }
 
 /* The node of the memory is not checked. */
-static void preferred_memory_is_memory(void **state)
+TEST(preferred_memory_is_memory)
 {
 	enum { NBYTES = 1 << 16 };
 	char *memory =
 		mmap(NULL, NBYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	(void)state;
 	assert_true(memory != MAP_FAILED);
 	numa_prefer_node(memory, NBYTES, NUMA_NODE_ANY);
 	numa_prefer_node(memory, NBYTES / 2, 1);
@@ -121,26 +131,3 @@ static void preferred_memory_is_memory(void **state)
 	assert_int_equal(memory[NBYTES - 1], 1);
 	munmap(memory, NBYTES);
 }
-
-static int forget(const char *path, const struct stat *status, int kind, struct FTW *place)
-{
-	(void)status, (void)kind, (void)place;
-	return remove(path);
-}
-
-static int finish(void **state)
-{
-	(void)state;
-	return nftw(fixture_directory, forget, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(pci_device_has_a_node),
-	FIXTURE(single_node_is_not_used),
-	FIXTURE(bound_thread_runs_on_node_cpus),
-	cmocka_unit_test(preferred_memory_is_memory),
-};
-
-UNIT_TESTS(numa, tests, NULL, NULL)

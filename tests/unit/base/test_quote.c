@@ -15,7 +15,7 @@ static const char *quote_string(const char *text)
 	return quote_text(text, line, sizeof line);
 }
 
-static void text_stays_as_it_is(void **state)
+TEST(text_stays_as_it_is)
 {
 	static const char *const texts[] = { "",
 					     "a b: c",
@@ -26,14 +26,12 @@ static void text_stays_as_it_is(void **state)
 					     "\302\240",
 					     "\357\277\275" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
 		assert_string_equal(quote_string(texts[i]), texts[i]);
 }
 
-static void control_characters_are_escaped_as_gnu_does(void **state)
+TEST(control_characters_are_escaped_as_gnu_does)
 {
-	(void)state;
 	assert_string_equal(quote_string("a\nb"), "a$'\\n'b");
 	assert_string_equal(quote_string("'a\nb'"), "'a'$'\\n''b'");
 	assert_string_equal(quote_string("'\n' \n"), "''$'\\n''' $'\\n'");
@@ -41,7 +39,7 @@ static void control_characters_are_escaped_as_gnu_does(void **state)
 			    "$'\\a\\b\\t\\v\\f\\r\\033'[2J$'\\177'");
 }
 
-static void invalid_utf8_text_is_escaped(void **state)
+TEST(invalid_utf8_text_is_escaped)
 {
 	static const char *const texts[][2] = {
 		{ "\377", "$'\\377'" },
@@ -57,27 +55,16 @@ static void invalid_utf8_text_is_escaped(void **state)
 		{ "\342\200\256", "$'\\342\\200\\256'" }, /* changes the writing direction */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
 		assert_string_equal(quote_string(texts[i][0]), texts[i][1]);
 }
 
-static void long_text_is_cut_and_the_worst_fits(void **state)
+TEST(long_text_is_cut_and_the_worst_fits)
 {
 	char text[] = "\n'\n'\n'\n'", line[QUOTED_NBYTES(sizeof text)], small[8];
 
-	(void)state;
 	assert_int_equal(strlen(quote_text("123456789", small, sizeof small)), sizeof small - 1);
 	assert_int_equal(strlen(quote_text("123456\n", small, sizeof small)), sizeof small - 1);
 	quote_text(text, line, sizeof line);
 	assert_string_equal(line, "$'\\n'''$'\\n'''$'\\n'''$'\\n'''");
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(text_stays_as_it_is),
-	cmocka_unit_test(control_characters_are_escaped_as_gnu_does),
-	cmocka_unit_test(invalid_utf8_text_is_escaped),
-	cmocka_unit_test(long_text_is_cut_and_the_worst_fits),
-};
-
-UNIT_TESTS(quote, tests, NULL, NULL)

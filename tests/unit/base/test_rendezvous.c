@@ -56,7 +56,9 @@ static int finish(void **state)
 	return 0;
 }
 
-static void put_data_is_received_in_any_sizes(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, start, finish)
+
+FIXTURE_TEST(put_data_is_received_in_any_sizes)
 {
 	struct inner_side *inner = *state;
 	size_t n = 0;
@@ -74,7 +76,7 @@ static void put_data_is_received_in_any_sizes(void **state)
 	assert_int_equal(rendezvous_put(&inner->rendezvous, data, 1), -EPIPE);
 }
 
-static void failure_wakes_both_sides_and_the_first_stays(void **state)
+FIXTURE_TEST(failure_wakes_both_sides_and_the_first_stays)
 {
 	struct inner_side *inner = *state;
 	size_t n_copied = 77;
@@ -90,7 +92,7 @@ static void failure_wakes_both_sides_and_the_first_stays(void **state)
 	assert_int_equal(n_copied, 77);
 }
 
-static void nothing_takes_no_time(void **state)
+FIXTURE_TEST(nothing_takes_no_time)
 {
 	struct inner_side *inner = *state;
 	size_t n_copied;
@@ -100,13 +102,3 @@ static void nothing_takes_no_time(void **state)
 	assert_int_equal(rendezvous_get(&inner->rendezvous, NULL, 0, &n_copied), 0);
 	assert_int_equal(n_copied, 0);
 }
-
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(put_data_is_received_in_any_sizes),
-	FIXTURE(failure_wakes_both_sides_and_the_first_stays),
-	FIXTURE(nothing_takes_no_time),
-};
-
-UNIT_TESTS(rendezvous, tests, NULL, NULL)

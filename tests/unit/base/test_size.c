@@ -26,17 +26,15 @@ static int refused(const char *text)
 	return r;
 }
 
-static void number_alone_counts_in_the_given_unit(void **state)
+TEST(number_alone_counts_in_the_given_unit)
 {
-	(void)state;
 	assert_int_equal(parsed("7", SIZE_OF_SPACE), 7 * 1024);
 	assert_int_equal(parsed("7", SIZE_OF_DATA), 7);
 	assert_int_equal(parsed("0", SIZE_OF_SPACE), 0);
 }
 
-static void suffix_overrides_the_unit(void **state)
+TEST(suffix_overrides_the_unit)
 {
-	(void)state;
 	assert_int_equal(parsed("7b", SIZE_OF_SPACE), 7);
 	assert_int_equal(parsed("7K", SIZE_OF_DATA), 7 << 10);
 	assert_int_equal(parsed("7k", SIZE_OF_DATA), 7 << 10);
@@ -47,19 +45,17 @@ static void suffix_overrides_the_unit(void **state)
 	assert_int_equal(parsed("7E", SIZE_OF_DATA), UINT64_C(7) << 60);
 }
 
-static void percent_is_of_physical_memory(void **state)
+TEST(percent_is_of_physical_memory)
 {
 	const uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 
-	(void)state;
 	assert_int_equal(parsed("100%", SIZE_OF_SPACE), all);
 	assert_int_equal(parsed("50%", SIZE_OF_SPACE), all / 2);
 	assert_int_equal(refused("99999999999999999%"), -ERANGE);
 }
 
-static void largest_size_fits_and_one_more_does_not(void **state)
+TEST(largest_size_fits_and_one_more_does_not)
 {
-	(void)state;
 	assert_int_equal(parsed("18446744073709551615b", SIZE_OF_SPACE), UINT64_MAX);
 	assert_int_equal(refused("18446744073709551616b"), -ERANGE);
 	assert_int_equal(parsed("15E", SIZE_OF_DATA), UINT64_C(15) << 60);
@@ -67,7 +63,7 @@ static void largest_size_fits_and_one_more_does_not(void **state)
 	assert_int_equal(refused("18446744073709551615"), -ERANGE);
 }
 
-static void decimal_suffixes_end_with_B(void **state)
+TEST(decimal_suffixes_end_with_B)
 {
 	static const struct {
 		const char *text;
@@ -84,7 +80,6 @@ static void decimal_suffixes_end_with_B(void **state)
 		{ "1T", UINT64_C(1) << 40 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
 		assert_int_equal(parsed(all[i].text, SIZE_OF_SPACE), all[i].nbytes);
 		assert_int_equal(parsed(all[i].text, SIZE_OF_DATA), all[i].nbytes);
@@ -93,9 +88,8 @@ static void decimal_suffixes_end_with_B(void **state)
 	assert_int_equal(refused("19EB"), -ERANGE);
 }
 
-static void mistakes_are_told_apart(void **state)
+TEST(mistakes_are_told_apart)
 {
-	(void)state;
 	assert_int_equal(refused(""), -EINVAL);
 	assert_int_equal(refused("-1"), -EINVAL);
 	assert_int_equal(refused("+1"), -EINVAL);
@@ -114,7 +108,7 @@ static void mistakes_are_told_apart(void **state)
 /* 64 GiB less a fifth, in whole bytes; was once printed as 51.1 GiB. */
 static const uint64_t four_fifths_nbytes = (UINT64_C(64) << 30) - (UINT64_C(64) << 30) / 5;
 
-static void sizes_are_printed_to_the_nearest_tenth_or_as_bounds(void **state)
+TEST(sizes_are_printed_to_the_nearest_tenth_or_as_bounds)
 {
 	const struct {
 		uint64_t nbytes;
@@ -132,22 +126,9 @@ static void sizes_are_printed_to_the_nearest_tenth_or_as_bounds(void **state)
 		{ four_fifths_nbytes - 1, "51.1 GiB", "51.2 GiB", "51.2 GiB" },
 		{ UINT64_MAX, "15.9 EiB", "16 EiB", "16 EiB" },
 	};
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		assert_string_equal(size_format_down(cases[i].nbytes).text, cases[i].down);
 		assert_string_equal(size_format(cases[i].nbytes).text, cases[i].nearest);
 		assert_string_equal(size_format_up(cases[i].nbytes).text, cases[i].up);
 	}
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(number_alone_counts_in_the_given_unit),
-	cmocka_unit_test(suffix_overrides_the_unit),
-	cmocka_unit_test(percent_is_of_physical_memory),
-	cmocka_unit_test(largest_size_fits_and_one_more_does_not),
-	cmocka_unit_test(decimal_suffixes_end_with_B),
-	cmocka_unit_test(mistakes_are_told_apart),
-	cmocka_unit_test(sizes_are_printed_to_the_nearest_tenth_or_as_bounds),
-};
-
-UNIT_TESTS(size, tests, NULL, NULL)

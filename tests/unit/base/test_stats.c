@@ -111,11 +111,10 @@ static void assert_has(const char *part)
 		fail_msg("no '%s' in:\n%s", part, text);
 }
 
-static void overlapping_spans_cover_time_once(void **state)
+TEST(overlapping_spans_cover_time_once)
 {
 	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
 
-	(void)state;
 	add_span(stats, STAGE_SORT, 1, 4, 10);
 	add_span(stats, STAGE_SORT, 2, 5, 10);   /* adds 1 s */
 	add_span(stats, STAGE_SORT, 3, 4.5, 10); /* adds nothing */
@@ -125,11 +124,10 @@ static void overlapping_spans_cover_time_once(void **state)
 		   "\"blocked_s\": 0.0, \"active_s\": 5.0");
 }
 
-static void longest_stage_is_the_bottleneck(void **state)
+TEST(longest_stage_is_the_bottleneck)
 {
 	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
 
-	(void)state;
 	/* Sorting has more busy time, on two threads, but spilling never pauses. */
 	add_span(stats, STAGE_SPILL, 0, 10, 100);
 	add_span(stats, STAGE_SORT, 0, 8, 100);
@@ -138,11 +136,10 @@ static void longest_stage_is_the_bottleneck(void **state)
 	assert_has("\"bottleneck\": \"spill\"");
 }
 
-static void short_stage_is_no_bottleneck(void **state)
+TEST(short_stage_is_no_bottleneck)
 {
 	struct phase_totals phase = { .elapsed_ns = 100 };
 
-	(void)state;
 	assert_int_equal(phase_longest_stage(&phase), N_STAGES);
 	phase.stages[STAGE_SORT].active_ns = 12;
 	phase.stages[STAGE_MERGE].active_ns = 18;
@@ -153,11 +150,10 @@ static void short_stage_is_no_bottleneck(void **state)
 }
 
 /* The clock may not advance within a span. */
-static void stage_that_took_no_time_has_no_rate(void **state)
+TEST(stage_that_took_no_time_has_no_rate)
 {
 	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
 
-	(void)state;
 	add_span(stats, STAGE_READ, 1, 2, 1 << 20);
 	add_span(stats, STAGE_SORT, 1, 1, 1 << 20);
 	print_report(stats, "u64", &summary);
@@ -165,11 +161,10 @@ static void stage_that_took_no_time_has_no_rate(void **state)
 	assert_has("\n  sort              1 MiB     0.000 s     0.000 s      0 %              -\n");
 }
 
-static void phases_are_counted_apart(void **state)
+TEST(phases_are_counted_apart)
 {
 	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
 
-	(void)state;
 	add_span(stats, STAGE_MERGE, 1, 2, 11);
 	stats_begin_phase(stats, PHASE_FINAL_MERGE, 0);
 	add_span(stats, STAGE_MERGE, 3, 4, 22);
@@ -181,12 +176,11 @@ static void phases_are_counted_apart(void **state)
 	assert_null(strstr(text, "passes\", \"elapsed_s"));
 }
 
-static void waiting_is_not_work(void **state)
+TEST(waiting_is_not_work)
 {
 	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
 	struct span span = stats_begin(STAGE_WRITE, 0);
 
-	(void)state;
 	span.begin_ns -= 5 * S;
 	stats_end_wait(stats, span);
 	report_json(stats);
@@ -195,12 +189,11 @@ static void waiting_is_not_work(void **state)
 	assert_has("\"bottleneck\": null");
 }
 
-static void unknown_values_are_omitted(void **state)
+TEST(unknown_values_are_omitted)
 {
 	const struct sort_summary unknown = { 0 };
 	struct stats *stats = open_stats(PHASE_VERIFY);
 
-	(void)state;
 	add_span(stats, STAGE_VERIFY, 1, 2, 1 << 20);
 	print_report(stats, "u64", &unknown);
 	assert_null(strstr(text, "records"));
@@ -212,12 +205,11 @@ static void unknown_values_are_omitted(void **state)
 	assert_has("\"name\": \"verify\"");
 }
 
-static void progress_follows_the_measuring_stage(void **state)
+TEST(progress_follows_the_measuring_stage)
 {
 	struct stats *stats;
 	struct stats_progress at;
 
-	(void)state;
 	assert_int_equal(stats_open(NULL, NULL, &stats), 0);
 	stats_get_progress(stats, &at);
 	assert_false(at.started);
@@ -238,12 +230,11 @@ static void progress_follows_the_measuring_stage(void **state)
 	stats_close(stats);
 }
 
-static void progress_counts_skipped_bytes(void **state)
+TEST(progress_counts_skipped_bytes)
 {
 	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
 	struct stats_progress at;
 
-	(void)state;
 	stats_begin_phase(stats, PHASE_FINAL_MERGE, 300);
 	add_span(stats, STAGE_WRITE, 3, 4, 70);
 	stats_skip(stats, STAGE_WRITE, 80);
@@ -254,12 +245,11 @@ static void progress_counts_skipped_bytes(void **state)
 	stats_close(stats);
 }
 
-static void complete_phase_has_moved_all(void **state)
+TEST(complete_phase_has_moved_all)
 {
 	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
 	struct stats_progress at;
 
-	(void)state;
 	stats_begin_phase(stats, PHASE_FINAL_MERGE, 300);
 	add_span(stats, STAGE_WRITE, 3, 4, 70);
 	stats_complete_phase(stats);
@@ -279,12 +269,11 @@ static void wait_for_the_clock(void)
 		;
 }
 
-static void sort_takes_as_long_as_all_phases(void **state)
+TEST(sort_takes_as_long_as_all_phases)
 {
 	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
 	struct stats_progress runs, merge;
 
-	(void)state;
 	wait_for_the_clock();
 	stats_get_progress(stats, &runs);
 	assert_true(runs.elapsed_ns > 0);
@@ -303,13 +292,12 @@ static void *add_spans(void *arg)
 	return NULL;
 }
 
-static void spans_of_all_threads_are_counted(void **state)
+TEST(spans_of_all_threads_are_counted)
 {
 	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
 	pthread_t threads[N_THREADS];
 	struct stats_progress at;
 
-	(void)state;
 	for (int i = 0; i < N_THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, add_spans, stats), 0);
 	for (int i = 0; i < N_THREADS; i++)
@@ -319,14 +307,13 @@ static void spans_of_all_threads_are_counted(void **state)
 	stats_close(stats);
 }
 
-static void spans_become_events_of_the_trace(void **state)
+TEST(spans_become_events_of_the_trace)
 {
 	FILE *file = tmpfile();
 	struct trace *trace;
 	struct stats *stats;
 	struct span span;
 
-	(void)state;
 	assert_non_null(file);
 	assert_int_equal(trace_open(file, &trace), 0);
 	assert_int_equal(stats_open(trace, NULL, &stats), 0);
@@ -350,13 +337,12 @@ static void spans_become_events_of_the_trace(void **state)
 }
 
 /* The second and third of three devices are used. */
-static void devices_are_reported_separately(void **state)
+TEST(devices_are_reported_separately)
 {
 	struct sort_summary two = summary;
 	struct stats *stats = open_stats(PHASE_RUN_GENERATION);
 	struct span span = stats_begin(STAGE_SORT, 0);
 
-	(void)state;
 	two.n_devices = 2;
 	two.devices[0].number = 4;
 	two.devices[0].ordinal = 2;
@@ -387,11 +373,10 @@ static void devices_are_reported_separately(void **state)
 	assert_has("  2 (GPU 4)         5         50 B          0");
 }
 
-static void no_stats_are_fine(void **state)
+TEST(no_stats_are_fine)
 {
 	struct stats_progress at;
 
-	(void)state;
 	stats_begin_phase(NULL, PHASE_RUN_GENERATION, 1);
 	stats_end(NULL, stats_begin(STAGE_READ, 0), 1);
 	stats_end_wait(NULL, stats_begin(STAGE_READ, 0));
@@ -408,13 +393,12 @@ static void report_volumes(void *context, struct stats_volumes *ret_volumes)
 }
 
 /* Volumes before the first phase belong to it: ranks have already exchanged messages. */
-static void volumes_belong_to_their_phase(void **state)
+TEST(volumes_belong_to_their_phase)
 {
 	struct stats_volumes volumes = { .temporary_written_nbytes = 3, .sent_nbytes = 10 };
 	struct stats_totals totals;
 	struct stats *stats;
 
-	(void)state;
 	assert_int_equal(stats_open(NULL, NULL, &stats), 0);
 	stats_set_volume_source(stats, report_volumes, &volumes);
 	stats_begin_phase(stats, PHASE_RUN_GENERATION, 100);
@@ -433,24 +417,3 @@ static void volumes_belong_to_their_phase(void **state)
 	report_json(stats);
 	assert_has("\"temporary_written_bytes\": 3, \"temporary_read_bytes\": 0, ");
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(volumes_belong_to_their_phase),
-	cmocka_unit_test(overlapping_spans_cover_time_once),
-	cmocka_unit_test(longest_stage_is_the_bottleneck),
-	cmocka_unit_test(short_stage_is_no_bottleneck),
-	cmocka_unit_test(stage_that_took_no_time_has_no_rate),
-	cmocka_unit_test(phases_are_counted_apart),
-	cmocka_unit_test(waiting_is_not_work),
-	cmocka_unit_test(unknown_values_are_omitted),
-	cmocka_unit_test(progress_follows_the_measuring_stage),
-	cmocka_unit_test(progress_counts_skipped_bytes),
-	cmocka_unit_test(complete_phase_has_moved_all),
-	cmocka_unit_test(sort_takes_as_long_as_all_phases),
-	cmocka_unit_test(spans_of_all_threads_are_counted),
-	cmocka_unit_test(spans_become_events_of_the_trace),
-	cmocka_unit_test(devices_are_reported_separately),
-	cmocka_unit_test(no_stats_are_fine),
-};
-
-UNIT_TESTS(stats, tests, NULL, NULL)

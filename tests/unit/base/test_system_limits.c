@@ -70,9 +70,10 @@ static void assert_available(uint64_t nbytes)
 	assert_int_equal(memory_available_nbytes(root), nbytes);
 }
 
-static void without_limits_free_memory_decides(void **state)
+#define LIMIT_TEST(claim) TEST_WITH(claim, make_root, remove_root)
+
+LIMIT_TEST(without_limits_free_memory_decides)
 {
-	(void)state;
 	write_meminfo();
 	write_root_file("/proc/self/cgroup", "0::/\n");
 	write_root_file(
@@ -85,16 +86,14 @@ static void without_limits_free_memory_decides(void **state)
 	assert_int_equal(memory_free_nbytes(root), UINT64_C(1000000) << 10);
 }
 
-static void nothing_known_is_little_memory(void **state)
+LIMIT_TEST(nothing_known_is_little_memory)
 {
-	(void)state;
 	assert_available(64 * MIB);
 	assert_int_equal(memory_free_nbytes(root), 0);
 }
 
-static void cgroup_v2_limit_less_usage_decides(void **state)
+LIMIT_TEST(cgroup_v2_limit_less_usage_decides)
 {
-	(void)state;
 	write_meminfo();
 	write_root_file("/proc/self/cgroup", "0::/user.slice/job\n");
 	write_root_file("/sys/fs/cgroup/user.slice/job/memory.max", "314572800\n");
@@ -104,9 +103,8 @@ static void cgroup_v2_limit_less_usage_decides(void **state)
 	assert_int_equal(memory_free_nbytes(root), 200 * MIB);
 }
 
-static void group_above_limits_too(void **state)
+LIMIT_TEST(group_above_limits_too)
 {
-	(void)state;
 	write_meminfo();
 	write_root_file("/proc/self/cgroup", "0::/a/b/c\n");
 	write_root_file("/sys/fs/cgroup/a/b/c/memory.max", "max\n");
@@ -116,9 +114,8 @@ static void group_above_limits_too(void **state)
 	assert_available(512 * MIB);
 }
 
-static void container_root_limits_apply(void **state)
+LIMIT_TEST(container_root_limits_apply)
 {
-	(void)state;
 	write_meminfo();
 	write_root_file("/proc/self/cgroup", "0::/system.slice/docker-1234.scope\n");
 	write_root_file("/sys/fs/cgroup/memory.max", "104857600\n");
@@ -126,9 +123,8 @@ static void container_root_limits_apply(void **state)
 	assert_available(96 * MIB);
 }
 
-static void reclaimable_page_cache_is_free(void **state)
+LIMIT_TEST(reclaimable_page_cache_is_free)
 {
-	(void)state;
 	write_meminfo();
 	write_root_file("/proc/self/cgroup", "0::/job\n");
 	write_root_file("/sys/fs/cgroup/job/memory.max", "314572800\n");
@@ -138,9 +134,8 @@ static void reclaimable_page_cache_is_free(void **state)
 	assert_available(200 * MIB);
 }
 
-static void throttling_limit_counts(void **state)
+LIMIT_TEST(throttling_limit_counts)
 {
-	(void)state;
 	write_meminfo();
 	write_root_file("/proc/self/cgroup", "0::/job\n");
 	write_root_file("/sys/fs/cgroup/job/memory.max", "max\n");
@@ -150,9 +145,8 @@ static void throttling_limit_counts(void **state)
 	assert_available(95 * MIB);
 }
 
-static void overdrawn_group_leaves_nothing(void **state)
+LIMIT_TEST(overdrawn_group_leaves_nothing)
 {
-	(void)state;
 	write_meminfo();
 	write_root_file("/proc/self/cgroup", "0::/job\n");
 	write_root_file("/sys/fs/cgroup/job/memory.max", "1048576\n");
@@ -160,9 +154,8 @@ static void overdrawn_group_leaves_nothing(void **state)
 	assert_available(0);
 }
 
-static void cgroup_v1_limit_less_usage_decides(void **state)
+LIMIT_TEST(cgroup_v1_limit_less_usage_decides)
 {
-	(void)state;
 	write_meminfo();
 	write_root_file("/proc/self/cgroup",
 			"12:cpu,cpuacct:/elsewhere\n11:memory:/job\n1:name=systemd:/x\n0::/y\n");
@@ -174,18 +167,16 @@ static void cgroup_v1_limit_less_usage_decides(void **state)
 	assert_available(100 * MIB);
 }
 
-static void cgroup_v1_without_limit_limits_nothing(void **state)
+LIMIT_TEST(cgroup_v1_without_limit_limits_nothing)
 {
-	(void)state;
 	write_root_file("/proc/self/cgroup", "11:memory:/\n");
 	write_root_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
 	write_root_file("/sys/fs/cgroup/memory/memory.usage_in_bytes", "104857600\n");
 	assert_true(memory_allowed_nbytes(root) == UINT64_MAX);
 }
 
-static void groups_that_are_not_ours_limit_nothing(void **state)
+LIMIT_TEST(groups_that_are_not_ours_limit_nothing)
 {
-	(void)state;
 	write_meminfo();
 	write_root_file("/proc/self/cgroup", "12:cpu:/job\n0::/job\n");
 	write_root_file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "104857600\n");
@@ -194,11 +185,10 @@ static void groups_that_are_not_ours_limit_nothing(void **state)
 }
 
 /* Relies on AddressSanitizer to detect an overflow. */
-static void long_text_is_truncated(void **state)
+LIMIT_TEST(long_text_is_truncated)
 {
 	char *text = malloc(100001);
 
-	(void)state;
 	assert_non_null(text);
 	memset(text, 'x', 100000);
 	text[100000] = '\0';
@@ -210,9 +200,8 @@ static void long_text_is_truncated(void **state)
 	free(text);
 }
 
-static void address_space_and_data_rlimits_decide(void **state)
+LIMIT_TEST(address_space_and_data_rlimits_decide)
 {
-	(void)state;
 	write_meminfo();
 	write_root_file("/proc/self/status", "VmSize:\t   102400 kB\nVmData:\t     1024 kB\n");
 	write_root_file(
@@ -227,12 +216,11 @@ static void address_space_and_data_rlimits_decide(void **state)
 	assert_available(32 * MIB);
 }
 
-static void real_rlimit_is_seen(void **state)
+LIMIT_TEST(real_rlimit_is_seen)
 {
 	const struct rlimit limit = { .rlim_cur = 1 << 20, .rlim_max = RLIM_INFINITY };
 	struct rlimit before;
 
-	(void)state;
 	assert_true(memory_available_nbytes("") > 0);
 	assert_int_equal(getrlimit(RLIMIT_DATA, &before), 0);
 	assert_int_equal(setrlimit(RLIMIT_DATA, &limit), 0);
@@ -240,17 +228,15 @@ static void real_rlimit_is_seen(void **state)
 	assert_int_equal(setrlimit(RLIMIT_DATA, &before), 0);
 }
 
-static void cpus_are_those_of_the_affinity(void **state)
+LIMIT_TEST(cpus_are_those_of_the_affinity)
 {
-	(void)state;
 	write_root_file("/proc/self/status",
 			"Cpus_allowed:\t3,f000000f\nCpus_allowed_list:\t0-3,28-33\n");
 	assert_int_equal(cpus_available(root), 10);
 }
 
-static void cpu_quota_limits_and_is_rounded_up(void **state)
+LIMIT_TEST(cpu_quota_limits_and_is_rounded_up)
 {
-	(void)state;
 	write_root_file("/proc/self/status", "Cpus_allowed:\tff\n");
 	write_root_file("/proc/self/cgroup", "0::/job\n");
 	write_root_file("/sys/fs/cgroup/job/cpu.max", "max 100000\n");
@@ -261,9 +247,8 @@ static void cpu_quota_limits_and_is_rounded_up(void **state)
 	assert_int_equal(cpus_available(root), 1);
 }
 
-static void cpu_quota_of_cgroup_v1_limits(void **state)
+LIMIT_TEST(cpu_quota_of_cgroup_v1_limits)
 {
-	(void)state;
 	write_root_file("/proc/self/status", "Cpus_allowed:\tff\n");
 	write_root_file("/proc/self/cgroup", "4:cpuset:/other\n3:cpu,cpuacct:/job\n");
 	write_root_file("/sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "-1\n");
@@ -273,34 +258,8 @@ static void cpu_quota_of_cgroup_v1_limits(void **state)
 	assert_int_equal(cpus_available(root), 2);
 }
 
-static void there_is_always_one_cpu(void **state)
+LIMIT_TEST(there_is_always_one_cpu)
 {
-	(void)state;
 	assert_int_equal(cpus_available(root), 1);
 	assert_true(cpus_available("") >= 1);
 }
-
-#define LIMIT_TEST(name) cmocka_unit_test_setup_teardown(name, make_root, remove_root)
-
-static const struct CMUnitTest tests[] = {
-	LIMIT_TEST(without_limits_free_memory_decides),
-	LIMIT_TEST(nothing_known_is_little_memory),
-	LIMIT_TEST(cgroup_v2_limit_less_usage_decides),
-	LIMIT_TEST(group_above_limits_too),
-	LIMIT_TEST(cgroup_v1_without_limit_limits_nothing),
-	LIMIT_TEST(groups_that_are_not_ours_limit_nothing),
-	LIMIT_TEST(long_text_is_truncated),
-	LIMIT_TEST(container_root_limits_apply),
-	LIMIT_TEST(reclaimable_page_cache_is_free),
-	LIMIT_TEST(throttling_limit_counts),
-	LIMIT_TEST(overdrawn_group_leaves_nothing),
-	LIMIT_TEST(cgroup_v1_limit_less_usage_decides),
-	LIMIT_TEST(address_space_and_data_rlimits_decide),
-	LIMIT_TEST(real_rlimit_is_seen),
-	LIMIT_TEST(cpus_are_those_of_the_affinity),
-	LIMIT_TEST(cpu_quota_limits_and_is_rounded_up),
-	LIMIT_TEST(cpu_quota_of_cgroup_v1_limits),
-	LIMIT_TEST(there_is_always_one_cpu),
-};
-
-UNIT_TESTS(system_limits, tests, NULL, NULL)

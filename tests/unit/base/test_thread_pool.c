@@ -27,9 +27,8 @@ static int run_pool_task(void *context, uint32_t i)
 	return i == job->failing_task ? -EIO : 0;
 }
 
-static void every_task_runs_once(void **state)
+TEST(every_task_runs_once)
 {
-	(void)state;
 	for (uint32_t n_threads = 1; n_threads <= 5; n_threads++) {
 		struct pool_job job = { .failing_task = N_POOL_TASKS };
 		struct thread_pool *pool;
@@ -60,13 +59,12 @@ static void count(void *context, const struct message *message)
 	(*n)++;
 }
 
-static void task_messages_go_to_the_caller(void **state)
+TEST(task_messages_go_to_the_caller)
 {
 	unsigned n_received[2] = { 0 };
 	struct diagnostics diagnostics[2];
 	struct thread_pool *pool;
 
-	(void)state;
 	for (int i = 0; i < 2; i++)
 		diagnostics_init(&diagnostics[i], count, &n_received[i]);
 	diagnostics_push(&diagnostics[0]);
@@ -81,13 +79,12 @@ static void task_messages_go_to_the_caller(void **state)
 		diagnostics_destroy(&diagnostics[i]);
 }
 
-static void failure_ends_the_job_not_the_pool(void **state)
+TEST(failure_ends_the_job_not_the_pool)
 {
 	enum { N_THREADS = 3 };
 	struct pool_job job = { .failing_task = 10 };
 	struct thread_pool *pool;
 
-	(void)state;
 	assert_int_equal(thread_pool_open(N_THREADS, &pool), 0);
 	assert_int_equal(thread_pool_run(pool, run_pool_task, &job, N_POOL_TASKS), -EIO);
 	assert_int_equal(job.n_done[10], 1);
@@ -97,12 +94,11 @@ static void failure_ends_the_job_not_the_pool(void **state)
 	thread_pool_close(pool);
 }
 
-static void job_without_tasks_returns(void **state)
+TEST(job_without_tasks_returns)
 {
 	struct pool_job job = { .failing_task = 0 };
 	struct thread_pool *pool;
 
-	(void)state;
 	assert_int_equal(thread_pool_open(2, &pool), 0);
 	assert_int_equal(thread_pool_run(pool, run_pool_task, &job, 0), 0);
 	assert_int_equal(job.n_done[0], 0);
@@ -123,12 +119,11 @@ static int wait_for_other_task(void *context, uint32_t i)
 	return gate_pass(&barrier->begun[1 - i]) ? 0 : -ETIMEDOUT;
 }
 
-static void tasks_run_concurrently(void **state)
+TEST(tasks_run_concurrently)
 {
 	struct task_barrier barrier = { { GATE_INITIALIZER, GATE_INITIALIZER } };
 	struct thread_pool *pool;
 
-	(void)state;
 	assert_int_equal(thread_pool_open(2, &pool), 0);
 	assert_int_equal(thread_pool_run(pool, wait_for_other_task, &barrier, 2), 0);
 	thread_pool_close(pool);
@@ -157,9 +152,8 @@ static int claim_block(void *context, uint64_t block, void *buffer)
 	return block == claims->last ? claims->r : 0;
 }
 
-static void threads_process_each_block_once(void **state)
+TEST(threads_process_each_block_once)
 {
-	(void)state;
 	for (uint32_t n_threads = 1; n_threads <= 5; n_threads++) {
 		struct block_claims claims = { 0 };
 
@@ -171,11 +165,10 @@ static void threads_process_each_block_once(void **state)
 	}
 }
 
-static void a_block_ends_the_job(void **state)
+TEST(a_block_ends_the_job)
 {
 	static const int results[] = { 1, -EIO };
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		struct block_claims claims = { .last = 10, .r = results[i] };
 
@@ -195,9 +188,8 @@ static void record_number(void *context, uint32_t number, uint32_t n)
 	atomic_fetch_add(&claims->n_threads, n);
 }
 
-static void each_thread_has_its_own_number(void **state)
+TEST(each_thread_has_its_own_number)
 {
-	(void)state;
 	for (uint32_t n_threads = 1; n_threads <= 5; n_threads++) {
 		struct thread_claims claims = { 0 };
 
@@ -214,12 +206,11 @@ static void *count_thread(void *context)
 	return NULL;
 }
 
-static void group_waits_for_all_threads_that_were_added(void **state)
+TEST(group_waits_for_all_threads_that_were_added)
 {
 	struct thread_group group = { 0 };
 	atomic_uint n_ended = 0;
 
-	(void)state;
 	thread_group_join(&group);
 	for (uint32_t n = 0; n <= 3; n++)
 		assert_int_equal(thread_group_start(&group, n, count_thread, &n_ended, NULL), 0);
@@ -228,17 +219,3 @@ static void group_waits_for_all_threads_that_were_added(void **state)
 	assert_int_equal(n_ended, 6);
 	assert_int_equal(group.n_threads, 0);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(group_waits_for_all_threads_that_were_added),
-	cmocka_unit_test(every_task_runs_once),
-	cmocka_unit_test(task_messages_go_to_the_caller),
-	cmocka_unit_test(failure_ends_the_job_not_the_pool),
-	cmocka_unit_test(tasks_run_concurrently),
-	cmocka_unit_test(threads_process_each_block_once),
-	cmocka_unit_test(a_block_ends_the_job),
-	cmocka_unit_test(each_thread_has_its_own_number),
-	cmocka_unit_test(job_without_tasks_returns),
-};
-
-UNIT_TESTS(thread_pool, tests, NULL, NULL)

@@ -30,12 +30,11 @@ static void add(struct time_series *series, uint64_t begin, uint64_t end, uint64
 			nbytes);
 }
 
-static void event_is_spread_over_its_bins(void **state)
+TEST(event_is_spread_over_its_bins)
 {
 	struct time_series *series = open_series();
 	const uint64_t bin = series->bin_ns;
 
-	(void)state;
 	add(series, bin / 2, 5 * bin / 2, 400);
 	assert_int_equal(series->host.busy_ns[STAGE_SORT][0], bin / 2);
 	assert_int_equal(series->host.busy_ns[STAGE_SORT][1], bin);
@@ -46,12 +45,11 @@ static void event_is_spread_over_its_bins(void **state)
 	time_series_close(series);
 }
 
-static void long_sort_merges_bins_without_loss(void **state)
+TEST(long_sort_merges_bins_without_loss)
 {
 	struct time_series *series = open_series();
 	uint64_t busy = 0;
 
-	(void)state;
 	for (uint64_t i = 0; i < 100000; i++) {
 		add(series, i * 10 * MS, i * 10 * MS + 7 * MS, 3);
 		busy += 7 * MS;
@@ -68,12 +66,11 @@ static void long_sort_merges_bins_without_loss(void **state)
 	time_series_close(series);
 }
 
-static void gauges_keep_the_maximum(void **state)
+TEST(gauges_keep_the_maximum)
 {
 	struct time_series *series = open_series();
 	const uint64_t begin = series->begin_ns;
 
-	(void)state;
 	time_series_sample(series, begin, &(struct time_series_gauges){ 5, 3, 1 });
 	time_series_sample(series, begin + 1, &(struct time_series_gauges){ 4, 4, 2 });
 	time_series_sample(series, begin + series->bin_ns, &(struct time_series_gauges){ 8, 1, 1 });
@@ -85,11 +82,10 @@ static void gauges_keep_the_maximum(void **state)
 }
 
 /* Queues that are not distinguished still count bytes. */
-static void queues_are_separate_up_to_a_limit(void **state)
+TEST(queues_are_separate_up_to_a_limit)
 {
 	struct time_series *series = open_series();
 
-	(void)state;
 	for (uint32_t queue = 0; queue < 2 * TIME_SERIES_MAX_QUEUES; queue++)
 		time_series_add(series, STAGE_MERGE, queue + 1, series->begin_ns,
 				series->begin_ns + MS, 1);
@@ -100,23 +96,12 @@ static void queues_are_separate_up_to_a_limit(void **state)
 	time_series_close(series);
 }
 
-static void earlier_begin_is_clamped(void **state)
+TEST(earlier_begin_is_clamped)
 {
 	struct time_series *series = open_series();
 
-	(void)state;
 	time_series_add(series, STAGE_READ, 0, series->begin_ns - 50 * MS, series->begin_ns + MS,
 			0);
 	assert_int_equal(sum(series->host.busy_ns[STAGE_READ]), MS);
 	time_series_close(series);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(event_is_spread_over_its_bins),
-	cmocka_unit_test(long_sort_merges_bins_without_loss),
-	cmocka_unit_test(gauges_keep_the_maximum),
-	cmocka_unit_test(queues_are_separate_up_to_a_limit),
-	cmocka_unit_test(earlier_begin_is_clamped),
-};
-
-UNIT_TESTS(time_series, tests, NULL, NULL)

@@ -52,16 +52,15 @@ static int count_objects(void)
 	return n;
 }
 
-static void empty_trace_is_valid(void **state)
+TEST(empty_trace_is_valid)
 {
 	struct trace *trace = open_trace();
 
-	(void)state;
 	close_trace(trace);
 	assert_int_equal(count_objects(), 1);
 }
 
-static void event_has_time_track_and_size(void **state)
+TEST(event_has_time_track_and_size)
 {
 	struct trace_event event = { .name = "sort",
 				     .category = "work",
@@ -71,7 +70,6 @@ static void event_has_time_track_and_size(void **state)
 				     .nbytes = 4096 };
 	struct trace *trace = open_trace();
 
-	(void)state;
 	event.begin_ns = clock_now_ns() + 1000000;
 	event.end_ns = event.begin_ns + 1234567;
 	trace_add(trace, &event);
@@ -84,23 +82,21 @@ static void event_has_time_track_and_size(void **state)
 	assert_non_null(strstr(text, "\"tid\":40004,\"args\":{\"sort_index\":40004}},\n"));
 }
 
-static void event_before_the_start_begins_with_it(void **state)
+TEST(event_before_the_start_begins_with_it)
 {
 	const struct trace_event event = {
 		.name = "read", .category = "work", .begin_ns = 1, .end_ns = 2
 	};
 	struct trace *trace = open_trace();
 
-	(void)state;
 	trace_add(trace, &event);
 	assert_non_null(strstr(close_trace(trace), "\"ts\":0.000,\"dur\":0.000,"));
 }
 
-static void counter_is_an_event(void **state)
+TEST(counter_is_an_event)
 {
 	struct trace *trace = open_trace();
 
-	(void)state;
 	trace_add_counter(trace, "memory", 0, 4711);
 	assert_non_null(
 		strstr(close_trace(trace), "{\"name\":\"memory\",\"ph\":\"C\",\"ts\":0.000,"));
@@ -140,11 +136,10 @@ static uint64_t trace_many(uint64_t n, uint64_t *ret_n_events)
 	return sum;
 }
 
-static void trace_of_a_long_sort_is_bounded_and_complete(void **state)
+TEST(trace_of_a_long_sort_is_bounded_and_complete)
 {
 	uint64_t n_events;
 
-	(void)state;
 	assert_int_equal(trace_many(100, &n_events), 300);
 	assert_int_equal(n_events, 200);
 	assert_int_equal(trace_many(10000, &n_events), 30000);
@@ -153,23 +148,11 @@ static void trace_of_a_long_sort_is_bounded_and_complete(void **state)
 	assert_true(n_events < 1000);
 }
 
-static void no_trace_is_fine(void **state)
+TEST(no_trace_is_fine)
 {
 	const struct trace_event event = { .name = "read", .category = "work" };
 
-	(void)state;
 	trace_add(NULL, &event);
 	trace_add_counter(NULL, "memory", 0, 0);
 	trace_close(NULL);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(empty_trace_is_valid),
-	cmocka_unit_test(event_has_time_track_and_size),
-	cmocka_unit_test(event_before_the_start_begins_with_it),
-	cmocka_unit_test(counter_is_an_event),
-	cmocka_unit_test(trace_of_a_long_sort_is_bounded_and_complete),
-	cmocka_unit_test(no_trace_is_fine),
-};
-
-UNIT_TESTS(trace, tests, NULL, NULL)

@@ -135,7 +135,7 @@ static void free_long(struct records *records)
 	layout_free(&records->layout);
 }
 
-static void long_records_of_bytes_are_compared_to_their_end(void **state)
+TEST(long_records_of_bytes_are_compared_to_their_end)
 {
 	const struct key key = { .nbytes = 65536, .kind = KEY_BYTES, .big_endian = true };
 	const struct key down = {
@@ -145,7 +145,6 @@ static void long_records_of_bytes_are_compared_to_their_end(void **state)
 	const struct verify_options options = { .n_threads = 2 };
 	struct records records = { .n = 40 };
 
-	(void)state;
 	records.bytes = calloc(records.n, 65536);
 	assert_non_null(records.bytes);
 	for (uint64_t i = 0; i < records.n; i++)
@@ -164,13 +163,12 @@ static void long_records_of_bytes_are_compared_to_their_end(void **state)
 	free_long(&records);
 }
 
-static void ranges_are_checked_across_boundaries(void **state)
+TEST(ranges_are_checked_across_boundaries)
 {
 	struct records records = make_long(100);
 	struct verify_edge edge;
 	struct digest digest = { 0 };
 
-	(void)state;
 	assert_int_equal(verify_edge_open(&records.layout, &edge), 0);
 	assert_int_equal(verify_records(&records.layout, records.bytes, 50, &edge, &digest), 50);
 	assert_int_equal(verify_records(&records.layout, records.bytes, 0, &edge, &digest), 0);
@@ -190,9 +188,4 @@ static int prepare(void **state)
 	return 0;
 }
 
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(long_records_of_bytes_are_compared_to_their_end),
-	cmocka_unit_test(ranges_are_checked_across_boundaries),
-};
-
-UNIT_TESTS(verify, tests, prepare, NULL)
+GROUP_FIXTURE(prepare, NULL)

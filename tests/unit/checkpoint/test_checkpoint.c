@@ -51,7 +51,7 @@ static int visit_good_run(size_t first, size_t n_replaced, uint64_t n_records)
 }
 
 /* The windows have room for these blocks, whatever -S is now. */
-static void stored_blocks_fit_in_the_plan(void **state)
+TEST(stored_blocks_fit_in_the_plan)
 {
 	static const uint32_t lengths[] = { 7, 50, 9, 20 };
 	struct run_block blocks[4] = { { 0 } };
@@ -59,7 +59,6 @@ static void stored_blocks_fit_in_the_plan(void **state)
 					  { .index = { blocks + 1, .n_blocks = 3 } } };
 	const struct checkpoint_state runs_state = { .runs = runs, .n_runs = 2 };
 
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		blocks[i].n_items = lengths[i];
 	assert_int_equal(checkpoint_state_max_block_items(&runs_state), 50);
@@ -85,9 +84,10 @@ static int finish(void **state)
 	return fixture_finish(state);
 }
 
-static void run_replaces_its_inputs(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, start, finish)
+
+FIXTURE_TEST(run_replaces_its_inputs)
 {
-	(void)state;
 	for (uint64_t i = 0; i < 5; i++)
 		assert_int_equal(visit_good_run(i, 0, i), 0);
 	assert_int_equal(visit_good_run(1, 3, 42), 0);
@@ -97,16 +97,15 @@ static void run_replaces_its_inputs(void **state)
 	assert_int_equal(saved.runs[2].origin.totals.read.n_records, 4);
 }
 
-static void replacing_missing_runs_is_refused(void **state)
+FIXTURE_TEST(replacing_missing_runs_is_refused)
 {
-	(void)state;
 	assert_int_equal(visit_good_run(0, 0, 1), 0);
 	assert_int_equal(visit_good_run(0, 2, 1), -EBADMSG);
 	assert_int_equal(visit_good_run(2, 0, 1), -EBADMSG);
 	assert_int_equal(saved.n_runs, 1);
 }
 
-static void invalid_blocks_are_refused(void **state)
+FIXTURE_TEST(invalid_blocks_are_refused)
 {
 	const struct run_block blocks[] = {
 		{ .n_items = 10, .stored_nbytes = 81 },
@@ -118,35 +117,31 @@ static void invalid_blocks_are_refused(void **state)
 		{ .n_items = 10, .stored_nbytes = 80, .offset = UINT64_MAX - 10 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++)
 		assert_int_equal(visit_run(0, 0, 10, &blocks[i]), -EBADMSG);
 	assert_int_equal(saved.n_runs, 0);
 }
 
-static void runs_of_impossible_items_are_refused(void **state)
+FIXTURE_TEST(runs_of_impossible_items_are_refused)
 {
 	const uint32_t nbytes = 2 * LAYOUT_MAX_RECORD_NBYTES + 1;
 	const struct run_block block = { .n_items = 1, .stored_nbytes = nbytes };
 	const struct saved_run run = { .n_items = 1, .item_nbytes = nbytes, .n_blocks = 1 };
 	const struct payload_slice extents[] = { { &run, sizeof run }, { &block, sizeof block } };
 
-	(void)state;
 	assert_int_equal(visit(RECORD_RUN, extents, 2), -EBADMSG);
 	assert_int_equal(saved.n_runs, 0);
 }
 
-static void only_the_first_record_is_the_header(void **state)
+FIXTURE_TEST(only_the_first_record_is_the_header)
 {
-	(void)state;
 	assert_int_equal(visit_header(), -EBADMSG);
 	checkpoint_state_free(&saved);
 	assert_int_equal(visit_good_run(0, 0, 1), -EBADMSG);
 }
 
-static void short_or_unknown_records_are_refused(void **state)
+FIXTURE_TEST(short_or_unknown_records_are_refused)
 {
-	(void)state;
 	assert_int_equal(visit(RECORD_DONE, &(struct payload_slice){ "short", 5 }, 1), -EBADMSG);
 	assert_false(saved.is_done);
 	assert_int_equal(visit(RECORD_RUN, &(struct payload_slice){ "", 0 }, 1), -EBADMSG);
@@ -155,9 +150,8 @@ static void short_or_unknown_records_are_refused(void **state)
 	assert_int_equal(saved.n_runs, 0);
 }
 
-static void unpublished_output_is_not_done(void **state)
+FIXTURE_TEST(unpublished_output_is_not_done)
 {
-	(void)state;
 	assert_int_equal(visit_done(), 0);
 	assert_true(saved.is_done);
 	assert_int_equal(visit_good_run(0, 0, 1), 0);
@@ -174,7 +168,7 @@ static struct fingerprint fingerprint_of(const char *text, size_t nbytes)
 	fingerprint_of("-u\0" unique "\0state of input v\0" state,                                 \
 		       sizeof("-u\0" unique "\0state of input v\0" state))
 
-static void input_replaced_by_the_output_is_accepted(void **state)
+TEST(input_replaced_by_the_output_is_accepted)
 {
 	const struct fingerprint old = DESCRIPTION("0", "device 1, inode 2, old");
 	const struct fingerprint output = DESCRIPTION("0", "device 1, inode 3, new");
@@ -182,7 +176,6 @@ static void input_replaced_by_the_output_is_accepted(void **state)
 	struct fingerprint_difference difference;
 	char accepted[80];
 
-	(void)state;
 	fingerprint_format_file((struct file_id){ .device = 1, .inode = 3 }, accepted);
 	assert_false(fingerprint_differs(&old, &output, accepted, &difference));
 	assert_true(fingerprint_differs(&old, &third, accepted, &difference));
@@ -190,12 +183,11 @@ static void input_replaced_by_the_output_is_accepted(void **state)
 
 /* --- Files --- */
 
-static void moved_checkpoint_is_detected(void **state)
+TEST_WITH(moved_checkpoint_is_detected, fixture_start, fixture_finish)
 {
 	struct checkpoint_dir moved;
 	char runs[4096];
 
-	(void)state;
 	assert_int_equal(mkdir(fixture_path("dir"), 0700), 0);
 	checkpoint_dir_init(&moved, &faulty_calls, fixture_path("dir"));
 	assert_int_equal(checkpoint_dir_open(&moved), 0);
@@ -240,12 +232,11 @@ static void remove_only(enum checkpoint_file i, const char *text)
 	assert_int_equal(rmdir(fixture_path("dir")), 0);
 }
 
-static void file_with_partial_magic_is_adopted(void **state)
+TEST_WITH(file_with_partial_magic_is_adopted, fixture_start, fixture_finish)
 {
 	static const char *const texts[] = { "", "gsort " };
 	struct checkpoint_dir opened;
 
-	(void)state;
 	for (int i = 0; i < CHECKPOINT_N_FILES; i++)
 		for (int j = 0; j < 2; j++) {
 			assert_int_equal(open_with(i, texts[j], &opened), 0);
@@ -255,12 +246,11 @@ static void file_with_partial_magic_is_adopted(void **state)
 		}
 }
 
-static void file_of_the_same_name_is_not_removed(void **state)
+TEST_WITH(file_of_the_same_name_is_not_removed, fixture_start, fixture_finish)
 {
 	struct checkpoint_dir opened;
 	char path[4096];
 
-	(void)state;
 	assert_int_equal(open_with(CHECKPOINT_RUNS, "", &opened), 0);
 	snprintf(path, sizeof path, "%s/gsort-runs", fixture_path("dir"));
 	assert_int_equal(unlink(path), 0);
@@ -270,7 +260,7 @@ static void file_of_the_same_name_is_not_removed(void **state)
 	remove_only(CHECKPOINT_RUNS, "theirs");
 }
 
-static void exceeded_limit_allows_no_writes(void **state)
+TEST_WITH(exceeded_limit_allows_no_writes, fixture_start, fixture_finish)
 {
 	struct spill_extent extent;
 	struct spill *limited;
@@ -279,7 +269,6 @@ static void exceeded_limit_allows_no_writes(void **state)
 	char page[4096] = { 0 };
 	const char *directory = fixture_directory;
 
-	(void)state;
 	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("kept"), O_RDWR | O_CREAT,
 				   0600, &file),
 			 0);
@@ -289,25 +278,3 @@ static void exceeded_limit_allows_no_writes(void **state)
 	assert_int_equal(spill_write(limited, page, sizeof page, &extent), -ENOSPC);
 	spill_close(limited);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test_setup_teardown(run_replaces_its_inputs, start, finish),
-	cmocka_unit_test_setup_teardown(replacing_missing_runs_is_refused, start, finish),
-	cmocka_unit_test_setup_teardown(invalid_blocks_are_refused, start, finish),
-	cmocka_unit_test_setup_teardown(runs_of_impossible_items_are_refused, start, finish),
-	cmocka_unit_test_setup_teardown(only_the_first_record_is_the_header, start, finish),
-	cmocka_unit_test_setup_teardown(short_or_unknown_records_are_refused, start, finish),
-	cmocka_unit_test_setup_teardown(unpublished_output_is_not_done, start, finish),
-	cmocka_unit_test(stored_blocks_fit_in_the_plan),
-	cmocka_unit_test(input_replaced_by_the_output_is_accepted),
-	cmocka_unit_test_setup_teardown(moved_checkpoint_is_detected, fixture_start,
-					fixture_finish),
-	cmocka_unit_test_setup_teardown(file_with_partial_magic_is_adopted, fixture_start,
-					fixture_finish),
-	cmocka_unit_test_setup_teardown(file_of_the_same_name_is_not_removed, fixture_start,
-					fixture_finish),
-	cmocka_unit_test_setup_teardown(exceeded_limit_allows_no_writes, fixture_start,
-					fixture_finish),
-};
-
-UNIT_TESTS(checkpoint, tests, NULL, NULL)

@@ -68,10 +68,11 @@ static int open_and_abandon(void)
 	return r;
 }
 
+#define FIXTURE_TEST(claim) TEST_WITH(claim, start, finish)
+
 /* The record may be only in the page cache, but what it replaces is discarded. */
-static void manifest_is_synced_before_resuming(void **state)
+FIXTURE_TEST(manifest_is_synced_before_resuming)
 {
-	(void)state;
 	assert_int_equal(open_and_abandon(), 0);
 	faults.fsync_errno = EIO;
 	assert_int_equal(open_and_abandon(), -EIO);
@@ -80,18 +81,16 @@ static void manifest_is_synced_before_resuming(void **state)
 }
 
 /* Both magics, the first record, and the names of the files and the directory are synced. */
-static void new_checkpoint_is_durable(void **state)
+FIXTURE_TEST(new_checkpoint_is_durable)
 {
-	(void)state;
 	faults.n_syncs = 0;
 	assert_int_equal(open_and_abandon(), 0);
 	assert_int_equal(faults.n_syncs, 5);
 }
 
 /* Otherwise the first record would follow the rest of an incomplete one. */
-static void manifest_must_be_truncatable(void **state)
+FIXTURE_TEST(manifest_must_be_truncatable)
 {
-	(void)state;
 	faults.ftruncate_errno = EIO;
 	assert_int_equal(open_and_abandon(), -EIO);
 	faults.ftruncate_errno = 0;
@@ -130,11 +129,10 @@ static void forge_header(const char *name, size_t name_nbytes)
 }
 
 /* Otherwise a forged manifest could cause any temp file beside the output to be removed. */
-static void manifest_that_names_a_file_is_refused(void **state)
+FIXTURE_TEST(manifest_that_names_a_file_is_refused)
 {
 	static const char name[] = ".gsort-0123456789abcdef";
 
-	(void)state;
 	assert_int_equal(open_and_abandon(), 0);
 	forge_header(name, sizeof name);
 	assert_int_equal(open_and_abandon(), -EINVAL);
@@ -158,11 +156,10 @@ static struct orphan_owner orphan_owner_of(void)
 }
 
 /* The temp files of a start are removed by later starts of the same sort only. */
-static void orphans_belong_to_one_checkpoint(void **state)
+FIXTURE_TEST(orphans_belong_to_one_checkpoint)
 {
 	struct orphan_owner first, again, other;
 
-	(void)state;
 	first = orphan_owner_of();
 	again = orphan_owner_of();
 	assert_true(file_is_unique_digits(first.digits));
@@ -173,13 +170,3 @@ static void orphans_belong_to_one_checkpoint(void **state)
 	assert_string_not_equal(first.digits, other.digits);
 	unlink(fixture_path("aside"));
 }
-
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(manifest_is_synced_before_resuming), FIXTURE(new_checkpoint_is_durable),
-	FIXTURE(manifest_must_be_truncatable),       FIXTURE(manifest_that_names_a_file_is_refused),
-	FIXTURE(orphans_belong_to_one_checkpoint),
-};
-
-UNIT_TESTS(checkpoint_resume, tests, NULL, NULL)

@@ -109,14 +109,13 @@ static int check(uint64_t *ret_first_record)
 	return r;
 }
 
-static void inputs_that_are_the_same_are_fine(void **state)
+TEST(inputs_that_are_the_same_are_fine)
 {
 	const struct layout_params requests[] = { { 0 },
 						  { .argsort = true },
 						  { .keys_only = true } };
 	uint64_t bad;
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		with_layout(requests[i]);
 		assert_int_equal(check(&bad), 0);
@@ -125,14 +124,13 @@ static void inputs_that_are_the_same_are_fine(void **state)
 }
 
 /* The first and the last byte of each run. */
-static void byte_that_has_changed_is_found_in_its_run(void **state)
+TEST(byte_that_has_changed_is_found_in_its_run)
 {
 	static const size_t places[N_RUNS][2] = { { 0, 20001 },
 						  { 20001, 20002 },
 						  { 20002, N_RECORDS } };
 	uint64_t bad;
 
-	(void)state;
 	with_layout((struct layout_params){ 0 });
 	for (size_t i = 0; i < N_RUNS; i++)
 		for (int j = 0; j < 2; j++) {
@@ -147,12 +145,11 @@ static void byte_that_has_changed_is_found_in_its_run(void **state)
 	layout_free(&layout);
 }
 
-static void unreadable_input_is_not_reported_as_changed(void **state)
+TEST(unreadable_input_is_not_reported_as_changed)
 {
 	struct input_change change;
 	int r;
 
-	(void)state;
 	with_layout((struct layout_params){ 0 });
 	open_input();
 	assert_int_equal(truncate(path[1], 0), 0);
@@ -165,21 +162,13 @@ static void unreadable_input_is_not_reported_as_changed(void **state)
 	layout_free(&layout);
 }
 
-static void fraction_of_uncached_input_is_read(void **state)
+TEST(fraction_of_uncached_input_is_read)
 {
 	const uint64_t mib = UINT64_C(1) << 20;
 
-	(void)state;
 	assert_int_equal(checkpoint_input_budget(0), 64 * mib);
 	assert_int_equal(checkpoint_input_budget(1024 * mib), 64 * mib);
 	assert_int_equal(checkpoint_input_budget(64 * 1024 * mib), 2 * 1024 * mib);
 }
 
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(inputs_that_are_the_same_are_fine),
-	cmocka_unit_test(byte_that_has_changed_is_found_in_its_run),
-	cmocka_unit_test(unreadable_input_is_not_reported_as_changed),
-	cmocka_unit_test(fraction_of_uncached_input_is_read),
-};
-
-UNIT_TESTS(input_check, tests, start, finish)
+GROUP_FIXTURE(start, finish)

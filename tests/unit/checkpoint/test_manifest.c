@@ -89,12 +89,13 @@ static int parse(const unsigned char *bytes, size_t nbytes, uint64_t *ret_end)
 	return manifest_parse(bytes, nbytes, 0, visit, NULL, ret_end);
 }
 
-static void records_come_back(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, start, finish)
+
+FIXTURE_TEST(records_come_back)
 {
 	uint64_t nbytes, end;
 	unsigned char *bytes = load(&nbytes);
 
-	(void)state;
 	assert_int_equal(parse(bytes, nbytes, &end), 0);
 	assert_int_equal(visited.n, N_RECORDS);
 	assert_true(visited.all_right);
@@ -102,23 +103,21 @@ static void records_come_back(void **state)
 }
 
 /* Other writers may fill the disk. */
-static void space_is_reserved_for_next_records(void **state)
+FIXTURE_TEST(space_is_reserved_for_next_records)
 {
 	struct stat status;
 
-	(void)state;
 	assert_int_equal(fstat(manifest.file.fd, &status), 0);
 	assert_int_equal(status.st_size, manifest.end);
 	assert_true(status.st_blocks * 512 >= status.st_size + 8192);
 }
 
-static void truncated_manifest_keeps_earlier_records(void **state)
+FIXTURE_TEST(truncated_manifest_keeps_earlier_records)
 {
 	uint64_t nbytes, end, last_end = 0;
 	unsigned char *bytes = load(&nbytes);
 	unsigned n = 0;
 
-	(void)state;
 	for (uint64_t cut = 0; cut < nbytes; cut++) {
 		assert_int_equal(parse(bytes, cut, &end), 0);
 		assert_true(visited.all_right);
@@ -129,12 +128,11 @@ static void truncated_manifest_keeps_earlier_records(void **state)
 	assert_int_equal(n, N_RECORDS - 1);
 }
 
-static void damage_of_any_byte_is_found(void **state)
+FIXTURE_TEST(damage_of_any_byte_is_found)
 {
 	uint64_t nbytes, end, last;
 	unsigned char *bytes = load(&nbytes);
 
-	(void)state;
 	assert_int_equal(parse(bytes, nbytes - 1, &last), 0);
 	for (uint64_t at = 0; at < nbytes; at++) {
 		int r;
@@ -150,32 +148,29 @@ static void damage_of_any_byte_is_found(void **state)
 	}
 }
 
-static void trailing_zeros_are_no_record(void **state)
+FIXTURE_TEST(trailing_zeros_are_no_record)
 {
 	uint64_t nbytes, end;
 	unsigned char *bytes = load(&nbytes);
 
-	(void)state;
 	memset(bytes + nbytes, 0, 100);
 	assert_int_equal(parse(bytes, nbytes + 100, &end), 0);
 	assert_int_equal(end, nbytes);
 	assert_int_equal(visited.n, N_RECORDS);
 }
 
-static void foreign_file_is_no_manifest(void **state)
+FIXTURE_TEST(foreign_file_is_no_manifest)
 {
 	uint64_t end;
 
-	(void)state;
 	assert_int_equal(parse((const unsigned char *)"hello", 5, &end), -EBADMSG);
 	assert_int_equal(end, 0);
 }
 
-static void append_overwrites_an_unfinished_record(void **state)
+FIXTURE_TEST(append_overwrites_an_unfinished_record)
 {
 	uint64_t nbytes;
 
-	(void)state;
 	load(&nbytes);
 	assert_int_equal(file_truncate(&manifest.file, nbytes - 1), 0);
 	file_close(&manifest.file);
@@ -189,24 +184,10 @@ static void append_overwrites_an_unfinished_record(void **state)
 	assert_int_equal(nbytes, manifest.end);
 }
 
-static void failed_cut_names_the_manifest(void **state)
+FIXTURE_TEST(failed_cut_names_the_manifest)
 {
-	(void)state;
 	faults.ftruncate_errno = EIO;
 	assert_int_equal(manifest_truncate(&manifest), -EIO);
 	assert_non_null(
 		strstr(captured_messages_error(), "manifest: cannot truncate an incomplete"));
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test_setup_teardown(records_come_back, start, finish),
-	cmocka_unit_test_setup_teardown(space_is_reserved_for_next_records, start, finish),
-	cmocka_unit_test_setup_teardown(truncated_manifest_keeps_earlier_records, start, finish),
-	cmocka_unit_test_setup_teardown(damage_of_any_byte_is_found, start, finish),
-	cmocka_unit_test_setup_teardown(trailing_zeros_are_no_record, start, finish),
-	cmocka_unit_test_setup_teardown(foreign_file_is_no_manifest, start, finish),
-	cmocka_unit_test_setup_teardown(append_overwrites_an_unfinished_record, start, finish),
-	cmocka_unit_test_setup_teardown(failed_cut_names_the_manifest, start, finish),
-};
-
-UNIT_TESTS(manifest, tests, NULL, NULL)

@@ -67,21 +67,21 @@ static unsigned syncs_for_record(void)
 	return faults.n_syncs;
 }
 
-static void record_of_runs_is_not_before_the_runs(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, start, finish)
+
+FIXTURE_TEST(record_of_runs_is_not_before_the_runs)
 {
 	struct spill_extent extent;
 
-	(void)state;
 	assert_int_equal(spill_write(spill, "a run", 5, &extent), 0);
 	assert_int_equal(syncs_for_record(), 2);
 }
 
 /* Only the first sync fails, that of the runs; syncing the manifest does not make up for it. */
-static void record_of_lost_runs_is_not_written(void **state)
+FIXTURE_TEST(record_of_lost_runs_is_not_written)
 {
 	struct spill_extent extent;
 
-	(void)state;
 	n_lost = 0;
 	assert_int_equal(spill_write(spill, "a run", 5, &extent), 0);
 	faults.first_fsync_errno = EIO;
@@ -101,11 +101,10 @@ static void add_another(void *context, bool durable)
 }
 
 /* A later record may depend on the lost one. */
-static void nothing_is_recorded_after_a_failure(void **state)
+FIXTURE_TEST(nothing_is_recorded_after_a_failure)
 {
 	struct sync_request *first = create_sync_request();
 
-	(void)state;
 	n_durable = n_lost = 0;
 	first->on_complete = add_another;
 	faults.fsync_errno = EIO;
@@ -125,12 +124,11 @@ static int openat_and_unlink(int directory, const char *path, int flags, mode_t 
 	return fd;
 }
 
-static void unlinked_manifest_is_not_resumed(void **state)
+FIXTURE_TEST(unlinked_manifest_is_not_resumed)
 {
 	struct syscalls job = faulty_calls;
 	struct checkpoint_dir late;
 
-	(void)state;
 	assert_int_equal(sync_thread_close(sync_thread, true), 0);
 	job.openat = openat_and_unlink;
 	checkpoint_dir_init(&late, &job, fixture_path("other"));
@@ -157,11 +155,10 @@ static struct run *make_run(void)
 }
 
 /* In a persistent spill, only replaced runs are freed. */
-static void replaced_run_releases_its_space(void **state)
+FIXTURE_TEST(replaced_run_releases_its_space)
 {
 	struct run *kept, *replaced;
 
-	(void)state;
 	assert_int_equal(sync_thread_close(sync_thread, true), 0);
 	kept = make_run();
 	replaced = make_run();
@@ -171,13 +168,3 @@ static void replaced_run_releases_its_space(void **state)
 	run_close(kept);
 	assert_int_equal(spill_used_nbytes(spill), 8 * SPILL_ALIGN_NBYTES);
 }
-
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(record_of_runs_is_not_before_the_runs), FIXTURE(record_of_lost_runs_is_not_written),
-	FIXTURE(nothing_is_recorded_after_a_failure),   FIXTURE(unlinked_manifest_is_not_resumed),
-	FIXTURE(replaced_run_releases_its_space),
-};
-
-UNIT_TESTS(sync_thread, tests, NULL, NULL)

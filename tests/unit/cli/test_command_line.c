@@ -50,24 +50,22 @@ static int take_with_stdout(int fd, const char *word)
 	return r;
 }
 
-static void help_that_cannot_be_written_is_an_error(void **state)
+TEST(help_that_cannot_be_written_is_an_error)
 {
 	const int full = open("/dev/full", O_WRONLY);
 
-	(void)state;
 	assert_true(full >= 0);
 	assert_true(take_with_stdout(full, "--help") < 0);
 	close(full);
 }
 
 /* One table has the options of both. */
-static void mpi_only_options_are_unknown_to_gsort(void **state)
+TEST(mpi_only_options_are_unknown_to_gsort)
 {
 	struct gsort_option option;
 	struct gsort *sort = open_sort();
 	unsigned n_single = 0, n_distributed = 0, n_only = 0;
 
-	(void)state;
 	while (gsort_get_option(n_single, &option, sizeof option) == 0) {
 		assert_string_not_equal(option.name, "timeout");
 		assert_string_not_equal(option.name, "shared-memory");
@@ -87,10 +85,3 @@ static void mpi_only_options_are_unknown_to_gsort(void **state)
 	assert_int_equal(api_distributed_timeout_ns(sort), UINT64_C(60000000000));
 	gsort_close(sort);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(help_that_cannot_be_written_is_an_error),
-	cmocka_unit_test(mpi_only_options_are_unknown_to_gsort),
-};
-
-UNIT_TESTS(command_line, tests, NULL, NULL)

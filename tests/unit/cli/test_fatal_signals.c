@@ -60,20 +60,20 @@ static void assert_dies_clean(int signal_number)
 			 count_directory_entries());
 }
 
-static void every_fatal_signal_leaves_no_file(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
+
+FIXTURE_TEST(every_fatal_signal_leaves_no_file)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++)
 		assert_dies_clean(fatal[i]);
 	assert_dies_clean(SIGRTMIN);
 	assert_dies_clean(SIGRTMAX);
 }
 
-static void nonfatal_signals_stay_nonfatal(void **state)
+FIXTURE_TEST(nonfatal_signals_stay_nonfatal)
 {
 	static const int harmless[] = { SIGCONT, SIGCHLD, SIGURG, SIGWINCH, SIGXFSZ };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++) {
 		const int status = status_after(harmless[i]);
 
@@ -82,11 +82,10 @@ static void nonfatal_signals_stay_nonfatal(void **state)
 	}
 }
 
-static void ignored_signal_stays_ignored(void **state)
+FIXTURE_TEST(ignored_signal_stays_ignored)
 {
 	int status;
 
-	(void)state;
 	signal(SIGHUP, SIG_IGN);
 	ignored_signal = SIGHUP;
 	status = status_after(SIGHUP);
@@ -155,11 +154,10 @@ static void raise_a_fault(void)
 }
 
 /* Otherwise users would believe that the output is unchanged. */
-static void signal_after_rename_is_not_a_kill(void **state)
+FIXTURE_TEST(signal_after_rename_is_not_a_kill)
 {
 	int status = status_of_commit(raise_and_rename, raise_some);
 
-	(void)state;
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), SURVIVED);
 	assert_true(file_contains(fixture_path("f"), output_bytes, N));
@@ -182,11 +180,10 @@ static void run_as_process_1(int signal_number)
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 
-static void first_process_of_a_container_ends_with_128_and_the_signal(void **state)
+FIXTURE_TEST(first_process_of_a_container_ends_with_128_and_the_signal)
 {
 	static const int some[] = { SIGTERM, SIGINT, SIGQUIT };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
 		const pid_t child = fork();
 		int status = -1;
@@ -282,11 +279,10 @@ static off_t nbytes_after(void (*be_killed)(int), int signal_number)
 	return status.st_size;
 }
 
-static void signal_truncates_appended_file(void **state)
+FIXTURE_TEST(signal_truncates_appended_file)
 {
 	static const int some[] = { SIGTERM, SIGHUP, SIGINT, SIGTERM, SIGTERM, SIGTERM };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof some / sizeof some[0]; i++)
 		assert_int_equal(nbytes_after(run_until_killed_during_growth, some[i]), 5);
 	assert_int_equal(nbytes_after(run_until_killed_after_foreign_append, SIGTERM), 5 + N + 4);
@@ -354,11 +350,10 @@ static void run_until_killed_after_growth(int signal_number)
 }
 
 /* timeout(1) signals the command and then its process group. */
-static void later_signals_wait_for_truncation(void **state)
+FIXTURE_TEST(later_signals_wait_for_truncation)
 {
 	static void (*const all[])(void) = { raise_more, fault_elsewhere };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
 		before_truncate = all[i];
 		assert_int_equal(nbytes_after(run_until_killed_after_growth, SIGTERM), 5);
@@ -402,24 +397,8 @@ static void run_until_killed_at_next_open(int signal_number)
 	raise(signal_number);
 }
 
-static void no_file_opens_after_names_are_removed(void **state)
+FIXTURE_TEST(no_file_opens_after_names_are_removed)
 {
-	(void)state;
 	assert_int_equal(nbytes_after(run_until_killed_at_next_open, SIGTERM), 5);
 	assert_int_equal(count_directory_entries(), 1);
 }
-
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(every_fatal_signal_leaves_no_file),
-	FIXTURE(nonfatal_signals_stay_nonfatal),
-	FIXTURE(ignored_signal_stays_ignored),
-	FIXTURE(signal_after_rename_is_not_a_kill),
-	FIXTURE(signal_truncates_appended_file),
-	FIXTURE(later_signals_wait_for_truncation),
-	FIXTURE(no_file_opens_after_names_are_removed),
-	FIXTURE(first_process_of_a_container_ends_with_128_and_the_signal),
-};
-
-UNIT_TESTS(fatal_signals, tests, NULL, NULL)

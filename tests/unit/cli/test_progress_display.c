@@ -107,11 +107,10 @@ static void stop(struct session session)
 	close(session.writer);
 }
 
-static void sigusr1_prints_the_line_once(void **state)
+TEST(sigusr1_prints_the_line_once)
 {
 	const struct session session = start_with_pipe(PROGRESS_NEVER);
 
-	(void)state;
 	kill(getpid(), SIGUSR1);
 	arrived(session, GIVE_UP_MS);
 	assert_non_null(strstr(text, "run generation: 42 %"));
@@ -121,11 +120,10 @@ static void sigusr1_prints_the_line_once(void **state)
 	stop(session);
 }
 
-static void sigusr1_leaves_its_line_on_a_terminal(void **state)
+TEST(sigusr1_leaves_its_line_on_a_terminal)
 {
 	const struct session session = start_with_terminal(PROGRESS_NEVER);
 
-	(void)state;
 	kill(getpid(), SIGUSR1);
 	line_arrived(session);
 	assert_non_null(strstr(text, "run generation: 42 %"));
@@ -135,12 +133,11 @@ static void sigusr1_leaves_its_line_on_a_terminal(void **state)
 }
 
 /* It ended the process, where a library had started a thread before. */
-static void sigusr1_before_the_first_thread_is_kept(void **state)
+TEST(sigusr1_before_the_first_thread_is_kept)
 {
 	struct session session;
 	sigset_t usr1;
 
-	(void)state;
 	sigemptyset(&usr1);
 	sigaddset(&usr1, SIGUSR1);
 	pthread_sigmask(SIG_UNBLOCK, &usr1, NULL);
@@ -153,11 +150,10 @@ static void sigusr1_before_the_first_thread_is_kept(void **state)
 }
 
 /* A line each second while the last pages went to the disk, and the same once more at the end. */
-static void completion_line_is_printed_once(void **state)
+TEST(completion_line_is_printed_once)
 {
 	const struct session session = start_with_pipe(PROGRESS_ALWAYS);
 
-	(void)state;
 	while (sem_trywait(&queried) == 0)
 		;
 	atomic_store(&percent, 100);
@@ -167,11 +163,10 @@ static void completion_line_is_printed_once(void **state)
 	stop(session);
 }
 
-static void line_on_a_terminal_is_removed_at_the_end(void **state)
+TEST(line_on_a_terminal_is_removed_at_the_end)
 {
 	const struct session session = start_with_terminal(PROGRESS_AUTO);
 
-	(void)state;
 	assert_string_equal(arrived(session, 300), ""); /* not before a second */
 	arrived(session, GIVE_UP_MS);
 	assert_int_equal(text[0], '\r');
@@ -189,12 +184,4 @@ static int prepare(void **state)
 	return 0;
 }
 
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(sigusr1_prints_the_line_once),
-	cmocka_unit_test(sigusr1_leaves_its_line_on_a_terminal),
-	cmocka_unit_test(sigusr1_before_the_first_thread_is_kept),
-	cmocka_unit_test(completion_line_is_printed_once),
-	cmocka_unit_test(line_on_a_terminal_is_removed_at_the_end),
-};
-
-UNIT_TESTS(progress_display, tests, prepare, NULL)
+GROUP_FIXTURE(prepare, NULL)

@@ -147,9 +147,8 @@ static void assert_delta_fits(const void *keys, size_t n, uint32_t nbytes)
 	free(large);
 }
 
-static void encoded_keys_round_trip(void **state)
+TEST(encoded_keys_round_trip)
 {
-	(void)state;
 	for (uint32_t nbytes = 4; nbytes <= 16; nbytes *= 2)
 		for (size_t d = 0; d < N_DISTRIBUTIONS; d++)
 			for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
@@ -163,11 +162,10 @@ static void encoded_keys_round_trip(void **state)
 			}
 }
 
-static void records_of_any_size_round_trip(void **state)
+TEST(records_of_any_size_round_trip)
 {
 	static const uint32_t sizes[] = { 1, 3, 10, 100, 4096 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
 		unsigned char *records = guarded_alloc((size_t)100 * sizes[i]);
 
@@ -179,9 +177,8 @@ static void records_of_any_size_round_trip(void **state)
 }
 
 /* A difference of each width, alone in its miniblock. */
-static void every_width_round_trips(void **state)
+TEST(every_width_round_trips)
 {
-	(void)state;
 	for (uint32_t nbytes = 4; nbytes <= 16; nbytes *= 2)
 		for (unsigned width = 0; width < 8 * nbytes; width++) {
 			unsigned char *keys = guarded_alloc((size_t)300 * nbytes);
@@ -197,7 +194,7 @@ static void every_width_round_trips(void **state)
 }
 
 /* The format is fixed: all back ends must write the same bytes. */
-static void delta_size_matches_its_header(void **state)
+TEST(delta_size_matches_its_header)
 {
 	const uint32_t keys[9] = { 1000, 1001, 1003, 1003, 1003, 1003, 1003, 1004, 1007 };
 	/* Differences 0 1 2 0 0 0 0 1, 3: 2 bits each. */
@@ -206,17 +203,15 @@ static void delta_size_matches_its_header(void **state)
 	};
 	unsigned char stored[64];
 
-	(void)state;
 	assert_int_equal(delta_encode(keys, 9, 4, stored, sizeof stored), sizeof stored);
 	assert_memory_equal(stored, expected, sizeof expected);
 }
 
 /* With too little memory as well as with enough. */
-static void encoding_stops_at_capacity(void **state)
+TEST(encoding_stops_at_capacity)
 {
 	struct codec_context *context = open_context();
 
-	(void)state;
 	for (uint32_t nbytes = 4; nbytes <= 16; nbytes *= 2) {
 		void *keys = make_keys(any_width, 600, nbytes);
 		const struct codec_items items = { keys, 600, nbytes };
@@ -235,7 +230,7 @@ static void encoding_stops_at_capacity(void **state)
 	codec_context_close(context);
 }
 
-static void random_keys_shrink_by_their_density(void **state)
+TEST(random_keys_shrink_by_their_density)
 {
 	const size_t n = 1 << 17;
 	uint32_t *keys = malloc(n * sizeof *keys);
@@ -243,7 +238,6 @@ static void random_keys_shrink_by_their_density(void **state)
 	double key = 0;
 	size_t nbytes;
 
-	(void)state;
 	/* A block of a run of 2^24 random u32, 256 apart: the sum of a geometric distribution. */
 	for (size_t i = 0; i < n; i++) {
 		keys[i] = (uint32_t)key;
@@ -275,9 +269,8 @@ static void decode_guarded(const struct codec *codec, const void *stored, size_t
 	codec_context_close(context);
 }
 
-static void garbage_is_refused_or_decoded(void **state)
+TEST(garbage_is_refused_or_decoded)
 {
-	(void)state;
 	for (unsigned round = 0; round < 3000; round++) {
 		const uint32_t nbytes = 4u << random64() % 3;
 		const size_t n = 1 + random64() % 700;
@@ -293,11 +286,10 @@ static void garbage_is_refused_or_decoded(void **state)
 }
 
 /* Encoded blocks with changed, removed and added bytes: garbage that is closer to valid data. */
-static void changed_blocks_are_refused_or_decoded(void **state)
+TEST(changed_blocks_are_refused_or_decoded)
 {
 	unsigned char stored[32768];
 
-	(void)state;
 	for (unsigned round = 0; round < 3000; round++) {
 		const uint32_t nbytes = 4u << round % 3;
 		const size_t codec = CODEC_DELTA + random64() % 2, n = 1 + random64() % 700;
@@ -318,14 +310,13 @@ static void changed_blocks_are_refused_or_decoded(void **state)
 	}
 }
 
-static void other_size_is_refused(void **state)
+TEST(other_size_is_refused)
 {
 	struct codec_context *context = open_context();
 	void *keys = make_keys(spread, 600, 8);
 	const struct codec_items items = { keys, 600, 8 };
 	unsigned char stored[6400];
 
-	(void)state;
 	for (size_t codec = CODEC_DELTA; codec <= CODEC_ZSTD; codec++) {
 		const ssize_t nbytes = codecs[codec].encode(context, &items, stored, sizeof stored);
 
@@ -379,7 +370,7 @@ size_t __wrap_ZSTD_decompressDCtx(ZSTD_DCtx *context, void *to, size_t capacity,
 }
 
 /* Otherwise garbage would be taken for decoded items, and the reason for raw blocks be lost. */
-static void zstd_without_memory_is_an_error(void **state)
+TEST(zstd_without_memory_is_an_error)
 {
 	const struct codec *zstd = &codecs[CODEC_ZSTD];
 	uint64_t sorted[MAX_N_ITEMS] = { 0 };
@@ -388,7 +379,6 @@ static void zstd_without_memory_is_an_error(void **state)
 	struct codec_context *context = open_context();
 	ssize_t nbytes;
 
-	(void)state;
 	lacks_memory = true;
 	assert_int_equal(zstd->encode(context, &items, stored, sizeof stored), -ENOMEM);
 	lacks_memory = false;
@@ -403,18 +393,3 @@ static void zstd_without_memory_is_an_error(void **state)
 	assert_int_equal(zstd->decode(context, stored, (size_t)nbytes, &items), 0);
 	codec_context_close(context);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(encoded_keys_round_trip),
-	cmocka_unit_test(records_of_any_size_round_trip),
-	cmocka_unit_test(every_width_round_trips),
-	cmocka_unit_test(delta_size_matches_its_header),
-	cmocka_unit_test(encoding_stops_at_capacity),
-	cmocka_unit_test(random_keys_shrink_by_their_density),
-	cmocka_unit_test(garbage_is_refused_or_decoded),
-	cmocka_unit_test(changed_blocks_are_refused_or_decoded),
-	cmocka_unit_test(other_size_is_refused),
-	cmocka_unit_test(zstd_without_memory_is_an_error),
-};
-
-UNIT_TESTS(codec, tests, NULL, NULL)

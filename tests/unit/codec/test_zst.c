@@ -98,11 +98,12 @@ static void assert_reads(struct zst_reader *reader, uint64_t offset, size_t nbyt
 	guarded_free(back, nbytes);
 }
 
-static void any_part_can_be_read(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, start_zst, finish)
+
+FIXTURE_TEST(any_part_can_be_read)
 {
 	struct zst_reader *reader = open_reader(write_content(false, 2, N));
 
-	(void)state;
 	assert_reads(reader, 0, N);
 	for (size_t offset = 0; offset < N; offset += 99991)
 		for (size_t nbytes = 1; offset + nbytes <= N; nbytes *= 11)
@@ -112,23 +113,21 @@ static void any_part_can_be_read(void **state)
 	zst_reader_close(reader);
 }
 
-static void longer_content_than_there_are_buffers_for_is_written(void **state)
+FIXTURE_TEST(longer_content_than_there_are_buffers_for_is_written)
 {
 	struct zst_writer *writer = open_writer(false, 1);
 
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(zst_writer_append(writer, content, N), 0);
 	assert_int_equal(zst_writer_finish(writer), 0);
 	zst_writer_close(writer);
 }
 
-static void failing_write_reaches_the_writer(void **state)
+FIXTURE_TEST(failing_write_reaches_the_writer)
 {
 	struct zst_writer *writer = open_writer(false, 2);
 	int r = 0;
 
-	(void)state;
 	faults.transfer_errno = ENOSPC;
 	for (unsigned i = 0; i < 20 && r == 0; i++)
 		r = zst_writer_append(writer, content, N);
@@ -137,11 +136,10 @@ static void failing_write_reaches_the_writer(void **state)
 	zst_writer_close(writer);
 }
 
-static void unfinished_writer_can_be_closed(void **state)
+FIXTURE_TEST(unfinished_writer_can_be_closed)
 {
 	struct zst_writer *writer = open_writer(true, 3);
 
-	(void)state;
 	assert_int_equal(zst_writer_append(writer, content, N), 0);
 	zst_writer_close(writer);
 	zst_writer_close(NULL);
@@ -190,11 +188,10 @@ static void assert_all_read(struct zst_reader *reader, int expected)
 	pthread_barrier_destroy(&together);
 }
 
-static void several_threads_read(void **state)
+FIXTURE_TEST(several_threads_read)
 {
 	const uint64_t stored_nbytes = write_content(false, 2, N);
 
-	(void)state;
 	for (unsigned round = 0; round < 20; round++) {
 		struct zst_reader *reader = open_reader(stored_nbytes);
 
@@ -204,11 +201,10 @@ static void several_threads_read(void **state)
 }
 
 /* One thread loads it while the others wait. */
-static void failing_read_wakes_all_readers(void **state)
+FIXTURE_TEST(failing_read_wakes_all_readers)
 {
 	const uint64_t stored_nbytes = write_content(false, 2, N);
 
-	(void)state;
 	for (unsigned round = 0; round < 20; round++) {
 		struct zst_reader *reader = open_reader(stored_nbytes);
 
@@ -220,13 +216,12 @@ static void failing_read_wakes_all_readers(void **state)
 	}
 }
 
-static void damaged_frame_is_refused_every_time(void **state)
+FIXTURE_TEST(damaged_frame_is_refused_every_time)
 {
 	const uint64_t nbytes = write_content(false, 2, N);
 	struct zst_reader *reader = open_reader(nbytes);
 	unsigned char byte, back[10];
 
-	(void)state;
 	assert_int_equal(file_read_at(&file, nbytes / 2, &byte, 1), 0);
 	byte ^= 0x55;
 	assert_int_equal(file_write_at(&file, nbytes / 2, &byte, 1), 0);
@@ -250,13 +245,12 @@ static void add_entries(struct zst_index *index, size_t n, uint32_t min_content_
 		assert_int_equal(zst_index_add(index, i + 9, min_content_nbytes + i % 3 * 100), 0);
 }
 
-static void index_entries_round_trip(void **state)
+FIXTURE_TEST(index_entries_round_trip)
 {
 	struct zst_index index = { 0 }, back;
 	unsigned char *table;
 	size_t nbytes;
 
-	(void)state;
 	add_entries(&index, 1000, 1);
 	assert_int_equal(zst_index_format(&index, &table, &nbytes), 0);
 	/* The frames themselves are not read. */
@@ -270,11 +264,10 @@ static void index_entries_round_trip(void **state)
 	free(table);
 }
 
-static void every_byte_is_found_behind_empty_frames_too(void **state)
+FIXTURE_TEST(every_byte_is_found_behind_empty_frames_too)
 {
 	struct zst_index index = { 0 };
 
-	(void)state;
 	add_entries(&index, 1000, 0);
 	for (uint64_t offset = 0; offset < zst_index_total_nbytes(&index); offset++) {
 		const size_t i = zst_index_find(&index, offset);
@@ -286,7 +279,7 @@ static void every_byte_is_found_behind_empty_frames_too(void **state)
 }
 
 /* Other programs write indexes with checksums. */
-static void entries_with_checksums_are_read(void **state)
+FIXTURE_TEST(entries_with_checksums_are_read)
 {
 	static const unsigned char table[] = { 0x5e, 0x2a, 0x4d, 0x18, 21,   0, 0, 0, /* header */
 					       5,    0,    0,    0,    7,    0, 0, 0, /* sizes */
@@ -295,7 +288,6 @@ static void entries_with_checksums_are_read(void **state)
 					       0xb1, 0xea, 0x92, 0x8f };
 	struct zst_index index;
 
-	(void)state;
 	assert_int_equal(file_write_at(&file, 5, table, sizeof table), 0);
 	assert_int_equal(zst_index_read(&file, 0, 5 + sizeof table, &index), 0);
 	assert_int_equal(index.n, 1);
@@ -334,13 +326,12 @@ static int read_by_index(uint64_t stored_nbytes)
 	return r;
 }
 
-static void flipped_bit_in_an_index_loses_nothing(void **state)
+FIXTURE_TEST(flipped_bit_in_an_index_loses_nothing)
 {
 	const uint64_t nbytes = write_content(false, 2, N);
 	const uint64_t table_nbytes = 8 + 3 * 8 + 9;
 	unsigned n_harmless = 0, n_ignored = 0, n_refused = 0;
 
-	(void)state;
 	assert_int_equal(read_by_index(nbytes), 0);
 	for (uint64_t at = nbytes - table_nbytes; at < nbytes; at++) {
 		unsigned char byte;
@@ -371,13 +362,12 @@ static void set_entry(uint64_t stored_nbytes, size_t i, const uint32_t entry[2])
 	assert_int_equal(file_write_at(&file, at, entry, 8), 0);
 }
 
-static void frame_that_the_index_calls_empty_is_not_lost(void **state)
+FIXTURE_TEST(frame_that_the_index_calls_empty_is_not_lost)
 {
 	const uint64_t nbytes = write_content(false, 2, N);
 	struct zst_index index;
 	uint32_t stored;
 
-	(void)state;
 	assert_int_equal(zst_index_read(&file, 0, nbytes, &index), 0);
 	stored = (uint32_t)zst_index_stored_nbytes(&index, 1);
 	zst_index_free(&index);
@@ -386,14 +376,13 @@ static void frame_that_the_index_calls_empty_is_not_lost(void **state)
 }
 
 /* Two frames would decode to the expected content, but are not the frame of the index. */
-static void entry_of_two_frames_is_refused(void **state)
+FIXTURE_TEST(entry_of_two_frames_is_refused)
 {
 	uint64_t nbytes = write_content(false, 2, 3 * FRAME / 2), frames_nbytes;
 	struct zst_index index, merged = { 0 };
 	unsigned char *table;
 	size_t table_nbytes;
 
-	(void)state;
 	assert_int_equal(zst_index_read(&file, 0, nbytes, &index), 0);
 	frames_nbytes = index.frames[2].stored;
 	assert_int_equal(zst_index_add(&merged, (uint32_t)frames_nbytes, 3 * FRAME / 2), 0);
@@ -431,11 +420,10 @@ static uint64_t add_checksums(uint64_t nbytes, uint32_t wrong)
 	return end + sizeof table;
 }
 
-static void checksums_of_an_index_are_compared(void **state)
+FIXTURE_TEST(checksums_of_an_index_are_compared)
 {
 	const uint64_t nbytes = write_content(false, 2, N);
 
-	(void)state;
 	assert_int_equal(read_by_index(add_checksums(nbytes, 0)), 0);
 	write_content(false, 2, N);
 	assert_int_equal(read_by_index(add_checksums(nbytes, 1)), -EBADMSG);
@@ -444,22 +432,20 @@ static void checksums_of_an_index_are_compared(void **state)
 }
 
 /* Otherwise the file would seem to have no content. */
-static void table_of_no_frames_is_no_index(void **state)
+FIXTURE_TEST(table_of_no_frames_is_no_index)
 {
 	static const unsigned char table[] = { 0x5e, 0x2a, 0x4d, 0x18, 9,    0,    0,    0,   0,
 					       0,    0,    0,    0,    0xb1, 0xea, 0x92, 0x8f };
 	struct zst_index index;
 
-	(void)state;
 	assert_int_equal(file_write_at(&file, 0, table, sizeof table), 0);
 	assert_int_equal(zst_index_read(&file, 0, sizeof table, &index), -ENODATA);
 }
 
-static void part_of_a_file_has_no_index(void **state)
+FIXTURE_TEST(part_of_a_file_has_no_index)
 {
 	const uint64_t nbytes = write_content(false, 1, N);
 
-	(void)state;
 	for (uint64_t shorter = 0; shorter < nbytes; shorter += 1 + shorter / 8) {
 		struct zst_index index;
 
@@ -469,7 +455,7 @@ static void part_of_a_file_has_no_index(void **state)
 
 /* --- streams --- */
 
-static void window_that_is_not_planned_for_is_refused(void **state)
+FIXTURE_TEST(window_that_is_not_planned_for_is_refused)
 {
 	static const unsigned char large_window[] = { 0x28, 0xb5, 0x2f, 0xfd, 0, 0x98, 1, 0, 0 };
 	static const unsigned char skippable[] = { 0x50, 0x2a, 0x4d, 0x18, 1, 0, 0, 0, 0 };
@@ -477,7 +463,6 @@ static void window_that_is_not_planned_for_is_refused(void **state)
 	struct decoder *stream;
 	size_t nbytes;
 
-	(void)state;
 	memcpy(head, skippable, sizeof skippable);
 	memcpy(head + sizeof skippable, large_window, sizeof large_window);
 	for (uint64_t limit = UINT64_C(128) << 20; limit <= UINT64_C(512) << 20; limit *= 4) {
@@ -494,27 +479,3 @@ static void window_that_is_not_planned_for_is_refused(void **state)
 		decoder_close(stream);
 	}
 }
-
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start_zst, finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(any_part_can_be_read),
-	FIXTURE(longer_content_than_there_are_buffers_for_is_written),
-	FIXTURE(failing_write_reaches_the_writer),
-	FIXTURE(unfinished_writer_can_be_closed),
-	FIXTURE(several_threads_read),
-	FIXTURE(failing_read_wakes_all_readers),
-	FIXTURE(damaged_frame_is_refused_every_time),
-	FIXTURE(index_entries_round_trip),
-	FIXTURE(entries_with_checksums_are_read),
-	FIXTURE(every_byte_is_found_behind_empty_frames_too),
-	FIXTURE(flipped_bit_in_an_index_loses_nothing),
-	FIXTURE(frame_that_the_index_calls_empty_is_not_lost),
-	FIXTURE(entry_of_two_frames_is_refused),
-	FIXTURE(table_of_no_frames_is_no_index),
-	FIXTURE(checksums_of_an_index_are_compared),
-	FIXTURE(part_of_a_file_has_no_index),
-	FIXTURE(window_that_is_not_planned_for_is_refused),
-};
-
-UNIT_TESTS(zst, tests, NULL, NULL)

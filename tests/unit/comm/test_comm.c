@@ -36,11 +36,10 @@ static struct fake_ranks exchange_of(unsigned size, const size_t *long_nbytes)
 	};
 }
 
-static void test_everything_arrives(void **state)
+TEST(test_everything_arrives)
 {
 	const size_t long_nbytes = LONG_NBYTES;
 
-	(void)state;
 	assert_int_equal(comm_close(NULL), 0);
 	for (unsigned size = 1; size <= FAKE_RANKS_MAX; size++) {
 		struct fake_ranks ranks = exchange_of(size, &long_nbytes);
@@ -51,11 +50,10 @@ static void test_everything_arrives(void **state)
 	}
 }
 
-static void test_everything_arrives_in_whatever_order(void **state)
+TEST(test_everything_arrives_in_whatever_order)
 {
 	const size_t long_nbytes = LONG_NBYTES;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 4; seed++) {
 		struct fake_ranks ranks = exchange_of((unsigned)(2 + seed), &long_nbytes);
 
@@ -170,15 +168,13 @@ static void try_all_messages(unsigned size, enum fake_rank_fault fault, const ch
 	}
 }
 
-static void test_rank_that_dies_before_any_message(void **state)
+TEST(test_rank_that_dies_before_any_message)
 {
-	(void)state;
 	try_all_messages(3, FAKE_FAULT_EXIT, "has ended");
 }
 
-static void test_rank_that_dies_inside_of_any_message(void **state)
+TEST(test_rank_that_dies_inside_of_any_message)
 {
-	(void)state;
 	try_all_messages(3, FAKE_FAULT_EXIT_MIDWAY, "");
 }
 
@@ -192,9 +188,8 @@ static int post_unmatched_receive(struct comm *comm, void *argument)
 	return comm_receive(comm, COMM_ANY_RANK, 4, &byte, 1, &transfer);
 }
 
-static void test_rank_that_ends_first_is_no_loss(void **state)
+TEST(test_rank_that_ends_first_is_no_loss)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 4; seed++) {
 		struct fake_ranks ranks = few_messages(FAKE_RANKS_MAX, FAKE_FAULT_NONE, 0);
 
@@ -231,11 +226,10 @@ static void check_silence(struct fake_ranks *ranks)
  * The first one to do so exits, which the other one may notice. On a busy machine the watchdog may
  * be first.
  */
-static void test_silent_rank(void **state)
+TEST(test_silent_rank)
 {
 	struct fake_ranks ranks = few_messages(2, FAKE_FAULT_SILENT, 3);
 
-	(void)state;
 	ranks.params.timeout_ns = moment_ns;
 	check_silence(&ranks);
 }
@@ -258,11 +252,10 @@ static int compute_for_long(struct comm *comm, void *argument)
 	return r < 0 ? r : comm_wait(comm, &transfer);
 }
 
-static void test_computing_rank_does_not_time_out(void **state)
+TEST(test_computing_rank_does_not_time_out)
 {
 	struct fake_ranks ranks = few_messages(2, FAKE_FAULT_NONE, 0);
 
-	(void)state;
 	ranks.body = compute_for_long;
 	ranks.params.timeout_ns = second_ns;
 	ranks.params.abort_timeout_ns = 3 * second_ns;
@@ -279,21 +272,19 @@ static int exchange_with_short_timeout(struct comm *comm, void *argument)
 	return exchange_few_messages(comm, argument);
 }
 
-static void test_timeout_that_is_set_later(void **state)
+TEST(test_timeout_that_is_set_later)
 {
 	struct fake_ranks ranks = few_messages(2, FAKE_FAULT_SILENT, 3);
 
-	(void)state;
 	ranks.body = exchange_with_short_timeout;
 	check_silence(&ranks);
 }
 
 /* The transport does not return, so only the watchdog can act. */
-static void test_transport_that_hangs(void **state)
+TEST(test_transport_that_hangs)
 {
 	struct fake_ranks ranks = few_messages(2, FAKE_FAULT_HANG, 3);
 
-	(void)state;
 	ranks.params.timeout_ns = moment_ns;
 	ranks.params.abort_timeout_ns = moment_ns / 4;
 	fake_ranks_run(&ranks);
@@ -304,11 +295,10 @@ static void test_transport_that_hangs(void **state)
 	fake_ranks_free(&ranks);
 }
 
-static void test_transport_that_does_not_end(void **state)
+TEST(test_transport_that_does_not_end)
 {
 	struct fake_ranks ranks = few_messages(2, FAKE_FAULT_HANG_AT_END, 0);
 
-	(void)state;
 	ranks.params.timeout_ns = moment_ns;
 	ranks.params.abort_timeout_ns = moment_ns / 4;
 	fake_ranks_run(&ranks);
@@ -331,11 +321,10 @@ static int hang_forever(struct comm *comm, void *argument)
 		pause();
 }
 
-static void test_rank_that_computes_when_another_fails(void **state)
+TEST(test_rank_that_computes_when_another_fails)
 {
 	struct fake_ranks ranks = few_messages(2, FAKE_FAULT_NONE, 0);
 
-	(void)state;
 	ranks.body = hang_forever;
 	ranks.params.abort_timeout_ns = moment_ns;
 	fake_ranks_run(&ranks);
@@ -347,11 +336,10 @@ static void test_rank_that_computes_when_another_fails(void **state)
 	fake_ranks_free(&ranks);
 }
 
-static void test_ranks_of_different_versions(void **state)
+TEST(test_ranks_of_different_versions)
 {
 	struct fake_ranks ranks = few_messages(3, FAKE_FAULT_NONE, 0);
 
-	(void)state;
 	ranks.versions[2] = "0.1 of long ago";
 	fake_ranks_run(&ranks);
 	for (unsigned rank = 0; rank < 3; rank++)
@@ -362,11 +350,10 @@ static void test_ranks_of_different_versions(void **state)
 	fake_ranks_free(&ranks);
 }
 
-static void test_ranks_of_another_byte_order(void **state)
+TEST(test_ranks_of_another_byte_order)
 {
 	struct fake_ranks ranks = few_messages(2, FAKE_FAULT_BYTE_ORDER, 0);
 
-	(void)state;
 	fake_ranks_run(&ranks);
 	assert_fault_is_detected(&ranks, "has a different byte order");
 	assert_int_equal(ranks.exits[0].status, 2);
@@ -386,12 +373,11 @@ static int send_200_bytes(struct comm *comm, void *argument)
 	return r < 0 ? r : comm_wait(comm, &transfer);
 }
 
-static void test_message_of_wrong_length(void **state)
+TEST(test_message_of_wrong_length)
 {
 	static const char *const said[] = { "has sent more than the 199 bytes that were expected",
 					    "has sent 200 bytes where 201 were expected" };
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof said / sizeof said[0]; i++) {
 		struct fake_ranks ranks = few_messages(2, FAKE_FAULT_NONE, 0);
 		size_t nbytes = i == 0 ? 199 : 201;
@@ -469,11 +455,10 @@ static int fail_and_free(struct comm *comm, void *argument)
 				      send_after_free(comm, argument);
 }
 
-static void test_no_transfer_is_active_after_a_failure(void **state)
+TEST(test_no_transfer_is_active_after_a_failure)
 {
 	bool gives_up = true;
 
-	(void)state;
 	memory_is_freed = mmap(NULL, sizeof *memory_is_freed, PROT_READ | PROT_WRITE,
 			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(memory_is_freed, MAP_FAILED);
@@ -491,25 +476,3 @@ static void test_no_transfer_is_active_after_a_failure(void **state)
 	}
 	munmap(memory_is_freed, sizeof *memory_is_freed);
 }
-
-#define TEST(name) cmocka_unit_test(name)
-
-static const struct CMUnitTest tests[] = {
-	TEST(test_everything_arrives),
-	TEST(test_everything_arrives_in_whatever_order),
-	TEST(test_rank_that_ends_first_is_no_loss),
-	TEST(test_rank_that_dies_before_any_message),
-	TEST(test_rank_that_dies_inside_of_any_message),
-	TEST(test_silent_rank),
-	TEST(test_computing_rank_does_not_time_out),
-	TEST(test_timeout_that_is_set_later),
-	TEST(test_transport_that_hangs),
-	TEST(test_transport_that_does_not_end),
-	TEST(test_rank_that_computes_when_another_fails),
-	TEST(test_ranks_of_different_versions),
-	TEST(test_ranks_of_another_byte_order),
-	TEST(test_message_of_wrong_length),
-	TEST(test_no_transfer_is_active_after_a_failure),
-};
-
-UNIT_TESTS(comm, tests, NULL, NULL)

@@ -40,18 +40,18 @@ static enum heartbeat_state check_until(unsigned rank, uint64_t from, uint64_t t
 	return last;
 }
 
-static void test_idle_rank_may_be_silent(void **state)
+#define HEARTBEAT_TEST(claim) TEST_WITH(claim, open_heartbeat, close_heartbeat)
+
+HEARTBEAT_TEST(test_idle_rank_may_be_silent)
 {
-	(void)state;
 	assert_int_equal(check_until(1, 1000, 1000 + 10 * TIMEOUT_NS), HEARTBEAT_OK);
 	heartbeat_begin_wait(&heartbeat, 1, 1000 + 10 * TIMEOUT_NS);
 	assert_int_equal(check_until(2, 1000 + 10 * TIMEOUT_NS, 1000 + 20 * TIMEOUT_NS),
 			 HEARTBEAT_OK);
 }
 
-static void test_silent_rank_is_pinged_and_times_out(void **state)
+HEARTBEAT_TEST(test_silent_rank_is_pinged_and_times_out)
 {
-	(void)state;
 	heartbeat_begin_wait(&heartbeat, 1, 1000);
 	assert_int_equal(check_until(1, 1000, 1000 + TIMEOUT_NS / 4 - 1), HEARTBEAT_OK);
 	assert_int_equal(check_until(1, 1000 + TIMEOUT_NS / 4, 1000 + TIMEOUT_NS / 4),
@@ -61,11 +61,10 @@ static void test_silent_rank_is_pinged_and_times_out(void **state)
 	assert_int_equal(check_until(1, 1000 + TIMEOUT_NS, 1000 + TIMEOUT_NS), HEARTBEAT_TIMEOUT);
 }
 
-static void test_answering_rank_does_not_time_out(void **state)
+HEARTBEAT_TEST(test_answering_rank_does_not_time_out)
 {
 	uint64_t now = 1000;
 
-	(void)state;
 	heartbeat_begin_wait(&heartbeat, 1, now);
 	for (int i = 0; i < 10; i++, now += TIMEOUT_NS / 2) {
 		assert_int_equal(check_until(1, now, now + TIMEOUT_NS / 2 - CHECK_NS),
@@ -74,9 +73,8 @@ static void test_answering_rank_does_not_time_out(void **state)
 	}
 }
 
-static void test_wait_for_any_rank_monitors_all(void **state)
+HEARTBEAT_TEST(test_wait_for_any_rank_monitors_all)
 {
-	(void)state;
 	heartbeat_begin_wait(&heartbeat, ANY_RANK, 1000);
 	for (unsigned rank = 0; rank < N_RANKS; rank++)
 		assert_true(heartbeat_is_waiting(&heartbeat, rank));
@@ -85,9 +83,8 @@ static void test_wait_for_any_rank_monitors_all(void **state)
 	assert_false(heartbeat_is_waiting(&heartbeat, 2));
 }
 
-static void test_all_waits_can_be_ended(void **state)
+HEARTBEAT_TEST(test_all_waits_can_be_ended)
 {
-	(void)state;
 	heartbeat_begin_wait(&heartbeat, 1, 1000);
 	heartbeat_begin_wait(&heartbeat, ANY_RANK, 1000);
 	heartbeat_end_all_waits(&heartbeat);
@@ -96,9 +93,8 @@ static void test_all_waits_can_be_ended(void **state)
 	assert_int_equal(check_until(1, 1000, 1000 + 3 * TIMEOUT_NS), HEARTBEAT_OK);
 }
 
-static void test_timeout_begins_with_the_wait(void **state)
+HEARTBEAT_TEST(test_timeout_begins_with_the_wait)
 {
-	(void)state;
 	assert_int_equal(check_until(1, 1000, 1000 + 3 * TIMEOUT_NS), HEARTBEAT_OK);
 	heartbeat_begin_wait(&heartbeat, 1, 1000 + 3 * TIMEOUT_NS);
 	assert_int_equal(check_until(1, 1000 + 3 * TIMEOUT_NS + CHECK_NS,
@@ -109,9 +105,8 @@ static void test_timeout_begins_with_the_wait(void **state)
 }
 
 /* Awaiting more does not restart the timeout. */
-static void test_second_wait_keeps_the_timeout(void **state)
+HEARTBEAT_TEST(test_second_wait_keeps_the_timeout)
 {
-	(void)state;
 	heartbeat_begin_wait(&heartbeat, 1, 1000);
 	assert_int_equal(check_until(1, 1000, 1000 + TIMEOUT_NS / 2), HEARTBEAT_PING);
 	heartbeat_begin_wait(&heartbeat, 1, 1000 + TIMEOUT_NS / 2);
@@ -121,9 +116,8 @@ static void test_second_wait_keeps_the_timeout(void **state)
 }
 
 /* Stopped and continued, as by a debugger or a batch system. */
-static void test_suspended_process_blames_no_rank(void **state)
+HEARTBEAT_TEST(test_suspended_process_blames_no_rank)
 {
-	(void)state;
 	heartbeat_begin_wait(&heartbeat, 1, 1000);
 	assert_int_equal(check_until(1, 1000, 1000 + TIMEOUT_NS / 2), HEARTBEAT_PING);
 	assert_int_equal(check_until(1, 1000 + 100 * TIMEOUT_NS, 1000 + 100 * TIMEOUT_NS),
@@ -132,25 +126,12 @@ static void test_suspended_process_blames_no_rank(void **state)
 			 HEARTBEAT_TIMEOUT);
 }
 
-static void test_zero_disables_the_timeout(void **state)
+HEARTBEAT_TEST(test_zero_disables_the_timeout)
 {
 	struct heartbeat patient;
 
-	(void)state;
 	assert_int_equal(heartbeat_init(&patient, 2, 0, 0), 0);
 	heartbeat_begin_wait(&patient, 1, 0);
 	assert_false(heartbeat_needs_check(&patient, UINT64_MAX / 2));
 	heartbeat_destroy(&patient);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_heartbeat, close_heartbeat)
-
-static const struct CMUnitTest tests[] = {
-	TEST(test_idle_rank_may_be_silent),          TEST(test_silent_rank_is_pinged_and_times_out),
-	TEST(test_answering_rank_does_not_time_out), TEST(test_wait_for_any_rank_monitors_all),
-	TEST(test_all_waits_can_be_ended),           TEST(test_timeout_begins_with_the_wait),
-	TEST(test_second_wait_keeps_the_timeout),    TEST(test_suspended_process_blames_no_rank),
-	TEST(test_zero_disables_the_timeout),
-};
-
-UNIT_TESTS(heartbeat, tests, NULL, NULL)

@@ -124,21 +124,19 @@ static bool can_read(void)
 	return n_readable[0] > 0;
 }
 
-static void all_peer_memory_is_read(void **state)
+TEST(all_peer_memory_is_read)
 {
-	(void)state;
 	if (!can_read())
 		skip();
 	for (unsigned rank = 0; rank < SIZE; rank++)
 		assert_int_equal(n_readable[rank], SIZE - 1);
 }
 
-static void disabled_rank_is_not_readable(void **state)
+TEST(disabled_rank_is_not_readable)
 {
 	unsigned stranger = 1;
 	struct fake_ranks ranks = ranks_running(read_all);
 
-	(void)state;
 	if (!can_read())
 		skip();
 	ranks.argument = &stranger;
@@ -183,11 +181,10 @@ static int exit_rank(struct comm *comm, void *argument)
 	return r < 0 ? r : comm_barrier(comm);
 }
 
-static void lost_rank_is_reported(void **state)
+TEST(lost_rank_is_reported)
 {
 	struct fake_ranks ranks = ranks_running(exit_rank);
 
-	(void)state;
 	if (!can_read())
 		skip();
 	run(&ranks);
@@ -211,11 +208,10 @@ static int read_nothing(struct comm *comm, void *argument)
 	return r < 0 ? r : comm_barrier(comm);
 }
 
-static void bad_address_is_reported_with_its_rank(void **state)
+TEST(bad_address_is_reported_with_its_rank)
 {
 	struct fake_ranks ranks = ranks_running(read_nothing);
 
-	(void)state;
 	if (!can_read())
 		skip();
 	run(&ranks);
@@ -263,12 +259,11 @@ static int revoke_and_fail(struct comm *comm, void *argument)
 	return r < 0 ? r : comm_barrier(comm);
 }
 
-static void failed_rank_memory_is_not_reported(void **state)
+TEST(failed_rank_memory_is_not_reported)
 {
 	static bool confirms = true;
 	bool *const arguments[] = { NULL, &confirms };
 
-	(void)state;
 	if (!can_read())
 		skip();
 	for (unsigned i = 0; i < 2; i++) {
@@ -320,11 +315,10 @@ static int read_what_is_forbidden(struct comm *comm, void *argument)
 }
 
 /* Otherwise rank 0 would wait for ever, because the heartbeat only detects silence. */
-static void live_unreadable_rank_is_reported(void **state)
+TEST(live_unreadable_rank_is_reported)
 {
 	struct fake_ranks ranks = ranks_running(read_what_is_forbidden);
 
-	(void)state;
 	if (!can_read())
 		skip();
 	run(&ranks);
@@ -336,13 +330,4 @@ static void live_unreadable_rank_is_reported(void **state)
 	fake_ranks_free(&ranks);
 }
 
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(all_peer_memory_is_read),
-	cmocka_unit_test(disabled_rank_is_not_readable),
-	cmocka_unit_test(lost_rank_is_reported),
-	cmocka_unit_test(bad_address_is_reported_with_its_rank),
-	cmocka_unit_test(live_unreadable_rank_is_reported),
-	cmocka_unit_test(failed_rank_memory_is_not_reported),
-};
-
-UNIT_TESTS(peer_memory, tests, start, end)
+GROUP_FIXTURE(start, end)

@@ -146,9 +146,8 @@ static void run_fine(struct fake_ranks *ranks)
 	fake_ranks_free(ranks);
 }
 
-static void progress_is_that_of_all_ranks(void **state)
+TEST(progress_is_that_of_all_ranks)
 {
-	(void)state;
 	for (unsigned size = 1; size <= FAKE_RANKS_MAX; size++) {
 		struct fake_ranks ranks = { .size = size,
 					    .params = { .timeout_ns = minute_ns },
@@ -188,13 +187,12 @@ static int report_without_one(struct comm *comm, void *argument)
 	return stop_reporting(&reporter, r);
 }
 
-static void unresponsive_rank_is_not_waited_for(void **state)
+TEST(unresponsive_rank_is_not_waited_for)
 {
 	struct fake_ranks ranks = { .size = 3,
 				    .params = { .timeout_ns = minute_ns },
 				    .body = report_without_one };
 
-	(void)state;
 	run_fine(&ranks);
 }
 
@@ -238,14 +236,13 @@ static void assert_all_end(struct fake_ranks *ranks)
 }
 
 /* The messages of comm_open() precede those of the progress; all are tried, in parallel. */
-static void fault_in_any_progress_message_fails(void **state)
+TEST(fault_in_any_progress_message_fails)
 {
 	static const enum fake_rank_fault faults[] = { FAKE_FAULT_EXIT, FAKE_FAULT_ERROR,
 						       FAKE_FAULT_SILENT };
 	enum { N_FAULTS = sizeof faults / sizeof faults[0], MAX_MESSAGES = 8 };
 	struct fake_ranks ranks[N_FAULTS][MAX_MESSAGES];
 
-	(void)state;
 	for (unsigned rank = 0; rank < 2; rank++) {
 		for (unsigned i = 0; i < N_FAULTS * MAX_MESSAGES; i++) {
 			const unsigned fault = i / MAX_MESSAGES, message = i % MAX_MESSAGES;
@@ -274,9 +271,8 @@ static int fail_on_one_rank(struct comm *comm, void *argument)
 	return stop_reporting(&reporter, r);
 }
 
-static void rank_that_fails_by_itself_ends_all(void **state)
+TEST(rank_that_fails_by_itself_ends_all)
 {
-	(void)state;
 	for (unsigned failing = 0; failing < 2; failing++) {
 		struct fake_ranks ranks = { .size = 3,
 					    .params = { .timeout_ns = minute_ns },
@@ -293,13 +289,12 @@ static void rank_that_fails_by_itself_ends_all(void **state)
 
 /* --- sums --- */
 
-static void idle_rank_keeps_the_total_known(void **state)
+TEST(idle_rank_keeps_the_total_known)
 {
 	struct progress_counters sum = progress_counters_none, idle = progress_counters_none,
 				 busy = progress_counters_none;
 	struct stats_progress at;
 
-	(void)state;
 	progress_counters_summarize(&sum, &at);
 	assert_false(at.started);
 	idle.phase = busy.phase = PHASE_FINAL_MERGE;
@@ -318,13 +313,3 @@ static void idle_rank_keeps_the_total_known(void **state)
 	assert_true(is_at(&at, PHASE_FINAL_MERGE, 4, 0));
 	assert_int_equal(at.overall_total_nbytes, 0);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(progress_is_that_of_all_ranks),
-	cmocka_unit_test(unresponsive_rank_is_not_waited_for),
-	cmocka_unit_test(fault_in_any_progress_message_fails),
-	cmocka_unit_test(rank_that_fails_by_itself_ends_all),
-	cmocka_unit_test(idle_rank_keeps_the_total_known),
-};
-
-UNIT_TESTS(rank_progress, tests, NULL, NULL)

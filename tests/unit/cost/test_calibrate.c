@@ -21,12 +21,11 @@ static struct stats_totals totals_of(uint64_t elapsed_ns)
 	return totals;
 }
 
-static void short_phases_are_not_measured(void **state)
+TEST(short_phases_are_not_measured)
 {
 	const struct stats_totals soon = totals_of(900 * MS), late = totals_of(3000 * MS);
 	struct calibration_request request;
 
-	(void)state;
 	assert_false(calibrate_request_from_stats(&soon, 1, &request));
 	assert_true(calibrate_request_from_stats(&late, 1, &request));
 	assert_int_equal(request.budget_ns, 300 * MS);
@@ -35,7 +34,7 @@ static void short_phases_are_not_measured(void **state)
 }
 
 /* Count the writes that fit in the budget; each takes at least WRITE_MS. */
-static void measuring_ends_when_its_time_is_over(void **state)
+TEST_WITH(measuring_ends_when_its_time_is_over, fixture_start, fixture_finish)
 {
 	static const char *directories[] = { fixture_directory };
 	const struct sort_spec spec = { .temp_dirs = directories, .n_temp_dirs = 1 };
@@ -47,7 +46,6 @@ static void measuring_ends_when_its_time_is_over(void **state)
 	};
 	struct stage_rates rates;
 
-	(void)state;
 	faults.faulty_directory = fixture_directory;
 	faults.faulty_write_delay_us = WRITE_MS * 1000;
 	calibrate_stages(&job, &spec, &request, &rates);
@@ -58,7 +56,7 @@ static void measuring_ends_when_its_time_is_over(void **state)
 }
 
 /* The kernel reads ahead after each block, so many small blocks would read a file several times. */
-static void small_input_is_read_in_few_blocks(void **state)
+TEST_WITH(small_input_is_read_in_few_blocks, fixture_start, fixture_finish)
 {
 	const struct backend_config config = { .n_threads = 1 };
 	struct sort_device device = { 0 };
@@ -74,7 +72,6 @@ static void small_input_is_read_in_few_blocks(void **state)
 	const char *path = fixture_path("input");
 	struct stage_rates rates;
 
-	(void)state;
 	write_file(path, "", 1);
 	assert_int_equal(truncate(path, 16 << 20), 0);
 	assert_int_equal(input_open(&faulty_calls, &path, 1, 8, &job.input), 0);
@@ -114,7 +111,7 @@ static int merge_sorted(struct device_queue *queue, const struct merge_op *op)
 }
 
 /* Each stage of the device is measured, with runs that are sorted; without memory none is. */
-static void stages_of_a_device_are_measured(void **state)
+TEST(stages_of_a_device_are_measured)
 {
 	enum { N_ALLOCATIONS = 4, N_RUNS = 3, N_RECORDS = (1 << 20) / 4 / 8 };
 	static const struct backend_layout_ops *const ops[N_LAYOUT_KINDS] = { [LAYOUT_KEY_ONLY] =
@@ -136,7 +133,6 @@ static void stages_of_a_device_are_measured(void **state)
 	struct stage_rates rates;
 	struct key key;
 
-	(void)state;
 	assert_int_equal(key_parse_type("u64", &key), 0);
 	assert_int_equal(layout_make_key_only(&key, &layout), 0);
 	probed_backend = backend_cpu;
@@ -155,14 +151,3 @@ static void stages_of_a_device_are_measured(void **state)
 	assert_int_equal(n_merged_records, 2 * (N_RECORDS / N_RUNS * N_RUNS));
 	device_close(device.device);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(short_phases_are_not_measured),
-	cmocka_unit_test(stages_of_a_device_are_measured),
-	cmocka_unit_test_setup_teardown(small_input_is_read_in_few_blocks, fixture_start,
-					fixture_finish),
-	cmocka_unit_test_setup_teardown(measuring_ends_when_its_time_is_over, fixture_start,
-					fixture_finish),
-};
-
-UNIT_TESTS(calibrate, tests, NULL, NULL)

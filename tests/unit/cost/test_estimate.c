@@ -41,12 +41,11 @@ static void estimate_request(const struct plan *plan, const struct layout *of,
 	estimate_volumes(plan, &(struct plan_request){ .layout = of }, ret_volumes);
 }
 
-static void input_that_fits_moves_once(void **state)
+TEST(input_that_fits_moves_once)
 {
 	const struct plan plan = plan_of(0, 1, false);
 	struct stage_volumes volumes;
 
-	(void)state;
 	estimate_request(&plan, &layout, &volumes);
 	assert_int_equal(volumes.nbytes[PHASE_RUN_GENERATION][STAGE_READ], 64 * MIB);
 	assert_int_equal(volumes.nbytes[PHASE_RUN_GENERATION][STAGE_ENCODE], 64 * MIB);
@@ -57,12 +56,11 @@ static void input_that_fits_moves_once(void **state)
 	assert_int_equal(volumes.nbytes[PHASE_FINAL_MERGE][STAGE_DOWNLOAD], 0);
 }
 
-static void spilled_bytes_move_once_per_pass(void **state)
+TEST(spilled_bytes_move_once_per_pass)
 {
 	const struct plan plan = plan_of(48 * MIB, 3, true);
 	struct stage_volumes volumes;
 
-	(void)state;
 	estimate_request(&plan, &layout, &volumes);
 	assert_int_equal(volumes.nbytes[PHASE_RUN_GENERATION][STAGE_SPILL], 48 * MIB);
 	assert_int_equal(volumes.nbytes[PHASE_MERGE_PASSES][STAGE_FETCH], 96 * MIB);
@@ -73,19 +71,18 @@ static void spilled_bytes_move_once_per_pass(void **state)
 	assert_int_equal(volumes.nbytes[PHASE_FINAL_MERGE][STAGE_DOWNLOAD], 64 * MIB);
 }
 
-static void output_counts_what_is_written_of_an_item(void **state)
+TEST(output_counts_what_is_written_of_an_item)
 {
 	const struct plan plan = plan_of(0, 1, false);
 	struct layout positions = layout;
 	struct stage_volumes volumes;
 
-	(void)state;
 	positions.record_nbytes = 64;
 	estimate_request(&plan, &positions, &volumes);
 	assert_int_equal(volumes.nbytes[PHASE_FINAL_MERGE][STAGE_WRITE], 8 * MIB);
 }
 
-static void indirect_layout_sorts_elements(void **state)
+TEST(indirect_layout_sorts_elements)
 {
 	const struct layout wide = { .kind = LAYOUT_INDIRECT,
 				     .record_nbytes = 64,
@@ -95,7 +92,6 @@ static void indirect_layout_sorts_elements(void **state)
 	struct plan plan = plan_of(0, 1, false);
 	struct stage_volumes volumes;
 
-	(void)state;
 	plan.resident_nbytes = 16;
 	plan.gathered_nbytes = 64;
 	estimate_request(&plan, &wide, &volumes);
@@ -108,7 +104,7 @@ static void indirect_layout_sorts_elements(void **state)
 }
 
 /* Items of 16 bytes for records of 64. */
-static void stored_items_move_to_disk(void **state)
+TEST(stored_items_move_to_disk)
 {
 	const struct layout keys = {
 		.kind = LAYOUT_RECORDS, .record_nbytes = 64, .item_nbytes = 16, .output_nbytes = 16
@@ -116,7 +112,6 @@ static void stored_items_move_to_disk(void **state)
 	struct plan plan = plan_of(8 * MIB, 1, false);
 	struct stage_volumes volumes;
 
-	(void)state;
 	plan.n_stored_records = 8 * MIB / 16;
 	estimate_request(&plan, &keys, &volumes);
 	assert_int_equal(volumes.nbytes[PHASE_RUN_GENERATION][STAGE_SPILL], 8 * MIB);
@@ -125,13 +120,12 @@ static void stored_items_move_to_disk(void **state)
 	assert_int_equal(volumes.nbytes[PHASE_FINAL_MERGE][STAGE_WRITE], 16 * MIB);
 }
 
-static void pipe_has_no_estimate_without_assumed_size(void **state)
+TEST(pipe_has_no_estimate_without_assumed_size)
 {
 	const struct stage_volumes none = { 0 };
 	struct plan plan = plan_of(0, 1, false);
 	struct stage_volumes volumes;
 
-	(void)state;
 	plan.input_nbytes = PLAN_SIZE_UNKNOWN;
 	estimate_request(&plan, &layout, &volumes);
 	assert_int_equal(volumes.nbytes[PHASE_RUN_GENERATION][STAGE_READ], 64 * MIB);
@@ -194,7 +188,7 @@ static void print(const struct plan *plan, const struct stage_rates *rates, char
 }
 
 /* A stage without a rate must not make the total look complete. */
-static void estimate_prints_unmeasured_stages(void **state)
+TEST(estimate_prints_unmeasured_stages)
 {
 	struct stage_rates rates = { .bytes_per_s = { [STAGE_READ] = 64.0 * MIB,
 						      [STAGE_ENCODE] = 64.0 * MIB,
@@ -205,7 +199,6 @@ static void estimate_prints_unmeasured_stages(void **state)
 	const struct plan plan = plan_of(0, 1, false);
 	char text[4096];
 
-	(void)state;
 	print(&plan, &rates, text, sizeof text);
 	assert_non_null(strstr(text, "total: about 6.000 s\n"));
 	rates.bytes_per_s[STAGE_WRITE] = 0;
@@ -214,7 +207,7 @@ static void estimate_prints_unmeasured_stages(void **state)
 }
 
 /* Two of four threads write; the other CPUs are left to other stages. */
-static void stage_that_has_few_threads_leaves_processors(void **state)
+TEST(stage_that_has_few_threads_leaves_processors)
 {
 	struct stage_rates rates = {
 		.bytes_per_s = { [STAGE_MERGE] = 64.0 * MIB, [STAGE_WRITE] = 32.0 * MIB }
@@ -222,7 +215,6 @@ static void stage_that_has_few_threads_leaves_processors(void **state)
 	struct plan plan = plan_of(0, 1, false);
 	const char *bottleneck;
 
-	(void)state;
 	plan.n_queues = 4;
 	plan.n_writers = 2;
 	assert_true(phase_s(&plan, &rates, PHASE_FINAL_MERGE, &bottleneck) == 2);
@@ -234,7 +226,7 @@ static void stage_that_has_few_threads_leaves_processors(void **state)
 /*
  * Both devices sort chunks; only a partitioned merge uses both. Writing does not depend on devices.
  */
-static void unpartitioned_merge_uses_one_device(void **state)
+TEST(unpartitioned_merge_uses_one_device)
 {
 	const struct stage_rates rates = {
 		.bytes_per_s = { [STAGE_SORT] = 128.0 * MIB,
@@ -244,7 +236,6 @@ static void unpartitioned_merge_uses_one_device(void **state)
 	};
 	struct plan plan = plan_of(0, 1, true);
 
-	(void)state;
 	plan.n_partitions = 2;
 	assert_true(stage_rate(&plan, &rates, PHASE_FINAL_MERGE, STAGE_MERGE) == 64.0 * MIB);
 	plan.n_partitions = 1;
@@ -253,7 +244,7 @@ static void unpartitioned_merge_uses_one_device(void **state)
 	assert_true(stage_rate(&plan, &rates, PHASE_FINAL_MERGE, STAGE_WRITE) == 32.0 * MIB);
 }
 
-static void phase_takes_as_long_as_its_longest_stage_or_all_of_them(void **state)
+TEST(phase_takes_as_long_as_its_longest_stage_or_all_of_them)
 {
 	struct stage_rates rates = { .bytes_per_s = { [STAGE_READ] = 64.0 * MIB,
 						      [STAGE_UPLOAD] = 32.0 * MIB,
@@ -261,7 +252,6 @@ static void phase_takes_as_long_as_its_longest_stage_or_all_of_them(void **state
 	struct plan plan = plan_of(0, 1, true);
 	const char *bottleneck;
 
-	(void)state;
 	assert_true(phase_s(&plan, &rates, PHASE_RUN_GENERATION, &bottleneck) == 2);
 	assert_string_equal(bottleneck, stage_name(STAGE_UPLOAD));
 	plan = plan_of(0, 1, false);
@@ -271,18 +261,3 @@ static void phase_takes_as_long_as_its_longest_stage_or_all_of_them(void **state
 		    0);
 	assert_string_equal(bottleneck, "none");
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(input_that_fits_moves_once),
-	cmocka_unit_test(spilled_bytes_move_once_per_pass),
-	cmocka_unit_test(output_counts_what_is_written_of_an_item),
-	cmocka_unit_test(indirect_layout_sorts_elements),
-	cmocka_unit_test(stored_items_move_to_disk),
-	cmocka_unit_test(pipe_has_no_estimate_without_assumed_size),
-	cmocka_unit_test(estimate_prints_unmeasured_stages),
-	cmocka_unit_test(stage_that_has_few_threads_leaves_processors),
-	cmocka_unit_test(unpartitioned_merge_uses_one_device),
-	cmocka_unit_test(phase_takes_as_long_as_its_longest_stage_or_all_of_them),
-};
-
-UNIT_TESTS(estimate, tests, NULL, NULL)

@@ -28,24 +28,22 @@ static struct element_format format_of(const unsigned char *records, const char 
 	return format;
 }
 
-static void keys_that_differ_early_get_narrow_elements(void **state)
+TEST(keys_that_differ_early_get_narrow_elements)
 {
 	unsigned char *records = make_random_bytes(N * RECORD_NBYTES, 1);
 	const struct element_format format = format_of(records, "0:b20");
 
-	(void)state;
 	assert_int_equal(format.element_nbytes, 8);
 	assert_int_equal(format.number_bits, NUMBER_BITS);
 	assert_int_equal(format.skipped_bits, 0);
 	guarded_free(records, N * RECORD_NBYTES);
 }
 
-static void common_key_prefix_is_skipped(void **state)
+TEST(common_key_prefix_is_skipped)
 {
 	unsigned char *records = make_random_bytes(N * RECORD_NBYTES, 1);
 	struct element_format format;
 
-	(void)state;
 	for (unsigned i = 0; i < N; i++)
 		memset(records + i * RECORD_NBYTES, 7, 5);
 	format = format_of(records, "0:b20");
@@ -55,22 +53,20 @@ static void common_key_prefix_is_skipped(void **state)
 	guarded_free(records, N * RECORD_NBYTES);
 }
 
-static void keys_with_equals_get_wide_elements(void **state)
+TEST(keys_with_equals_get_wide_elements)
 {
 	unsigned char *records = make_random_bytes(N * RECORD_NBYTES, 1);
 
-	(void)state;
 	for (unsigned i = 0; i < N; i++)
 		memset(records + i * RECORD_NBYTES, (int)random_number(2, i) & 63, 8);
 	assert_int_equal(format_of(records, "0:b20").element_nbytes, 16);
 	guarded_free(records, N * RECORD_NBYTES);
 }
 
-static void short_keys_with_equals_get_narrow_elements(void **state)
+TEST(short_keys_with_equals_get_narrow_elements)
 {
 	unsigned char *records = make_random_bytes(N * RECORD_NBYTES, 1);
 
-	(void)state;
 	for (unsigned i = 0; i < N; i++)
 		memset(records + i * RECORD_NBYTES, (int)random_number(2, i) & 63, 8);
 	assert_int_equal(format_of(records, "0:b6").element_nbytes, 8);
@@ -120,7 +116,7 @@ static void assert_sorted(const unsigned char *records)
 }
 
 /* Ties and numbers are undefined after a cancelled sort: nothing may follow them. */
-static void cancelled_sort_gathers_nothing(void **state)
+TEST(cancelled_sort_gathers_nothing)
 {
 	struct layout layout = make_layout_of_keys(
 		(struct layout_params){ .record_nbytes = RECORD_NBYTES }, KEYS("0:b20"));
@@ -131,7 +127,6 @@ static void cancelled_sort_gathers_nothing(void **state)
 	struct cancellation cancellation;
 	struct digest read;
 
-	(void)state;
 	cancellation_init(&cancellation);
 	cancellation_request(&cancellation);
 	memset(items, 0x5a, N * RECORD_NBYTES);
@@ -162,11 +157,10 @@ static bool is_sampled(uint64_t i)
 }
 
 /* The records that are looked at begin with what the others do not begin with. */
-static void a_sample_may_promise_too_much_in_common(void **state)
+TEST(a_sample_may_promise_too_much_in_common)
 {
 	unsigned char *records = make_random_bytes(N * RECORD_NBYTES, 1);
 
-	(void)state;
 	for (unsigned i = 0; i < N; i++)
 		if (is_sampled(i))
 			memset(records + i * RECORD_NBYTES, 7, 6);
@@ -175,11 +169,10 @@ static void a_sample_may_promise_too_much_in_common(void **state)
 }
 
 /* The records that are looked at differ, and all others tie. */
-static void a_sample_may_promise_too_few_ties(void **state)
+TEST(a_sample_may_promise_too_few_ties)
 {
 	unsigned char *records = make_random_bytes(N * RECORD_NBYTES, 1);
 
-	(void)state;
 	for (unsigned i = 0; i < N; i++)
 		if (!is_sampled(i))
 			memset(records + i * RECORD_NBYTES, 7, 15);
@@ -230,11 +223,10 @@ static void assert_slices_are_merged(unsigned char *records)
 }
 
 /* The first records of all slices differ, and all others tie. */
-static void a_sample_of_slices_may_promise_too_few_ties(void **state)
+TEST(a_sample_of_slices_may_promise_too_few_ties)
 {
 	unsigned char *records = make_random_bytes(N * RECORD_NBYTES, 1);
 
-	(void)state;
 	for (unsigned i = 0; i < N; i++)
 		if (is_sampled(i))
 			records[(size_t)i * RECORD_NBYTES] = 0;
@@ -244,11 +236,10 @@ static void a_sample_of_slices_may_promise_too_few_ties(void **state)
 	guarded_free(records, N * RECORD_NBYTES);
 }
 
-static void slices_of_any_keys_are_merged(void **state)
+TEST(slices_of_any_keys_are_merged)
 {
 	unsigned char *records = make_random_bytes(N * RECORD_NBYTES, 1);
 
-	(void)state;
 	assert_slices_are_merged(records);
 	for (unsigned i = 0; i < N; i++)
 		memset(records + (size_t)i * RECORD_NBYTES, 7, 7);
@@ -258,17 +249,3 @@ static void slices_of_any_keys_are_merged(void **state)
 	assert_slices_are_merged(records);
 	guarded_free(records, N * RECORD_NBYTES);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(keys_that_differ_early_get_narrow_elements),
-	cmocka_unit_test(common_key_prefix_is_skipped),
-	cmocka_unit_test(keys_with_equals_get_wide_elements),
-	cmocka_unit_test(short_keys_with_equals_get_narrow_elements),
-	cmocka_unit_test(a_sample_may_promise_too_much_in_common),
-	cmocka_unit_test(a_sample_may_promise_too_few_ties),
-	cmocka_unit_test(cancelled_sort_gathers_nothing),
-	cmocka_unit_test(a_sample_of_slices_may_promise_too_few_ties),
-	cmocka_unit_test(slices_of_any_keys_are_merged),
-};
-
-UNIT_TESTS(cpu_element_format, tests, NULL, NULL)

@@ -32,7 +32,7 @@ static struct sort_op_result gather(const struct layout *layout, const unsigned 
 }
 
 /* The records are looked at, not the elements that brought them here. */
-static void record_disorder_is_detected(void **state)
+TEST(record_disorder_is_detected)
 {
 	enum { N = 6 };
 	static const unsigned char records[N][9] = { "0003-a..", "0001-b..", "0002-c..",
@@ -42,7 +42,6 @@ static void record_disorder_is_detected(void **state)
 		make_layout_of_keys((struct layout_params){ .record_nbytes = 9 }, KEYS("0:b4"));
 	unsigned char out[N * 9];
 
-	(void)state;
 	for (uint64_t limit = N - 1; limit <= N; limit++)
 		for (unsigned scattered = 0; scattered < 2; scattered++)
 			assert_int_equal(gather(&layout, records[0], N, elements, limit, scattered,
@@ -52,13 +51,12 @@ static void record_disorder_is_detected(void **state)
 	layout_free(&layout);
 }
 
-static void disorder_past_prefix_is_detected(void **state)
+TEST(disorder_past_prefix_is_detected)
 {
 	enum { LONG_NBYTES = 50 };
 	struct layout layout = make_layout_of_keys(
 		(struct layout_params){ .record_nbytes = LONG_NBYTES }, KEYS("0:b50"));
 
-	(void)state;
 	for (unsigned at = 0; at < LONG_NBYTES; at++) {
 		unsigned char items[2 * LONG_NBYTES] = { 0 }, out[2 * LONG_NBYTES];
 
@@ -70,7 +68,7 @@ static void disorder_past_prefix_is_detected(void **state)
 }
 
 /* Items that are copied before they are looked at are so some at a time. */
-static void disorder_is_detected_anywhere(void **state)
+TEST(disorder_is_detected_anywhere)
 {
 	enum { N_ITEMS = 40, LONG_NBYTES = 1000 };
 	struct layout layout = make_layout_of_keys(
@@ -78,7 +76,6 @@ static void disorder_is_detected_anywhere(void **state)
 	unsigned char *items = make_random_bytes((uint64_t)N_ITEMS * LONG_NBYTES, 1);
 	unsigned char *out = guarded_alloc((size_t)N_ITEMS * LONG_NBYTES);
 
-	(void)state;
 	for (unsigned i = 0; i < N_ITEMS; i++)
 		items[i * LONG_NBYTES] = 1;
 	for (unsigned i = 0; i < N_ITEMS; i++) {
@@ -94,11 +91,10 @@ static void disorder_is_detected_anywhere(void **state)
 }
 
 /* Items of every length, from guarded memory into guarded memory. */
-static void items_of_any_length_are_copied(void **state)
+TEST(items_of_any_length_are_copied)
 {
 	enum { N_ITEMS = 20 };
 
-	(void)state;
 	for (uint64_t nbytes = 1; nbytes < 2000; nbytes += nbytes < 150 ? 1 : 97) {
 		struct layout layout = make_layout_of_keys(
 			(struct layout_params){ .record_nbytes = nbytes, .force_records = true },
@@ -119,12 +115,3 @@ static void items_of_any_length_are_copied(void **state)
 		layout_free(&layout);
 	}
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(record_disorder_is_detected),
-	cmocka_unit_test(disorder_past_prefix_is_detected),
-	cmocka_unit_test(disorder_is_detected_anywhere),
-	cmocka_unit_test(items_of_any_length_are_copied),
-};
-
-UNIT_TESTS(cpu_gather, tests, NULL, NULL)

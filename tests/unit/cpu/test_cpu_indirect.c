@@ -117,13 +117,12 @@ static unsigned char *decode(const struct indirect_case *indirect, uint64_t begi
 	return out;
 }
 
-static void result_describes_written_items(void **state)
+TEST(result_describes_written_items)
 {
 	struct indirect_case *indirect = malloc(sizeof *indirect);
 	struct decode_result before, after;
 	unsigned char *changed;
 
-	(void)state;
 	set_up(indirect, 100, KEYS("0:b3"));
 	guarded_free(decode(indirect, 0, indirect->n, &before), indirect->n * 100);
 	/* Behind the key. */
@@ -249,13 +248,12 @@ static void tear_down_pages(struct pages_of_records *pages)
 }
 
 /* The first of three records lies in two pages, with the key in the second. */
-static void a_key_overwritten_while_its_record_is_copied_is_disorder(void **state)
+TEST(a_key_overwritten_while_its_record_is_copied_is_disorder)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct pages_of_records pages;
 	unsigned char *keys;
 
-	(void)state;
 	lay_records(&pages, 3, 1000, page - 500, KEYS("900:u8"));
 	keys = pages.map + page - 500 + 900;
 	for (unsigned i = 0; i < 3; i++)
@@ -266,12 +264,11 @@ static void a_key_overwritten_while_its_record_is_copied_is_disorder(void **stat
 }
 
 /* The last four bytes of 100 lie in a page of their own, and are loaded with some before them. */
-static void bytes_overwritten_between_two_loads_are_digested_as_written(void **state)
+TEST(bytes_overwritten_between_two_loads_are_digested_as_written)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct pages_of_records pages;
 
-	(void)state;
 	for (uint64_t before = 1; before <= 96; before++) {
 		unsigned char *byte;
 
@@ -284,14 +281,13 @@ static void bytes_overwritten_between_two_loads_are_digested_as_written(void **s
 }
 
 /* Two records that came to be equal are not in the order of the input. */
-static void records_that_became_equal_keep_their_order(void **state)
+TEST(records_that_became_equal_keep_their_order)
 {
 	struct indirect_case *indirect = malloc(sizeof *indirect);
 	unsigned char *one, *next;
 	struct decode_result result;
 	uint64_t i = 0;
 
-	(void)state;
 	set_up(indirect, 100, KEYS("0:b3"));
 	while (i + 1 < indirect->n &&
 	       (indirect->in_order[i].number < indirect->in_order[i + 1].number ||
@@ -308,7 +304,7 @@ static void records_that_became_equal_keep_their_order(void **state)
 	free(indirect);
 }
 
-static void unsuitable_records_stay_direct(void **state)
+TEST(unsuitable_records_stay_direct)
 {
 	static const struct {
 		struct layout_params request;
@@ -325,7 +321,6 @@ static void unsuitable_records_stay_direct(void **state)
 		{ { .record_nbytes = 100, .argsort = true }, "0:u8", false },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct layout layout = make_layout_of_keys(cases[i].request, KEYS(cases[i].key)),
 			      referring;
@@ -334,13 +329,3 @@ static void unsuitable_records_stay_direct(void **state)
 		layout_free(&layout);
 	}
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(result_describes_written_items),
-	cmocka_unit_test(a_key_overwritten_while_its_record_is_copied_is_disorder),
-	cmocka_unit_test(bytes_overwritten_between_two_loads_are_digested_as_written),
-	cmocka_unit_test(records_that_became_equal_keep_their_order),
-	cmocka_unit_test(unsuitable_records_stay_direct),
-};
-
-UNIT_TESTS(cpu_indirect, tests, NULL, NULL)

@@ -49,17 +49,15 @@ static void check_merge2_all(merge2_fn *merge2, uint32_t element_nbytes)
 					     lengths[j]);
 }
 
-static void two_way_merge_in_plain_c_is_exact(void **state)
+TEST(two_way_merge_in_plain_c_is_exact)
 {
-	(void)state;
 	check_merge2_all(merge2_4, 4);
 	check_merge2_all(merge2_8, 8);
 	check_merge2_all(merge2_16, 16);
 }
 
-static void two_way_merge_of_this_machine_is_exact(void **state)
+TEST(two_way_merge_of_this_machine_is_exact)
 {
-	(void)state;
 	for (unsigned i = 0; i < N_ELEMENT_SIZES; i++)
 		check_merge2_all(merge2_choose(element_sizes[i]), element_sizes[i]);
 }
@@ -118,26 +116,15 @@ static void check_merge(uint32_t element_nbytes, bool some_empty, uint32_t k, ui
 }
 
 /* So many that the shortest blocks still make a tile larger than usual. */
-static void thousands_of_slices_are_merged(void **state)
+TEST(thousands_of_slices_are_merged)
 {
-	(void)state;
 	check_merge(16, false, 3000, 100000);
 	check_merge(8, true, 9000, 300000);
 }
 
-static void no_slices_are_merged_to_nothing(void **state)
+TEST(no_slices_are_merged_to_nothing)
 {
 	struct merge_elements_op op = { .k = 0, .element_nbytes = 8 };
 
-	(void)state;
 	cpu_merge(&op);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(two_way_merge_in_plain_c_is_exact),
-	cmocka_unit_test(two_way_merge_of_this_machine_is_exact),
-	cmocka_unit_test(thousands_of_slices_are_merged),
-	cmocka_unit_test(no_slices_are_merged_to_nothing),
-};
-
-UNIT_TESTS(cpu_merge, tests, NULL, NULL)

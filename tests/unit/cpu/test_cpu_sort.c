@@ -124,21 +124,18 @@ static void check_all(sort_fn *sort, uint64_t large_n)
 	}
 }
 
-static void chunks_of_any_data_are_sorted(void **state)
+TEST(chunks_of_any_data_are_sorted)
 {
-	(void)state;
 	check_all(sort_chunk, 70001);
 }
 
-static void radix_sort_sorts_any_data(void **state)
+TEST(radix_sort_sorts_any_data)
 {
-	(void)state;
 	check_all(sort_radix, 70001);
 }
 
-static void vqsort_sorts_any_data(void **state)
+TEST(vqsort_sorts_any_data)
 {
-	(void)state;
 #if HAVE_HIGHWAY
 	if (vqsort_is_supported()) {
 		check_all(sort_vqsort, 70001);
@@ -149,9 +146,8 @@ static void vqsort_sorts_any_data(void **state)
 }
 
 /* No data that we have makes all pivots bad: heapsort then does what is left. */
-static void bad_pivots_end_in_heapsort(void **state)
+TEST(bad_pivots_end_in_heapsort)
 {
-	(void)state;
 #ifdef __x86_64__
 	if (avx512_is_supported()) {
 		for (int dist = 0; dist < N_DISTS; dist++) {
@@ -167,42 +163,38 @@ static void bad_pivots_end_in_heapsort(void **state)
 }
 
 /* Large enough for quicksort, for several pieces, and for uneven ones. */
-static void large_chunks_are_sorted(void **state)
+TEST(large_chunks_are_sorted)
 {
-	(void)state;
 	for (int dist = 0; dist < N_DISTS; dist++)
 		check(sort_chunk, 8, dist, 600001);
 }
 
 /* Elements that double in distance: all but a few always fall into one bucket. */
-static void unevenly_spread_elements_are_sorted(void **state)
+TEST(unevenly_spread_elements_are_sorted)
 {
 	enum { N = 200000 };
 	uint64_t *elements = guarded_elements_make(8, GEN_RANDOM, N, 3);
 
-	(void)state;
 	for (unsigned i = 0; i < N; i++)
 		elements[i] >>= elements[i] % 64;
 	assert_true(sorts(sort_chunk, elements, N, 8));
 }
 
 /* More than a piece, so that buckets are formed first; equal high bytes make it do so again. */
-static void radix_sort_forms_buckets_of_buckets(void **state)
+TEST(radix_sort_forms_buckets_of_buckets)
 {
 	enum { N = 300000 };
 	uint64_t *elements = guarded_elements_make(8, GEN_RANDOM, N, 1);
 
-	(void)state;
 	for (unsigned i = 0; i < N; i++)
 		elements[i] &= i % 16 == 0 ? UINT64_MAX : UINT64_C(0x0fffffff);
 	assert_true(sorts(sort_radix, elements, N, 8));
 }
 
-static void one_element_out_of_order_is_noticed(void **state)
+TEST(one_element_out_of_order_is_noticed)
 {
 	enum { N = 1000 };
 
-	(void)state;
 	for (uint64_t at = 0; at < N; at++) {
 		uint64_t elements[N];
 
@@ -230,12 +222,11 @@ static bool can_be_cancelled(uint32_t element_nbytes)
 	return element_nbytes > 0;
 }
 
-static void cancelled_sort_ends_early(void **state)
+TEST(cancelled_sort_ends_early)
 {
 	enum { N = 300000 }; /* several parts and pieces of all sorts */
 	struct cancellation cancellation;
 
-	(void)state;
 	cancellation_init(&cancellation);
 	cancellation_request(&cancellation);
 	for (unsigned i = 0; i < N_ELEMENT_SIZES; i++) {
@@ -310,28 +301,12 @@ static void check_distribution(uint32_t element_nbytes, uint64_t n, uint32_t n_b
 	free(starts);
 }
 
-static void elements_are_distributed_among_buckets(void **state)
+TEST(elements_are_distributed_among_buckets)
 {
 	static const uint32_t n_buckets[] = { 1, 2, 3, 100, BACKEND_MAX_BUCKETS };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof n_buckets / sizeof n_buckets[0]; i++)
 		for (size_t j = 0; j < N_LENGTHS; j++)
 			for (uint32_t nbytes = 8; nbytes <= 16; nbytes *= 2)
 				check_distribution(nbytes, lengths[j], n_buckets[i]);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(chunks_of_any_data_are_sorted),
-	cmocka_unit_test(radix_sort_sorts_any_data),
-	cmocka_unit_test(radix_sort_forms_buckets_of_buckets),
-	cmocka_unit_test(vqsort_sorts_any_data),
-	cmocka_unit_test(large_chunks_are_sorted),
-	cmocka_unit_test(bad_pivots_end_in_heapsort),
-	cmocka_unit_test(unevenly_spread_elements_are_sorted),
-	cmocka_unit_test(one_element_out_of_order_is_noticed),
-	cmocka_unit_test(cancelled_sort_ends_early),
-	cmocka_unit_test(elements_are_distributed_among_buckets),
-};
-
-UNIT_TESTS(cpu_sort, tests, NULL, NULL)

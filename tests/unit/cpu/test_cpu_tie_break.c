@@ -10,7 +10,7 @@
 #include "tests/support/unit_test.h"
 
 /* Nothing is written beyond the buffer; the caller starts again with wide elements. */
-static void group_beyond_buffer_is_refused(void **state)
+TEST(group_beyond_buffer_is_refused)
 {
 	static const struct element_format narrow = { .element_nbytes = 8, .number_bits = 13 };
 	enum { N = 100, RECORD_NBYTES = 100 };
@@ -24,7 +24,6 @@ static void group_beyond_buffer_is_refused(void **state)
 	uint32_t buckets[3];
 	struct item_lookup items;
 
-	(void)state;
 	memset(records, 0, N * RECORD_NBYTES);
 	for (uint32_t i = 0; i < N; i++)
 		element_put(&narrow, elements, i, 0, i);
@@ -43,9 +42,3 @@ static void group_beyond_buffer_is_refused(void **state)
 	guarded_free(records, N * RECORD_NBYTES);
 	layout_free(&layout);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(group_beyond_buffer_is_refused),
-};
-
-UNIT_TESTS(cpu_tie_break, tests, NULL, NULL)

@@ -101,42 +101,29 @@ static uint64_t check(key_fn *key, uint64_t limit)
 	return n;
 }
 
-static void first_elements_are_selected(void **state)
+TEST(first_elements_are_selected)
 {
 	static key_fn *const keys[] = { any_key, ascending, descending, small_where_sampled };
 	static const uint64_t limits[] = { 1, 2, LIMIT, N / 100, N / 5, N / 4, N / 2, N, 2 * N };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
 		for (size_t j = 0; j < sizeof limits / sizeof limits[0]; j++)
 			check(keys[i], limits[j]);
 }
 
-static void most_elements_are_excluded(void **state)
+TEST(most_elements_are_excluded)
 {
-	(void)state;
 	assert_true(check(any_key, LIMIT) < N / 10);
 	assert_true(check(descending, LIMIT) < N / 10);
 }
 
-static void elements_that_tie_stay_together(void **state)
+TEST(elements_that_tie_stay_together)
 {
-	(void)state;
 	assert_int_equal(check(one_key, LIMIT), N);
 	assert_in_range(check(two_keys, LIMIT), N / 3, 2 * N / 3);
 }
 
-static void misleading_sample_is_corrected(void **state)
+TEST(misleading_sample_is_corrected)
 {
-	(void)state;
 	assert_int_equal(check(small_where_sampled, N / 5), N);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(first_elements_are_selected),
-	cmocka_unit_test(most_elements_are_excluded),
-	cmocka_unit_test(elements_that_tie_stay_together),
-	cmocka_unit_test(misleading_sample_is_corrected),
-};
-
-UNIT_TESTS(cpu_top_k, tests, NULL, NULL)

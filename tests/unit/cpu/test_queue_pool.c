@@ -103,14 +103,46 @@ static void assert_notes(const int *notes, size_t n)
 #define ASSERT_NOTES(...)                                                                          \
 	assert_notes((const int[]){ __VA_ARGS__ }, sizeof((int[]){ __VA_ARGS__ }) / sizeof(int))
 
+/*
+ * Fewer threads than one are no help. The first test: threads that have ended leave their stacks to
+ * others.
+ */
+TEST(failed_thread_reports_its_limit)
+{
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+	skip();
+#else
+	struct rlimit before, little;
+	struct queue_pool *pool;
+	void *more;
+	int r;
+
+	captured_messages_reset(true);
+	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+	little = before;
+	little.rlim_cur = 1 << 20;
+	assert_int_equal(setrlimit(RLIMIT_AS, &little), 0);
+	more = mmap(NULL, 2 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (more != MAP_FAILED) { /* qemu-user limits nothing */
+		assert_int_equal(munmap(more, 2 << 20), 0);
+		assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+		skip();
+	}
+	r = queue_pool_open(1, NULL, NULL, &pool);
+	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+	assert_int_equal(r, -EAGAIN);
+	assert_non_null(strstr(captured_messages_error(), "cannot start thread 1 of 1: "));
+	assert_non_null(strstr(captured_messages_error(), "ulimit -v (1024)"));
+#endif
+}
+
 /* Queue l notes l * N_TASKS + 1, ... */
-static void tasks_of_a_queue_run_in_order(void **state)
+TEST(tasks_of_a_queue_run_in_order)
 {
 	struct queue_pool *pool = open_pool(3);
 	struct device_queue *queues[4];
 	int next[4];
 
-	(void)state;
 	for (int l = 0; l < 4; l++) {
 		queues[l] = open_pool_queue(pool, l == 1);
 		next[l] = l * N_TASKS + 1;
@@ -127,14 +159,13 @@ static void tasks_of_a_queue_run_in_order(void **state)
 }
 
 /* Each task waits for what the other does. */
-static void queues_run_concurrently(void **state)
+TEST(queues_run_concurrently)
 {
 	struct gate a_began = GATE_INITIALIZER, b_began = GATE_INITIALIZER;
 	struct queue_pool *pool = open_pool(2);
 	struct device_queue *a = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL),
 			    *b = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
 
-	(void)state;
 	submit_task(a, (struct action){ .open = &a_began, .wait = &b_began });
 	submit_task(b, (struct action){ .open = &b_began, .wait = &a_began });
 	pool_queue_close(a);
@@ -142,7 +173,7 @@ static void queues_run_concurrently(void **state)
 	close_pool(pool);
 }
 
-static void queue_waits_for_event(void **state)
+TEST(queue_waits_for_event)
 {
 	struct gate gate = GATE_INITIALIZER;
 	struct queue_pool *pool = open_pool(2);
@@ -150,7 +181,6 @@ static void queue_waits_for_event(void **state)
 			    *b = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
 	struct device_event *event = open_pool_event(pool);
 
-	(void)state;
 	submit_task(a, (struct action){ .wait = &gate, .note = 1 });
 	assert_int_equal(pool_queue_record(a, event), 0);
 	submit_note(b, 2);
@@ -166,14 +196,13 @@ static void queue_waits_for_event(void **state)
 }
 
 /* On one thread: were it waiting in a queue, the event could not be reached. */
-static void parked_queues_hold_no_thread(void **state)
+TEST(parked_queues_hold_no_thread)
 {
 	struct gate gate = GATE_INITIALIZER;
 	struct queue_pool *pool = open_pool(1);
 	struct device_queue *first = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL), *queues[10];
 	struct device_event *event = open_pool_event(pool);
 
-	(void)state;
 	submit_task(first, (struct action){ .wait = &gate, .note = 1 });
 	assert_int_equal(pool_queue_record(first, event), 0);
 	for (int i = 0; i < 10; i++) {
@@ -190,7 +219,7 @@ static void parked_queues_hold_no_thread(void **state)
 	ASSERT_NOTES(1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2);
 }
 
-static void high_priority_queues_run_first(void **state)
+TEST(high_priority_queues_run_first)
 {
 	struct gate began = GATE_INITIALIZER, gate = GATE_INITIALIZER;
 	struct queue_pool *pool = open_pool(1);
@@ -199,7 +228,6 @@ static void high_priority_queues_run_first(void **state)
 	struct device_queue *low_priority = open_pool_queue(pool, QUEUE_PRIORITY_LOW);
 	struct device_queue *urgent = open_pool_queue(pool, QUEUE_PRIORITY_HIGH);
 
-	(void)state;
 	submit_task(first, (struct action){ .open = &began, .wait = &gate, .note = 1 });
 	assert_true(gate_pass(&began));
 	submit_note(low_priority, 4);
@@ -214,7 +242,7 @@ static void high_priority_queues_run_first(void **state)
 	ASSERT_NOTES(1, 2, 3, 4);
 }
 
-static void waiter_runs_high_priority_queues(void **state)
+TEST(waiter_runs_high_priority_queues)
 {
 	struct gate began = GATE_INITIALIZER, gate = GATE_INITIALIZER;
 	struct queue_pool *pool = open_pool(1);
@@ -222,7 +250,6 @@ static void waiter_runs_high_priority_queues(void **state)
 			    *urgent = open_pool_queue(pool, QUEUE_PRIORITY_HIGH);
 	struct device_event *event = open_pool_event(pool);
 
-	(void)state;
 	submit_task(first, (struct action){ .open = &began, .wait = &gate, .note = 2 });
 	assert_true(gate_pass(&began));
 	submit_note(urgent, 1);
@@ -236,14 +263,13 @@ static void waiter_runs_high_priority_queues(void **state)
 	ASSERT_NOTES(1, 2);
 }
 
-static void long_queue_yields_to_others(void **state)
+TEST(long_queue_yields_to_others)
 {
 	struct gate gate = GATE_INITIALIZER;
 	struct queue_pool *pool = open_pool(1);
 	struct device_queue *a = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL),
 			    *b = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
 
-	(void)state;
 	submit_task(a, (struct action){ .wait = &gate, .note = 1 });
 	submit_note(a, 3);
 	submit_note(a, 5);
@@ -256,13 +282,12 @@ static void long_queue_yields_to_others(void **state)
 	ASSERT_NOTES(1, 2, 3, 4, 5);
 }
 
-static void unrecorded_event_does_not_block(void **state)
+TEST(unrecorded_event_does_not_block)
 {
 	struct queue_pool *pool = open_pool(1);
 	struct device_queue *queue = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
 	struct device_event *event = open_pool_event(pool);
 
-	(void)state;
 	pool_event_wait(event);
 	assert_int_equal(pool_queue_wait_event(queue, event), 0);
 	submit_note(queue, 1);
@@ -272,13 +297,12 @@ static void unrecorded_event_does_not_block(void **state)
 	ASSERT_NOTES(1);
 }
 
-static void host_waits_for_an_event(void **state)
+TEST(host_waits_for_an_event)
 {
 	struct queue_pool *pool = open_pool(2);
 	struct device_queue *queue = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
 	struct device_event *event = open_pool_event(pool);
 
-	(void)state;
 	for (int i = 1; i <= N_TASKS; i++) {
 		submit_note(queue, i);
 		assert_int_equal(pool_queue_record(queue, event), 0);
@@ -291,7 +315,7 @@ static void host_waits_for_an_event(void **state)
 }
 
 /* `follower` must wait for the tasks before the event, not for later ones. */
-static void rerecorded_event_does_not_block(void **state)
+TEST(rerecorded_event_does_not_block)
 {
 	struct gate first = GATE_INITIALIZER, never_before_end = GATE_INITIALIZER;
 	struct queue_pool *pool = open_pool(2);
@@ -299,7 +323,6 @@ static void rerecorded_event_does_not_block(void **state)
 			    *follower = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
 	struct device_event *event = open_pool_event(pool);
 
-	(void)state;
 	submit_task(queue, (struct action){ .wait = &first, .note = 1 });
 	assert_int_equal(pool_queue_record(queue, event), 0);
 	assert_int_equal(pool_queue_wait_event(follower, event), 0);
@@ -316,7 +339,7 @@ static void rerecorded_event_does_not_block(void **state)
 	close_pool(pool);
 }
 
-static void chain_of_queues_runs_in_order(void **state)
+TEST(chain_of_queues_runs_in_order)
 {
 	enum { N_TEST_QUEUES = 50 };
 	struct queue_pool *pool = open_pool(2);
@@ -324,7 +347,6 @@ static void chain_of_queues_runs_in_order(void **state)
 	struct device_event *events[N_TEST_QUEUES];
 	struct gate gate = GATE_INITIALIZER;
 
-	(void)state;
 	for (int i = 0; i < N_TEST_QUEUES; i++) {
 		queues[i] = open_pool_queue(pool, i % 3 == 0);
 		events[i] = open_pool_event(pool);
@@ -347,12 +369,11 @@ static void chain_of_queues_runs_in_order(void **state)
 	close_pool(pool);
 }
 
-static void queue_close_waits_for_tasks(void **state)
+TEST(queue_close_waits_for_tasks)
 {
 	struct queue_pool *pool = open_pool(2);
 	struct device_queue *queue = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
 
-	(void)state;
 	for (int i = 1; i <= 100; i++)
 		submit_note(queue, i);
 	pool_queue_close(queue);
@@ -374,7 +395,7 @@ static void count_warning(void *context, const struct message *message)
 	(*n)++;
 }
 
-static void task_messages_reach_submitter(void **state)
+TEST(task_messages_reach_submitter)
 {
 	struct queue_pool *pool = open_pool(2);
 	struct diagnostics messages[2];
@@ -382,7 +403,6 @@ static void task_messages_reach_submitter(void **state)
 	struct device_queue *queue;
 	struct device_event *event;
 
-	(void)state;
 	assert_int_equal(pool_queue_open(pool, QUEUE_PRIORITY_HIGH, &queue), 0);
 	assert_int_equal(pool_event_open(pool, &event), 0);
 	for (int i = 0; i < 2; i++)
@@ -403,44 +423,11 @@ static void task_messages_reach_submitter(void **state)
 		diagnostics_destroy(&messages[i]);
 }
 
-/* Fewer threads than one are no help. */
-static void failed_thread_reports_its_limit(void **state)
-{
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-	(void)state;
-	skip();
-#else
-	struct rlimit before, little;
-	struct queue_pool *pool;
-	void *more;
-	int r;
-
-	(void)state;
-	captured_messages_reset(true);
-	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
-	little = before;
-	little.rlim_cur = 1 << 20;
-	assert_int_equal(setrlimit(RLIMIT_AS, &little), 0);
-	more = mmap(NULL, 2 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (more != MAP_FAILED) { /* qemu-user limits nothing */
-		assert_int_equal(munmap(more, 2 << 20), 0);
-		assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
-		skip();
-	}
-	r = queue_pool_open(1, NULL, NULL, &pool);
-	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
-	assert_int_equal(r, -EAGAIN);
-	assert_non_null(strstr(captured_messages_error(), "cannot start thread 1 of 1: "));
-	assert_non_null(strstr(captured_messages_error(), "ulimit -v (1024)"));
-#endif
-}
-
-static void data_limit_limits_threads(void **state)
+TEST(data_limit_limits_threads)
 {
 	char text[THREAD_LIMITS_NBYTES];
 	struct rlimit before, limit;
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_DATA, &before), 0);
 	limit = before;
 	limit.rlim_cur = UINT64_C(1) << 40;
@@ -454,14 +441,13 @@ static void data_limit_limits_threads(void **state)
 	assert_string_equal(thread_format_limits(-ENOMEM, text), "");
 }
 
-static void cancelled_pool_skips_tasks(void **state)
+TEST(cancelled_pool_skips_tasks)
 {
 	struct cancellation cancellation;
 	struct queue_pool *pool;
 	struct device_queue *queue;
 	struct device_event *event;
 
-	(void)state;
 	captured_messages_reset(true);
 	journal.n = 0;
 	cancellation_init(&cancellation);
@@ -483,33 +469,9 @@ static void cancelled_pool_skips_tasks(void **state)
 	ASSERT_NOTES(1);
 }
 
-static void closing_null_does_nothing(void **state)
+TEST(closing_null_does_nothing)
 {
-	(void)state;
 	queue_pool_close(NULL);
 	pool_queue_close(NULL);
 	pool_event_close(NULL);
 }
-
-static const struct CMUnitTest tests[] = {
-	/* The first: threads that have ended leave their stacks to others. */
-	cmocka_unit_test(failed_thread_reports_its_limit),
-	cmocka_unit_test(tasks_of_a_queue_run_in_order),
-	cmocka_unit_test(queues_run_concurrently),
-	cmocka_unit_test(queue_waits_for_event),
-	cmocka_unit_test(parked_queues_hold_no_thread),
-	cmocka_unit_test(high_priority_queues_run_first),
-	cmocka_unit_test(waiter_runs_high_priority_queues),
-	cmocka_unit_test(long_queue_yields_to_others),
-	cmocka_unit_test(unrecorded_event_does_not_block),
-	cmocka_unit_test(host_waits_for_an_event),
-	cmocka_unit_test(rerecorded_event_does_not_block),
-	cmocka_unit_test(chain_of_queues_runs_in_order),
-	cmocka_unit_test(queue_close_waits_for_tasks),
-	cmocka_unit_test(task_messages_reach_submitter),
-	cmocka_unit_test(data_limit_limits_threads),
-	cmocka_unit_test(cancelled_pool_skips_tasks),
-	cmocka_unit_test(closing_null_does_nothing),
-};
-
-UNIT_TESTS(queue_pool, tests, NULL, NULL)

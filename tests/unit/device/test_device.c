@@ -73,12 +73,11 @@ static void expect_sorted(struct bench *bench)
 		assert_int_equal(bench->numbers[i], i + 1);
 }
 
-static void two_devices_of_a_kind_work_side_by_side(void **state)
+TEST(two_devices_of_a_kind_work_side_by_side)
 {
 	struct bench a, b;
 	struct device_info info_a, info_b;
 
-	(void)state;
 	bench_open(&backend_cpu, 1, &a);
 	bench_open(&backend_cpu, 2, &b);
 	device_get_info(a.device, &info_a);
@@ -108,7 +107,7 @@ static int failing_sort(struct device_queue *queue, const struct sort_op *op)
 	return -EIO;
 }
 
-static void devices_of_different_kinds_work_side_by_side(void **state)
+TEST(devices_of_different_kinds_work_side_by_side)
 {
 	struct backend_layout_ops counts = *backend_cpu.ops_by_layout[LAYOUT_KEY_ONLY],
 				  fails = counts;
@@ -117,7 +116,6 @@ static void devices_of_different_kinds_work_side_by_side(void **state)
 	struct backend counting = backend_cpu, failing = backend_cpu;
 	struct bench plain, counted, failed;
 
-	(void)state;
 	counts.sort = counting_sort;
 	counting.ops_by_layout = counting_kinds;
 	fails.sort = failing_sort;
@@ -140,7 +138,7 @@ static void devices_of_different_kinds_work_side_by_side(void **state)
 }
 
 /* It has no row for them. */
-static void device_reports_supported_layouts(void **state)
+TEST(device_reports_supported_layouts)
 {
 	const struct layout indirect_layout = { .kind = LAYOUT_INDIRECT };
 	const struct backend_layout_ops *const kinds[N_LAYOUT_KINDS] = {
@@ -149,7 +147,6 @@ static void device_reports_supported_layouts(void **state)
 	struct backend one_kind = backend_cpu;
 	const struct device device = { .backend = &one_kind }, cpu = { .backend = &backend_cpu };
 
-	(void)state;
 	one_kind.ops_by_layout = kinds;
 	assert_true(device_supports_layout(&device, &layout));
 	assert_false(device_supports_layout(&device, &indirect_layout));
@@ -157,19 +154,9 @@ static void device_reports_supported_layouts(void **state)
 }
 
 /* As opening fails half-way, and things are closed that never were. */
-static void closing_null_is_allowed(void **state)
+TEST(closing_null_is_allowed)
 {
-	(void)state;
 	device_queue_close(NULL);
 	device_event_close(NULL);
 	device_close(NULL);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(two_devices_of_a_kind_work_side_by_side),
-	cmocka_unit_test(devices_of_different_kinds_work_side_by_side),
-	cmocka_unit_test(device_reports_supported_layouts),
-	cmocka_unit_test(closing_null_is_allowed),
-};
-
-UNIT_TESTS(device, tests, NULL, NULL)

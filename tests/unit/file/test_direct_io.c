@@ -33,12 +33,13 @@ static struct file open_uncached(int flags)
 	return file;
 }
 
-static void unaligned_reads_are_exact(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
+
+FIXTURE_TEST(unaligned_reads_are_exact)
 {
 	struct file file = open_uncached(O_DIRECT);
 	uint64_t x = 1;
 
-	(void)state;
 	for (int i = 0; i < 500; i++) {
 		size_t offset, nbytes, shift;
 		unsigned char *memory;
@@ -57,12 +58,11 @@ static void unaligned_reads_are_exact(void **state)
 	file_close(&file);
 }
 
-static void end_of_the_file_is_read(void **state)
+FIXTURE_TEST(end_of_the_file_is_read)
 {
 	struct file file = open_uncached(O_DIRECT);
 	unsigned char *back = guarded_alloc(N);
 
-	(void)state;
 	assert_int_equal(direct_read_at(queue, &file, 0, back, N), 0);
 	assert_memory_equal(back, data, N);
 	assert_int_equal(direct_read_at(queue, &file, N - 10, back, 10), 0);
@@ -73,25 +73,23 @@ static void end_of_the_file_is_read(void **state)
 	file_close(&file);
 }
 
-static void read_ranges_are_cached(void **state)
+FIXTURE_TEST(read_ranges_are_cached)
 {
 	struct file file = open_uncached(0);
 	unsigned char *back = guarded_alloc(N);
 
-	(void)state;
 	assert_int_equal(file_read_at(&file, 0, back, N), 0);
 	assert_true(direct_is_cached(&file, 0, N));
 	guarded_free(back, N);
 	file_close(&file);
 }
 
-static void unaligned_writes_are_exact_or_fail(void **state)
+FIXTURE_TEST(unaligned_writes_are_exact_or_fail)
 {
 	struct file direct = open_uncached(O_DIRECT), cached;
 	unsigned char *back = guarded_alloc(N);
 	uint64_t x = 1, at = 0;
 
-	(void)state;
 	file_close(&direct);
 	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("f"), O_RDWR | O_TRUNC, 0,
 				   &cached),
@@ -134,11 +132,10 @@ static void read_source(uint64_t large_nbytes)
 	guarded_free(back, N);
 }
 
-static void large_uncached_source_stays_uncached(void **state)
+FIXTURE_TEST(large_uncached_source_stays_uncached)
 {
 	struct file file = open_uncached(0);
 
-	(void)state;
 	for (int refuses = 0; refuses < 2; refuses++) {
 		faults.rejects_direct = refuses;
 		read_source(N);
@@ -179,11 +176,10 @@ static void read_in_small_steps(uint64_t large_nbytes)
 	source_table_destroy(&table);
 }
 
-static void small_reads_leave_large_source_uncached(void **state)
+FIXTURE_TEST(small_reads_leave_large_source_uncached)
 {
 	struct file file = open_uncached(0);
 
-	(void)state;
 	assert_int_equal(truncate(fixture_path("f"), LONG_FILE_NBYTES), 0);
 	read_in_small_steps(LONG_FILE_NBYTES);
 	for (uint64_t at = 0; at < LONG_FILE_NBYTES; at += LONG_FILE_NBYTES / 16)
@@ -195,13 +191,12 @@ static void small_reads_leave_large_source_uncached(void **state)
 	file_close(&file);
 }
 
-static void write_behind_drops_old_pages(void **state)
+FIXTURE_TEST(write_behind_drops_old_pages)
 {
 	enum { LONG = 64 << 20 };
 	struct file file = open_uncached(0);
 	unsigned char *back = guarded_alloc(N);
 
-	(void)state;
 	assert_int_equal(file_read_at(&file, 0, back, N), 0);
 	file_start_writeback(&file, LONG - N, N);
 	assert_true(direct_is_cached(&file, 0, N));
@@ -230,23 +225,7 @@ static int prepare(void **state)
 	return 0;
 }
 
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-#define QUEUED(name)                                                                               \
-	{                                                                                          \
-#name ", queued", name, with_queue, finish, NULL                                   \
-	}
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(unaligned_reads_are_exact),
-	QUEUED(unaligned_reads_are_exact),
-	FIXTURE(end_of_the_file_is_read),
-	QUEUED(end_of_the_file_is_read),
-	FIXTURE(unaligned_writes_are_exact_or_fail),
-	QUEUED(unaligned_writes_are_exact_or_fail),
-	FIXTURE(read_ranges_are_cached),
-	FIXTURE(large_uncached_source_stays_uncached),
-	FIXTURE(small_reads_leave_large_source_uncached),
-	FIXTURE(write_behind_drops_old_pages),
-};
-
-UNIT_TESTS(direct_io, tests, prepare, NULL)
+GROUP_FIXTURE(prepare, NULL)
+TEST_AGAIN(unaligned_reads_are_exact, with_queue, finish)
+TEST_AGAIN(end_of_the_file_is_read, with_queue, finish)
+TEST_AGAIN(unaligned_writes_are_exact_or_fail, with_queue, finish)

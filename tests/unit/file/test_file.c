@@ -20,12 +20,13 @@ static struct file open_file(const char *name, int flags)
 	return file;
 }
 
-static void end_of_file_is_reported(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
+
+FIXTURE_TEST(end_of_file_is_reported)
 {
 	unsigned char buffer[N] = { 0 };
 	struct file file = open_file("f", O_RDWR | O_CREAT);
 
-	(void)state;
 	assert_int_equal(file_write_at(&file, 0, buffer, N), 0);
 	assert_int_equal(file_read_at(&file, 1, buffer, N), -ENODATA);
 	assert_int_equal(file_read_at(&file, N, buffer, 0), 0);
@@ -35,12 +36,11 @@ static void end_of_file_is_reported(void **state)
 	file_close(&file);
 }
 
-static void closing_twice_closes_once(void **state)
+FIXTURE_TEST(closing_twice_closes_once)
 {
 	struct file file = open_file("f", O_RDWR | O_CREAT);
 	const int fd = file.fd;
 
-	(void)state;
 	assert_int_equal(file_close(&file), 0);
 	assert_int_equal(dup2(STDERR_FILENO, fd), fd); /* owned by another thread now */
 	assert_int_equal(file_close(&file), 0);
@@ -67,7 +67,7 @@ static void *slow_writer(void *arg)
 	return NULL;
 }
 
-static void stream_is_read_until_full_or_ended(void **state)
+FIXTURE_TEST(stream_is_read_until_full_or_ended)
 {
 	unsigned char data[N], back[N];
 	struct slow_writer d = { .data = data, .nbytes = N };
@@ -76,7 +76,6 @@ static void stream_is_read_until_full_or_ended(void **state)
 	size_t n;
 	int ends[2];
 
-	(void)state;
 	fill_pattern(data, N, 2);
 	assert_int_equal(pipe2(ends, O_NONBLOCK), 0); /* like an inherited descriptor */
 	file.fd = ends[0];
@@ -92,14 +91,13 @@ static void stream_is_read_until_full_or_ended(void **state)
 	file_close(&file);
 }
 
-static void cancelled_read_returns(void **state)
+FIXTURE_TEST(cancelled_read_returns)
 {
 	int ends[2], cancel[2];
 	struct file file = { .calls = &faulty_calls };
 	char byte;
 	size_t n = 42;
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(pipe(cancel), 0);
 	file.fd = ends[0];
@@ -112,14 +110,13 @@ static void cancelled_read_returns(void **state)
 	}
 }
 
-static void space_is_preallocated_and_punched(void **state)
+FIXTURE_TEST(space_is_preallocated_and_punched)
 {
 	const size_t nbytes = 1 << 20;
 	struct file file = open_file("f", O_RDWR | O_CREAT);
 	struct stat status;
 	uint64_t size;
 
-	(void)state;
 	assert_int_equal(file_preallocate(&file, 0, nbytes), 0);
 	assert_int_equal(file_size(&file, &size), 0);
 	assert_int_equal(size, nbytes);
@@ -132,15 +129,3 @@ static void space_is_preallocated_and_punched(void **state)
 	assert_int_equal(size, 10);
 	file_close(&file);
 }
-
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(end_of_file_is_reported),
-	FIXTURE(closing_twice_closes_once),
-	FIXTURE(stream_is_read_until_full_or_ended),
-	FIXTURE(cancelled_read_returns),
-	FIXTURE(space_is_preallocated_and_punched),
-};
-
-UNIT_TESTS(file, tests, NULL, NULL)

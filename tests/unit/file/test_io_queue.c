@@ -65,11 +65,12 @@ static void assert_all_succeed(struct io_queue *queue, struct io_request *reques
 		assert_int_equal(io_queue_wait(queue, &requests[i]), 0);
 }
 
-static void all_bytes_are_moved(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
+
+FIXTURE_TEST(all_bytes_are_moved)
 {
 	static struct io_request requests[N_QUEUE_REQUESTS];
 
-	(void)state;
 	faults.max_transfer_nbytes = 1234;
 	faults.interrupt_every = 3;
 	for (size_t i = 0; i < N_SUBJECTS; i++) {
@@ -91,9 +92,8 @@ static void all_bytes_are_moved(void **state)
 	}
 }
 
-static void end_of_file_is_an_error_of_its_own(void **state)
+FIXTURE_TEST(end_of_file_is_an_error_of_its_own)
 {
-	(void)state;
 	for (size_t i = 0; i < N_SUBJECTS; i++) {
 		struct io_queue *queue = open_queue(i);
 		struct file file = open_file(i);
@@ -115,9 +115,8 @@ static void end_of_file_is_an_error_of_its_own(void **state)
 	}
 }
 
-static void full_disk_fails_the_request_and_no_other(void **state)
+FIXTURE_TEST(full_disk_fails_the_request_and_no_other)
 {
-	(void)state;
 	for (size_t i = 0; i < N_SUBJECTS; i++) {
 		struct io_queue *queue = open_queue(i);
 		struct file file = open_file(i), full = { .calls = subjects[i].calls };
@@ -155,13 +154,12 @@ int __wrap_thread_start(void *(*run)(void *argument), void *argument, size_t sta
 	return __real_thread_start(run, argument, stack_nbytes, ret_thread);
 }
 
-static void requests_complete_without_threads(void **state)
+FIXTURE_TEST(requests_complete_without_threads)
 {
 	static struct io_request requests[N_QUEUE_REQUESTS];
 	struct io_queue *queue = open_queue(0);
 	struct file file = open_file(0);
 
-	(void)state;
 	lacks_threads = true;
 	make_requests(requests, &file, true, data);
 	io_queue_submit(queue, requests, N_QUEUE_REQUESTS);
@@ -207,9 +205,8 @@ static void *use_queue(void *argument)
 	return NULL;
 }
 
-static void threads_share_a_queue(void **state)
+FIXTURE_TEST(threads_share_a_queue)
 {
-	(void)state;
 	for (size_t i = 0; i < N_SUBJECTS; i++) {
 		struct io_queue *queue = open_queue(i);
 		struct file file = open_file(i);
@@ -239,14 +236,4 @@ static int prepare(void **state)
 	return 0;
 }
 
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(all_bytes_are_moved),
-	FIXTURE(end_of_file_is_an_error_of_its_own),
-	FIXTURE(full_disk_fails_the_request_and_no_other),
-	FIXTURE(requests_complete_without_threads),
-	FIXTURE(threads_share_a_queue),
-};
-
-UNIT_TESTS(io_queue, tests, prepare, NULL)
+GROUP_FIXTURE(prepare, NULL)

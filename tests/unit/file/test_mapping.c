@@ -37,7 +37,9 @@ static struct mapping map_all(struct file *file)
 	return mapping;
 }
 
-static void mapped_ranges_match_the_file(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
+
+FIXTURE_TEST(mapped_ranges_match_the_file)
 {
 	static const struct {
 		uint64_t offset;
@@ -46,7 +48,6 @@ static void mapped_ranges_match_the_file(void **state)
 	struct file file = open_data();
 	struct mapping mapping;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
 		assert_int_equal(mapping_open(&file, ranges[i].offset, ranges[i].nbytes, &mapping),
 				 0);
@@ -60,23 +61,21 @@ static void mapped_ranges_match_the_file(void **state)
 	file_close(&file);
 }
 
-static void mapping_outlives_its_descriptor(void **state)
+FIXTURE_TEST(mapping_outlives_its_descriptor)
 {
 	struct file file = open_data();
 	struct mapping mapping = map_all(&file);
 
-	(void)state;
 	file_close(&file);
 	assert_memory_equal(mapping.bytes, data, N);
 	mapping_close(&mapping);
 }
 
-static void truncated_mapping_is_zeros_and_damaged(void **state)
+FIXTURE_TEST(truncated_mapping_is_zeros_and_damaged)
 {
 	struct file file = open_data();
 	struct mapping cut = map_all(&file), all_mapped;
 
-	(void)state;
 	write_file(fixture_path("g"), data, N);
 	file_close(&file);
 	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("g"), O_RDONLY, 0, &file),
@@ -97,12 +96,11 @@ static void truncated_mapping_is_zeros_and_damaged(void **state)
 	file_close(&file);
 }
 
-static void next_mapping_is_undamaged(void **state)
+FIXTURE_TEST(next_mapping_is_undamaged)
 {
 	struct file file = open_data();
 	struct mapping mapping = map_all(&file);
 
-	(void)state;
 	assert_int_equal(truncate(fixture_path("f"), 0), 0);
 	assert_int_equal(mapping.bytes[0], 0);
 	assert_true(mapping_is_damaged(&mapping));
@@ -152,9 +150,8 @@ static void send_signal(struct file *file)
 	raise(SIGBUS);
 }
 
-static void other_bus_errors_still_kill(void **state)
+FIXTURE_TEST(other_bus_errors_still_kill)
 {
-	(void)state;
 	assert_int_equal(get_fatal_signal(read_past_the_end), SIGBUS);
 	assert_int_equal(get_fatal_signal(send_signal), SIGBUS);
 }
@@ -171,13 +168,12 @@ static int write_through(const struct file *file, uint64_t offset, const void *b
 	return r;
 }
 
-static void nothing_is_mapped_without_a_table(void **state)
+FIXTURE_TEST(nothing_is_mapped_without_a_table)
 {
 	struct file file = open_data();
 	struct syscalls calls = faulty_calls;
 	struct mapping mapping;
 
-	(void)state;
 	calls.mappings = NULL;
 	file.calls = &calls;
 	assert_int_equal(mapping_open(&file, 0, N, &mapping), -ENOTSUP);
@@ -185,14 +181,13 @@ static void nothing_is_mapped_without_a_table(void **state)
 	file_close(&file);
 }
 
-static void mapping_tables_are_per_process(void **state)
+FIXTURE_TEST(mapping_tables_are_per_process)
 {
 	static struct mapping_table others;
 	struct file file = open_data();
 	struct mapping mapping = map_all(&file);
 	const unsigned char *bytes = mapping.bytes;
 
-	(void)state;
 	assert_false(mapping_table_handle_fault(&others, bytes));
 	assert_false(mapping_is_damaged(&mapping));
 	assert_true(mapping_table_handle_fault(&process_get()->guards, bytes + N - 1));
@@ -203,12 +198,11 @@ static void mapping_tables_are_per_process(void **state)
 	file_close(&file);
 }
 
-static void open_mappings_are_limited(void **state)
+FIXTURE_TEST(open_mappings_are_limited)
 {
 	struct mapping mappings[MAPPING_MAX_OPEN], one_more;
 	struct file file = open_data();
 
-	(void)state;
 	for (int i = 0; i < MAPPING_MAX_OPEN; i++)
 		mappings[i] = map_all(&file);
 	assert_int_equal(mapping_open(&file, 0, N, &one_more), -EMFILE);
@@ -219,12 +213,11 @@ static void open_mappings_are_limited(void **state)
 	file_close(&file);
 }
 
-static void unmappable_files_are_refused(void **state)
+FIXTURE_TEST(unmappable_files_are_refused)
 {
 	struct mapping mapping;
 	struct file file;
 
-	(void)state;
 	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("."), O_RDONLY, 0, &file),
 			 0);
 	for (int i = 0; i <= MAPPING_MAX_OPEN; i++)
@@ -247,7 +240,7 @@ static struct file open_long(void)
 	return file;
 }
 
-static void mmap_writes_reach_the_file(void **state)
+FIXTURE_TEST(mmap_writes_reach_the_file)
 {
 	static const struct {
 		uint64_t offset;
@@ -263,7 +256,6 @@ static void mmap_writes_reach_the_file(void **state)
 	unsigned char *expected = calloc(1, LONG), *written = malloc(LONG);
 	struct file file = open_long();
 
-	(void)state;
 	assert_non_null(expected);
 	assert_non_null(written);
 	for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
@@ -288,13 +280,12 @@ static unsigned count_mapped_segments(const struct mmap_writer *writer)
 	return n;
 }
 
-static void segment_stays_mapped_until_written(void **state)
+FIXTURE_TEST(segment_stays_mapped_until_written)
 {
 	struct file file = open_long();
 	unsigned char *written = malloc(LONG);
 	struct mmap_writer writer;
 
-	(void)state;
 	assert_non_null(written);
 	fill_pattern(written, LONG, 7);
 	mmap_writer_init(&writer);
@@ -312,14 +303,13 @@ static void segment_stays_mapped_until_written(void **state)
 }
 
 /* More distant segments than can be mapped at a time, each written in two halves. */
-static void more_offsets_than_segments_work(void **state)
+FIXTURE_TEST(more_offsets_than_segments_work)
 {
 	enum { N_OFFSETS = MMAP_WRITER_MAX_SEGMENTS + 9, HALF = 3000 };
 	struct file file = open_long();
 	unsigned char *written = calloc(1, 2 * HALF), *seen = malloc(2 * HALF);
 	struct mmap_writer writer;
 
-	(void)state;
 	assert_true(written && seen);
 	fill_pattern(written, 2 * HALF, 9);
 	assert_int_equal(file_truncate(&file, (uint64_t)N_OFFSETS * MMAP_SEGMENT_NBYTES), 0);
@@ -345,12 +335,11 @@ static void more_offsets_than_segments_work(void **state)
 }
 
 /* There are no pages behind the end of the file. */
-static void mmap_write_past_the_end_fails(void **state)
+FIXTURE_TEST(mmap_write_past_the_end_fails)
 {
 	struct file file = open_long();
 	unsigned char *written = calloc(1, LONG);
 
-	(void)state;
 	assert_non_null(written);
 	assert_true(write_through(&file, LONG - 100, written, 8192) < 0);
 	assert_true(write_through(&file, 2 * LONG, written, LONG) < 0);
@@ -360,35 +349,13 @@ static void mmap_write_past_the_end_fails(void **state)
 	free(written);
 }
 
-static void read_only_file_is_not_mapped_writable(void **state)
+FIXTURE_TEST(read_only_file_is_not_mapped_writable)
 {
 	struct file file;
 
-	(void)state;
 	write_file(fixture_path("f"), data, N);
 	assert_int_equal(file_open(&faulty_calls, AT_FDCWD, fixture_path("f"), O_WRONLY, 0, &file),
 			 0);
 	assert_int_equal(write_through(&file, 0, data, N), -EACCES);
 	file_close(&file);
 }
-
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(mapped_ranges_match_the_file),
-	FIXTURE(mapping_outlives_its_descriptor),
-	FIXTURE(truncated_mapping_is_zeros_and_damaged),
-	FIXTURE(next_mapping_is_undamaged),
-	FIXTURE(other_bus_errors_still_kill),
-	FIXTURE(nothing_is_mapped_without_a_table),
-	FIXTURE(mapping_tables_are_per_process),
-	FIXTURE(open_mappings_are_limited),
-	FIXTURE(unmappable_files_are_refused),
-	FIXTURE(mmap_writes_reach_the_file),
-	FIXTURE(segment_stays_mapped_until_written),
-	FIXTURE(more_offsets_than_segments_work),
-	FIXTURE(mmap_write_past_the_end_fails),
-	FIXTURE(read_only_file_is_not_mapped_writable),
-};
-
-UNIT_TESTS(mapping, tests, NULL, NULL)

@@ -43,9 +43,8 @@ static bool is_same_path(const char *a, const char *b)
 	return same;
 }
 
-static void paths_to_one_file_are_equal(void **state)
+TEST(paths_to_one_file_are_equal)
 {
-	(void)state;
 	assert_true(is_same_path("file", "./d/../file"));
 	assert_true(is_same_path("file", "hard"));
 	assert_true(is_same_path("file", "soft"));
@@ -53,9 +52,8 @@ static void paths_to_one_file_are_equal(void **state)
 	assert_false(is_same_path("file", "new"));
 }
 
-static void missing_file_has_an_identity(void **state)
+TEST(missing_file_has_an_identity)
 {
-	(void)state;
 	assert_true(is_same_path("new", "./new"));
 	assert_true(is_same_path("new", "d/.././/new"));
 	assert_true(is_same_path("new", "dangling"));
@@ -64,9 +62,8 @@ static void missing_file_has_an_identity(void **state)
 	assert_false(is_same_path("new", "d/new"));
 }
 
-static void file_in_missing_directory_has_identity(void **state)
+TEST(file_in_missing_directory_has_identity)
 {
-	(void)state;
 	assert_true(is_same_path("e/new", "./e//new"));
 	assert_true(is_same_path("e/new", "e/./f/../new"));
 	assert_true(is_same_path("new", "e/../new"));
@@ -75,31 +72,28 @@ static void file_in_missing_directory_has_identity(void **state)
 	assert_false(is_same_path("e/new", "enew"));
 }
 
-static void unresolvable_path_is_an_error(void **state)
+TEST(unresolvable_path_is_an_error)
 {
 	struct path_identity identity;
 
-	(void)state;
 	assert_int_equal(path_identity_resolve("file/new", &identity), -ENOTDIR);
 	assert_int_equal(path_identity_resolve("loop", &identity), -ELOOP);
 	assert_int_equal(path_identity_from_fd(777, &identity), -EBADF);
 }
 
-static void descriptor_has_its_files_identity(void **state)
+TEST(descriptor_has_its_files_identity)
 {
 	struct path_identity open_file, file;
 	const int fd = open("file", O_RDONLY);
 
-	(void)state;
 	assert_int_equal(path_identity_from_fd(fd, &open_file), 0);
 	assert_int_equal(path_identity_resolve("hard", &file), 0);
 	assert_true(path_identity_equal(&open_file, &file));
 	close(fd);
 }
 
-static void descriptor_paths_are_recognised(void **state)
+TEST(descriptor_paths_are_recognised)
 {
-	(void)state;
 	assert_int_equal(path_to_descriptor("/dev/fd/3"), 3);
 	assert_int_equal(path_to_descriptor("/proc/self/fd/12"), 12);
 	assert_int_equal(path_to_descriptor("/dev/stdout"), 1);
@@ -113,13 +107,4 @@ static void descriptor_paths_are_recognised(void **state)
 	assert_int_equal(path_to_descriptor("new"), -1);
 }
 
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(paths_to_one_file_are_equal),
-	cmocka_unit_test(missing_file_has_an_identity),
-	cmocka_unit_test(file_in_missing_directory_has_identity),
-	cmocka_unit_test(unresolvable_path_is_an_error),
-	cmocka_unit_test(descriptor_has_its_files_identity),
-	cmocka_unit_test(descriptor_paths_are_recognised),
-};
-
-UNIT_TESTS(path_identity, tests, enter_directory, remove_directory)
+GROUP_FIXTURE(enter_directory, remove_directory)

@@ -70,11 +70,10 @@ static void assert_fields(const char *descr, uint64_t nbytes, const char *expect
 	npy_free(&npy);
 }
 
-static void sizes_after_types_belong_to_them(void **state)
+TEST(sizes_after_types_belong_to_them)
 {
 	struct npy npy;
 
-	(void)state;
 	assert_fields("('S', 8)", 8, ":0:b8");
 	assert_fields("[('a', 'S', 3), ('b', '>U', 2), ('c', 'V', 1), ('d', '<i4')]", 16,
 		      "a:0:b3 b:3:u32bex2 c:11:b1 d:12:i32le");
@@ -85,7 +84,7 @@ static void sizes_after_types_belong_to_them(void **state)
 }
 
 /* All of Python's syntax for strings and numbers. */
-static void headers_that_are_written_by_hand_are_understood(void **state)
+TEST(headers_that_are_written_by_hand_are_understood)
 {
 	static const char *const texts[] = {
 		"# by hand\n{'descr': '<i4', 'fortran_order': False, # C\n'shape': (1_000,)}\n#",
@@ -96,7 +95,6 @@ static void headers_that_are_written_by_hand_are_understood(void **state)
 	};
 	struct npy npy;
 
-	(void)state;
 	for (unsigned version = 1; version <= 3; version++)
 		for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
 			assert_int_equal(parse_text(version, texts[i], &npy), 0);
@@ -106,7 +104,7 @@ static void headers_that_are_written_by_hand_are_understood(void **state)
 		}
 }
 
-static void malformed_dictionaries_are_refused(void **state)
+TEST(malformed_dictionaries_are_refused)
 {
 	static const struct {
 		const char *text, *message;
@@ -125,7 +123,6 @@ static void malformed_dictionaries_are_refused(void **state)
 	};
 	struct npy npy;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
 		assert_int_equal(parse_text(1, all[i].text, &npy), -EINVAL);
 		npy_free(&npy);
@@ -144,11 +141,10 @@ static void assert_refused(const char *descr, const char *shape, const char *mes
 		assert_string_equal(captured_messages_error(), message);
 }
 
-static void what_cannot_be_sorted_is_refused_by_name(void **state)
+TEST(what_cannot_be_sorted_is_refused_by_name)
 {
 	struct npy npy;
 
-	(void)state;
 	assert_refused("'|O'", "(5,)", "Python objects");
 	assert_refused("[('a', '<i4'), ('b', '|O')]", "(5,)", "Python objects");
 	assert_refused("'<f16'", "(5,)", "unsupported type '<f16'");
@@ -184,12 +180,11 @@ static void what_cannot_be_sorted_is_refused_by_name(void **state)
 	npy_free(&npy);
 }
 
-static void dimensions_are_as_many_as_numpy_has(void **state)
+TEST(dimensions_are_as_many_as_numpy_has)
 {
 	char shape[256] = "(5", *at = shape + 2;
 	struct npy npy;
 
-	(void)state;
 	for (unsigned i = 1; i < 64; i++)
 		at = stpcpy(at, ",1");
 	strcpy(at, ")");
@@ -200,7 +195,7 @@ static void dimensions_are_as_many_as_numpy_has(void **state)
 }
 
 /* Truncated headers, and headers with a changed byte, are parsed or refused. */
-static void damaged_headers_do_not_crash(void **state)
+TEST(damaged_headers_do_not_crash)
 {
 	static const char text[] =
 		"{'descr': [('a', '<f8', (2,)), ('b', [('c', '<U3')]), ['d', "
@@ -209,7 +204,6 @@ static void damaged_headers_do_not_crash(void **state)
 	const size_t n = make_header(1, text, bytes);
 	struct npy npy;
 
-	(void)state;
 	for (size_t end = 13; end < n; end++) {
 		cut = malloc(end);
 		memcpy(cut, bytes, end);
@@ -258,7 +252,7 @@ static void assert_written(const char *descr, const char *shape, struct output_h
 	npy_free(&npy);
 }
 
-static void written_headers_describe_their_records(void **state)
+TEST(written_headers_describe_their_records)
 {
 	const struct output_header_params same = { 0 }, index = { .index = true };
 	const struct output_header_params count = { .count = true };
@@ -267,7 +261,6 @@ static void written_headers_describe_their_records(void **state)
 						   .keys_only = true,
 						   .count_is_be = true };
 
-	(void)state;
 	assert_written("'<f8'", "(5,)", same, 12345,
 		       "{'descr': '<f8', 'fortran_order': False, 'shape': (12345,), }");
 	assert_written("'<f8'", "(5, 3)", same, 2,
@@ -291,7 +284,7 @@ static void written_headers_describe_their_records(void **state)
 }
 
 /* numpy refuses a structure with equal names or titles. */
-static void written_field_names_are_unique(void **state)
+TEST(written_field_names_are_unique)
 {
 	const struct output_header_params count = { .count = true };
 	const struct output_header_params both = { .count = true, .keys_only = true };
@@ -300,7 +293,6 @@ static void written_field_names_are_unique(void **state)
 			       { .nbytes = 4, .kind = KEY_SIGNED },
 			       { .offset = 4, .nbytes = 1, .kind = KEY_UNSIGNED } };
 
-	(void)state;
 	assert_written("[('count', '<i4'), ('count_', '<i4')]", "(5,)", count, 5,
 		       "{'descr': [('count__', '<u8'), ('count', '<i4'), ('count_', '<i4')], "
 		       "'fortran_order': False, 'shape': (5,), }");
@@ -330,12 +322,11 @@ static void written_field_names_are_unique(void **state)
 }
 
 /* A part of a text field is not a field. */
-static void a_part_of_a_field_is_not_the_field(void **state)
+TEST(a_part_of_a_field_is_not_the_field)
 {
 	struct output_header_params keys = { .keys_only = true, .n_keys = 1 };
 	const struct key first = { .nbytes = 4, .kind = KEY_UNSIGNED };
 
-	(void)state;
 	keys.keys = memcpy(malloc(sizeof first), &first, sizeof first);
 	assert_written("[('a', '<U2')]", "(5,)", keys, 5,
 		       "{'descr': [('key0', '<u4')], 'fortran_order': False, 'shape': (5,), }");
@@ -343,17 +334,3 @@ static void a_part_of_a_field_is_not_the_field(void **state)
 	assert_written("'<U2'", "(5, 3)", keys, 5,
 		       "{'descr': [('key0', '<u4')], 'fortran_order': False, 'shape': (5,), }");
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(sizes_after_types_belong_to_them),
-	cmocka_unit_test(headers_that_are_written_by_hand_are_understood),
-	cmocka_unit_test(malformed_dictionaries_are_refused),
-	cmocka_unit_test(what_cannot_be_sorted_is_refused_by_name),
-	cmocka_unit_test(dimensions_are_as_many_as_numpy_has),
-	cmocka_unit_test(damaged_headers_do_not_crash),
-	cmocka_unit_test(written_headers_describe_their_records),
-	cmocka_unit_test(written_field_names_are_unique),
-	cmocka_unit_test(a_part_of_a_field_is_not_the_field),
-};
-
-UNIT_TESTS(npy, tests, NULL, NULL)

@@ -91,11 +91,10 @@ static const struct sample samples[] = {
 	SAMPLE("a .npy file", "\x93NUMPY\1\0v\0{'descr': '<f8', 'fortran_order': False, "),
 };
 
-static void other_formats_are_recognised_in_files_and_pipes(void **state)
+TEST(other_formats_are_recognised_in_files_and_pipes)
 {
 	static char file[3 * FORMAT_HEAD_NBYTES];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
 		memset(file, 0, sizeof file);
 		memcpy(file, samples[i].bytes, samples[i].n);
@@ -105,7 +104,7 @@ static void other_formats_are_recognised_in_files_and_pipes(void **state)
 }
 
 /* The bytes behind the signature are invalid: such files are numbers. */
-static void signatures_alone_are_numbers(void **state)
+TEST(signatures_alone_are_numbers)
 {
 	static const struct sample numbers[] = {
 		SAMPLE(NULL, "\x1f\x8b\x08\xe0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"), /* flags */
@@ -122,17 +121,15 @@ static void signatures_alone_are_numbers(void **state)
 		SAMPLE(NULL, "\x93NUMP"),
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
 		assert_format(NULL, numbers[i].bytes, numbers[i].n);
 }
 
-static void parquet_is_seen_at_both_ends(void **state)
+TEST(parquet_is_seen_at_both_ends)
 {
 	static char file[3 * FORMAT_HEAD_NBYTES] = "PAR1\x15\4\x15";
 	char *const end = file + sizeof file - 8;
 
-	(void)state;
 	/* The end of a pipe is not visible. */
 	assert_string_equal(detect(file, sizeof file, true, (struct format_rules){ 0 }),
 			    "a Parquet file");
@@ -143,11 +140,10 @@ static void parquet_is_seen_at_both_ends(void **state)
 	assert_null(detect(file, sizeof file, false, (struct format_rules){ 0 }));
 }
 
-static void hdf5_may_follow_a_user_block(void **state)
+TEST(hdf5_may_follow_a_user_block)
 {
 	static char file[3 * FORMAT_HEAD_NBYTES];
 
-	(void)state;
 	for (size_t at = 512; at < FORMAT_HEAD_NBYTES; at *= 2) {
 		memset(file, 0, sizeof file);
 		memcpy(file + at, "\x89HDF\r\n\x1a\n", 8);
@@ -158,12 +154,11 @@ static void hdf5_may_follow_a_user_block(void **state)
 	assert_format(NULL, file, sizeof file);
 }
 
-static void random_numbers_are_records(void **state)
+TEST(random_numbers_are_records)
 {
 	static uint64_t numbers[FORMAT_HEAD_NBYTES / 8];
 	uint64_t x = 88172645463325252;
 
-	(void)state;
 	for (size_t i = 0; i < 200000; i++) {
 		const size_t n = i % 16 ? 2 + i % 6 : FORMAT_HEAD_NBYTES / 8;
 
@@ -188,11 +183,10 @@ static bool is_zstandard(const void *data, size_t nbytes, bool is_pipe)
 	return name && strcmp(name, "compressed by Zstandard") == 0;
 }
 
-static void numbers_that_begin_as_skippable_frames_are_records(void **state)
+TEST(numbers_that_begin_as_skippable_frames_are_records)
 {
 	static uint32_t numbers[5000];
 
-	(void)state;
 	for (uint32_t magic = SKIPPABLE; magic < SKIPPABLE + 16; magic++) {
 		for (unsigned i = 0; i < 5000; i++)
 			numbers[i] = magic + i;
@@ -206,11 +200,10 @@ static void numbers_that_begin_as_skippable_frames_are_records(void **state)
 	}
 }
 
-static void skippable_frames_alone_are_records(void **state)
+TEST(skippable_frames_alone_are_records)
 {
 	static uint64_t numbers[2000];
 
-	(void)state;
 	for (size_t i = 0; i < 2000; i++)
 		numbers[i] = SKIPPABLE; /* of size 0 */
 	for (size_t n = 1; n < 600; n += 7) {
@@ -223,11 +216,10 @@ static void skippable_frames_alone_are_records(void **state)
 	assert_true(is_zstandard(numbers, sizeof numbers, false));
 }
 
-static void content_behind_skippable_frames_is_found(void **state)
+TEST(content_behind_skippable_frames_is_found)
 {
 	static uint32_t file[5000] = { SKIPPABLE + 1, 4, 7, SKIPPABLE + 15, 16000 };
 
-	(void)state;
 	assert_false(is_zstandard(file, sizeof file, false));
 	assert_true(is_zstandard(file, sizeof file, true)); /* not visible */
 	file[3 + 2 + 4000] = (uint32_t)CONTENT;
@@ -242,7 +234,7 @@ static int cannot_read(void *context, uint64_t offset, void *buffer, size_t nbyt
 	return -EIO;
 }
 
-static void unreadable_file_has_no_format(void **state)
+TEST(unreadable_file_has_no_format)
 {
 	static uint32_t file[5000] = { SKIPPABLE, 16000 };
 	const struct format_view view = { .head = (const unsigned char *)file,
@@ -252,7 +244,6 @@ static void unreadable_file_has_no_format(void **state)
 	const struct format_rules rules = { 0 };
 	const struct format *format;
 
-	(void)state;
 	assert_int_equal(format_detect(&view, &rules, &format), -EIO);
 }
 
@@ -263,7 +254,7 @@ static const char *detect_untyped(const char *text, size_t n)
 	return detect(text, n, false, (struct format_rules){ .is_untyped = true });
 }
 
-static void keys_of_letters_are_no_text(void **state)
+TEST(keys_of_letters_are_no_text)
 {
 	static const char *const keys[] = { "ABCDEFGHIJKLMNOP",
 					    "AAAA0001AAAA0002AAAA0003",
@@ -273,17 +264,15 @@ static void keys_of_letters_are_no_text(void **state)
 					    "not UTF-8: \xc3(\n..........\n",
 					    "\xe2\x82\n.............\n" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
 		assert_null(detect_untyped(keys[i], strlen(keys[i])));
 	assert_null(detect_untyped("zero\n\0..........\n", 17));
 }
 
-static void long_text_may_be_cut_within_a_character(void **state)
+TEST(long_text_may_be_cut_within_a_character)
 {
 	static char text[2 * FORMAT_HEAD_NBYTES];
 
-	(void)state;
 	for (size_t first = 0; first < 4; first++) {
 		memset(text, 'x', first);
 		for (size_t i = first; i + 4 <= sizeof text; i += 4)
@@ -303,13 +292,12 @@ static size_t make_npy(char file[static 256], const char *description, const cha
 	return 256;
 }
 
-static void header_of_skipped_size_is_accepted(void **state)
+TEST(header_of_skipped_size_is_accepted)
 {
 	const struct format_rules known = { .skip_nbytes = 256 }, wrong = { .skip_nbytes = 128 };
 	const struct format_rules untyped = { .skip_nbytes = 256, .is_untyped = true };
 	char file[256];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
 		const char *name = detect(samples[i].bytes, samples[i].n, false, known);
 
@@ -327,20 +315,3 @@ static void header_of_skipped_size_is_accepted(void **state)
 	make_npy(file, "'<u8'", "(5,)");
 	assert_null(detect(file, 256, false, untyped));
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(other_formats_are_recognised_in_files_and_pipes),
-	cmocka_unit_test(signatures_alone_are_numbers),
-	cmocka_unit_test(parquet_is_seen_at_both_ends),
-	cmocka_unit_test(hdf5_may_follow_a_user_block),
-	cmocka_unit_test(random_numbers_are_records),
-	cmocka_unit_test(numbers_that_begin_as_skippable_frames_are_records),
-	cmocka_unit_test(skippable_frames_alone_are_records),
-	cmocka_unit_test(content_behind_skippable_frames_is_found),
-	cmocka_unit_test(unreadable_file_has_no_format),
-	cmocka_unit_test(keys_of_letters_are_no_text),
-	cmocka_unit_test(long_text_may_be_cut_within_a_character),
-	cmocka_unit_test(header_of_skipped_size_is_accepted),
-};
-
-UNIT_TESTS(format_detect, tests, NULL, NULL)

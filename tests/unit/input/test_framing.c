@@ -43,11 +43,12 @@ static void assert_framed(struct input *input)
 	assert_header(input, input_bytes, 10);
 }
 
-static void headers_and_trailers_of_pipes_are_skipped(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
+
+FIXTURE_TEST(headers_and_trailers_of_pipes_are_skipped)
 {
 	struct framing framing = { .skip_nbytes = 10 };
 
-	(void)state;
 	faults.max_transfer_nbytes = 7;
 	for (framing.partial = PARTIAL_KEEP; framing.partial <= PARTIAL_DROP; framing.partial++)
 		for (int first_is_pipe = 0; first_is_pipe < 2; first_is_pipe++) {
@@ -72,14 +73,13 @@ static void headers_and_trailers_of_pipes_are_skipped(void **state)
 		}
 }
 
-static void short_pipes_are_refused(void **state)
+FIXTURE_TEST(short_pipes_are_refused)
 {
 	const char *const paths[] = { "-" };
 	const struct framing framing = { .skip_nbytes = 10 };
 	struct pipe_feed f = { .nbytes = 9 };
 	struct input *input;
 
-	(void)state;
 	start_stdin_feed(&f);
 	input = open_framed(paths, 1, framing);
 	assert_int_equal(assert_input_read_fails(input), -EINVAL);
@@ -88,14 +88,13 @@ static void short_pipes_are_refused(void **state)
 	end_stdin_feed(&f);
 }
 
-static void header_of_a_pipe_that_cannot_be_read_is_an_error(void **state)
+FIXTURE_TEST(header_of_a_pipe_that_cannot_be_read_is_an_error)
 {
 	const char *const paths[] = { "-" };
 	const struct framing framing = { .skip_nbytes = 10, .format = FORMAT_RAW };
 	struct pipe_feed f = { .nbytes = 100 };
 	struct input *input;
 
-	(void)state;
 	start_stdin_feed(&f);
 	input = open_framed(paths, 1, framing);
 	faults.transfer_errno = EIO;
@@ -105,26 +104,16 @@ static void header_of_a_pipe_that_cannot_be_read_is_an_error(void **state)
 	end_stdin_feed(&f);
 }
 
-static void growing_trailer_is_an_error(void **state)
+FIXTURE_TEST(growing_trailer_is_an_error)
 {
 	const char *const paths[] = { write_input_part("a", 0, 102) };
 	const struct framing framing = { .skip_nbytes = 10, .partial = PARTIAL_DROP };
 	struct input *input = open_framed(paths, 1, framing);
 
-	(void)state;
 	write_input_part("a", 0, 103);
 	assert_int_equal(assert_input_read_fails(input), -EBUSY);
 	assert_non_null(strstr(captured_messages_error(), "102 bytes before, 103 now"));
 	input_close(input);
 }
 
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(headers_and_trailers_of_pipes_are_skipped),
-	FIXTURE(short_pipes_are_refused),
-	FIXTURE(header_of_a_pipe_that_cannot_be_read_is_an_error),
-	FIXTURE(growing_trailer_is_an_error),
-};
-
-UNIT_TESTS(framing, tests, fill_input_bytes, NULL)
+GROUP_FIXTURE(fill_input_bytes, NULL)

@@ -28,8 +28,10 @@ static void refuse_sum(const char *const *paths, size_t n)
 	assert_non_null(strstr(captured_messages_error(), paths[n - 1]));
 }
 
+#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
+
 /* If the sum wrapped around, it would look like a valid size. */
-static void sizes_that_sum_up_beyond_64_bits_are_refused(void **state)
+FIXTURE_TEST(sizes_that_sum_up_beyond_64_bits_are_refused)
 {
 	char large[32], one[32], ten[32];
 	const int fds[] = { make_sparse(INT64_MAX, large), make_sparse(1, one),
@@ -38,7 +40,6 @@ static void sizes_that_sum_up_beyond_64_bits_are_refused(void **state)
 										  ten };
 	struct input *input;
 
-	(void)state;
 	assert_int_equal(input_open(&syscalls_plain, and_one, 2, 1, &input), 0);
 	assert_int_equal(input_total_nbytes(input), UINT64_MAX - 1);
 	input_close(input);
@@ -86,14 +87,13 @@ static void assert_each_byte_read_once(const char *const *paths, size_t n)
 	input_close(shared.input);
 }
 
-static void every_byte_goes_to_one_of_several_readers(void **state)
+FIXTURE_TEST(every_byte_goes_to_one_of_several_readers)
 {
 	const char *const files[] = { write_input_part("a", 0, 1500),
 				      write_input_part("b", 1500, N - 1500) };
 	const char *const with_pipe[] = { files[0], fixture_path("fifo") };
 	struct pipe_feed f = { .fifo = with_pipe[1], .offset = 1500, .nbytes = N - 1500 };
 
-	(void)state;
 	assert_each_byte_read_once(files, 2);
 	assert_int_equal(mkfifo(with_pipe[1], 0600), 0);
 	start_pipe_feed(&f);
@@ -102,7 +102,7 @@ static void every_byte_goes_to_one_of_several_readers(void **state)
 }
 
 /* A short read drops the rest of a packet, and packets end at any offset. */
-static void packets_of_a_pipe_are_read_whole(void **state)
+FIXTURE_TEST(packets_of_a_pipe_are_read_whole)
 {
 	static unsigned char bytes[60000], back[6000];
 	const char *const paths[] = { "-" };
@@ -111,7 +111,6 @@ static void packets_of_a_pipe_are_read_whole(void **state)
 	int ends[2];
 	size_t n;
 
-	(void)state;
 	fill_pattern(bytes, sizeof bytes, 3);
 	assert_int_equal(pipe2(ends, O_DIRECT), 0);
 	assert_true(fcntl(ends[1], F_SETPIPE_SZ, 1 << 18) >= 1 << 18);
@@ -130,13 +129,12 @@ static void packets_of_a_pipe_are_read_whole(void **state)
 	restore_stdin();
 }
 
-static void stdin_with_o_direct_is_read_unaligned(void **state)
+FIXTURE_TEST(stdin_with_o_direct_is_read_unaligned)
 {
 	const char *const paths[] = { "-" };
 	const int fd = open(write_input_part("a", 0, N), O_RDONLY | O_DIRECT);
 	struct input *input;
 
-	(void)state;
 	if (fd < 0)
 		skip();
 	replace_stdin(fd);
@@ -148,11 +146,10 @@ static void stdin_with_o_direct_is_read_unaligned(void **state)
 }
 
 /* A short read drops the rest of a message, which may have any length. */
-static void socket_of_messages_is_refused(void **state)
+FIXTURE_TEST(socket_of_messages_is_refused)
 {
 	int ends[2];
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
 	replace_stdin(ends[0]);
 	assert_int_equal(assert_input_open_fails("-"), -ENOTSUP);
@@ -161,7 +158,7 @@ static void socket_of_messages_is_refused(void **state)
 	close(ends[1]);
 }
 
-static void positions_have_names(void **state)
+FIXTURE_TEST(positions_have_names)
 {
 	const char *const paths[] = { write_input_part("a", 0, 9), write_input_part("empty", 0, 0),
 				      write_input_part("b", 0, 90) };
@@ -172,7 +169,6 @@ static void positions_have_names(void **state)
 	uint64_t record, position;
 	size_t n;
 
-	(void)state;
 	input_path_at(input, 6, &path, &record);
 	assert_string_equal(path, paths[0]);
 	assert_int_equal(record, 2);
@@ -193,14 +189,13 @@ static void positions_have_names(void **state)
 }
 
 /* The limit on descriptors is so small that most files are closed and opened again. */
-static void more_files_than_descriptors(void **state)
+FIXTURE_TEST(more_files_than_descriptors)
 {
 	static char names[40][256];
 	struct rlimit before, few;
 	const char *paths[40];
 	struct input *input;
 
-	(void)state;
 	for (size_t i = 0; i < 40; i++) {
 		snprintf(names[i], sizeof names[i], "%s/%zu", fixture_directory, i);
 		write_file(names[i], input_bytes + i * 75, 75);
@@ -231,7 +226,7 @@ static void more_files_than_descriptors(void **state)
 }
 
 /* Files are read one after the other. */
-static void more_files_behind_a_pipe_than_descriptors(void **state)
+FIXTURE_TEST(more_files_behind_a_pipe_than_descriptors)
 {
 	enum { N_FILES = 40, PIPED = N - N_FILES * 60 };
 	static char names[N_FILES][256];
@@ -240,7 +235,6 @@ static void more_files_behind_a_pipe_than_descriptors(void **state)
 	struct rlimit before, few;
 	struct input *input;
 
-	(void)state;
 	for (size_t i = 0; i < N_FILES; i++) {
 		snprintf(names[i], sizeof names[i], "%s/%zu", fixture_directory, i);
 		write_file(names[i], input_bytes + PIPED + i * 60, 60);
@@ -258,7 +252,7 @@ static void more_files_behind_a_pipe_than_descriptors(void **state)
 	end_stdin_feed(&f);
 }
 
-static void files_made_up_by_the_kernel_are_streams(void **state)
+FIXTURE_TEST(files_made_up_by_the_kernel_are_streams)
 {
 	const char *const paths[] = { "/proc/self/status" };
 	struct input *input;
@@ -266,7 +260,6 @@ static void files_made_up_by_the_kernel_are_streams(void **state)
 	uint64_t position;
 	size_t n;
 
-	(void)state;
 	input = open_input(paths, 1);
 	assert_int_equal(input_total_nbytes(input), INPUT_SIZE_UNKNOWN);
 	assert_int_equal(input_read(input, buffer, sizeof buffer, &position, &n), 0);
@@ -300,7 +293,7 @@ static ssize_t counting_read(int fd, void *buffer, size_t nbytes)
 	return read(fd, buffer, nbytes);
 }
 
-static void memory_is_there_before_a_long_pipe_is_read(void **state)
+FIXTURE_TEST(memory_is_there_before_a_long_pipe_is_read)
 {
 	const char *const paths[] = { "-" };
 	struct syscalls calls = faulty_calls;
@@ -310,7 +303,6 @@ static void memory_is_there_before_a_long_pipe_is_read(void **state)
 	int ends[2];
 	size_t n;
 
-	(void)state;
 	fill_pattern(bytes, sizeof bytes, 2);
 	calls.read = counting_read;
 	assert_int_equal(pipe(ends), 0);
@@ -333,19 +325,4 @@ static void memory_is_there_before_a_long_pipe_is_read(void **state)
 	restore_stdin();
 }
 
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(sizes_that_sum_up_beyond_64_bits_are_refused),
-	FIXTURE(every_byte_goes_to_one_of_several_readers),
-	FIXTURE(packets_of_a_pipe_are_read_whole),
-	FIXTURE(stdin_with_o_direct_is_read_unaligned),
-	FIXTURE(socket_of_messages_is_refused),
-	FIXTURE(positions_have_names),
-	FIXTURE(more_files_than_descriptors),
-	FIXTURE(more_files_behind_a_pipe_than_descriptors),
-	FIXTURE(files_made_up_by_the_kernel_are_streams),
-	FIXTURE(memory_is_there_before_a_long_pipe_is_read),
-};
-
-UNIT_TESTS(input, tests, fill_input_bytes, NULL)
+GROUP_FIXTURE(fill_input_bytes, NULL)

@@ -30,14 +30,15 @@ void *__wrap_malloc(size_t nbytes)
 	return ++n_allocations == failing_allocation ? NULL : __real_malloc(nbytes);
 }
 
+#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
+
 /* Whichever allocation fails. */
-static void unprobed_pipe_is_not_taken_for_records(void **state)
+FIXTURE_TEST(unprobed_pipe_is_not_taken_for_records)
 {
 	const char *const path = "-";
 	char record[INPUT_RECORD_NBYTES];
 	unsigned failing = 0;
 
-	(void)state;
 	do {
 		struct input *input;
 		uint64_t position;
@@ -57,12 +58,11 @@ static void unprobed_pipe_is_not_taken_for_records(void **state)
 	assert_true(failing > 2);
 }
 
-static void skippable_frames_without_content_are_refused_in_the_end(void **state)
+FIXTURE_TEST(skippable_frames_without_content_are_refused_in_the_end)
 {
 	static uint32_t numbers[3000] = { 0x184d2a50, sizeof numbers - 8 };
 	struct input *input;
 
-	(void)state;
 	fill_stdin(numbers, sizeof numbers);
 	input = open_input((const char *const[]){ "-" }, 1);
 	captured_messages_reset(true);
@@ -72,12 +72,11 @@ static void skippable_frames_without_content_are_refused_in_the_end(void **state
 	restore_stdin();
 }
 
-static void probing_loses_nothing(void **state)
+FIXTURE_TEST(probing_loses_nothing)
 {
 	struct pipe_feed f = { .nbytes = N };
 	struct input *input;
 
-	(void)state;
 	for (size_t nbytes = INPUT_RECORD_NBYTES; nbytes < 2 * N;
 	     nbytes = nbytes * 3 + INPUT_RECORD_NBYTES) {
 		start_stdin_feed(&f);
@@ -92,13 +91,12 @@ static void probing_loses_nothing(void **state)
 }
 
 /* The writer of the second pipe may wait until the first pipe has been read. */
-static void only_one_pipe_is_probed(void **state)
+FIXTURE_TEST(only_one_pipe_is_probed)
 {
 	const char *const paths[] = { fixture_path("first"), fixture_path("second") };
 	struct pipe_feed f = { .fifo = paths[0], .nbytes = 90 };
 	struct input *input;
 
-	(void)state;
 	assert_int_equal(mkfifo(paths[0], 0600), 0);
 	assert_int_equal(mkfifo(paths[1], 0600), 0);
 	start_pipe_feed(&f);
@@ -112,7 +110,7 @@ static void only_one_pipe_is_probed(void **state)
 }
 
 /* An indexed file has a size, but a pipe behind it makes the input a stream. */
-static void compressed_file_with_an_index_is_read_before_a_pipe(void **state)
+FIXTURE_TEST(compressed_file_with_an_index_is_read_before_a_pipe)
 {
 	const char *const paths[] = { fixture_path("indexed.zst"), "-" };
 	struct zst_index index = { 0 };
@@ -120,7 +118,6 @@ static void compressed_file_with_an_index_is_read_before_a_pipe(void **state)
 	size_t n = ZSTD_compress(stored, 200, input_bytes, 90, 1), table_nbytes;
 	struct input *input;
 
-	(void)state;
 	assert_int_equal(zst_index_add(&index, (uint32_t)n, 90), 0);
 	assert_int_equal(zst_index_format(&index, &table, &table_nbytes), 0);
 	memcpy(stored + n, table, table_nbytes);
@@ -134,14 +131,4 @@ static void compressed_file_with_an_index_is_read_before_a_pipe(void **state)
 	free(table);
 }
 
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(unprobed_pipe_is_not_taken_for_records),
-	FIXTURE(skippable_frames_without_content_are_refused_in_the_end),
-	FIXTURE(probing_loses_nothing),
-	FIXTURE(only_one_pipe_is_probed),
-	FIXTURE(compressed_file_with_an_index_is_read_before_a_pipe),
-};
-
-UNIT_TESTS(input_formats, tests, fill_input_bytes, NULL)
+GROUP_FIXTURE(fill_input_bytes, NULL)

@@ -34,11 +34,12 @@ static void assert_claims(struct input *input, size_t nbytes)
 	assert_int_equal(input_check_mapped(input), 0);
 }
 
-static void mapped_files_are_in_place(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
+
+FIXTURE_TEST(mapped_files_are_in_place)
 {
 	static const size_t sizes[] = { INPUT_RECORD_NBYTES, 300, 900, N - INPUT_RECORD_NBYTES, N };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
 		struct input *input = open_two();
 
@@ -48,17 +49,16 @@ static void mapped_files_are_in_place(void **state)
 	}
 }
 
-static void mapped_input_can_be_read(void **state)
+FIXTURE_TEST(mapped_input_can_be_read)
 {
 	struct input *input = open_two();
 
-	(void)state;
 	assert_int_equal(input_map(input), 1);
 	assert_stream(input, 300, N);
 	input_close(input);
 }
 
-static void headers_are_not_part_of_it(void **state)
+FIXTURE_TEST(headers_are_not_part_of_it)
 {
 	const struct framing framing = { .record_nbytes = INPUT_RECORD_NBYTES,
 					 .skip_nbytes = 10,
@@ -66,7 +66,6 @@ static void headers_are_not_part_of_it(void **state)
 	const char *path = write_input_part("a", 0, 10 + 300 + 2);
 	struct input *input;
 
-	(void)state;
 	assert_int_equal(input_open_endpoints(&faulty_calls, &path, NULL, 1, &framing, &input), 0);
 	assert_int_equal(input_map(input), 1);
 	assert_int_equal(input_file_extent(input, 0).nbytes, 300);
@@ -74,13 +73,12 @@ static void headers_are_not_part_of_it(void **state)
 	input_close(input);
 }
 
-static void unmappable_input_is_read(void **state)
+FIXTURE_TEST(unmappable_input_is_read)
 {
 	const char *many[INPUT_MAX_MAPPED + 1];
 	struct input *input;
 	int ends[2];
 
-	(void)state;
 	for (int i = 0; i <= INPUT_MAX_MAPPED; i++)
 		many[i] = write_input_part("a", 0, 300);
 	input = open_input(many, INPUT_MAX_MAPPED + 1);
@@ -98,13 +96,12 @@ static void unmappable_input_is_read(void **state)
 	assert_false(captured_messages_has_error());
 }
 
-static void a_file_that_grows_is_named(void **state)
+FIXTURE_TEST(a_file_that_grows_is_named)
 {
 	struct input *input = open_two();
 	uint64_t position;
 	size_t n;
 
-	(void)state;
 	assert_int_equal(input_map(input), 1);
 	assert_int_equal(input_claim_mapped(input, 600, &position, &n), 0);
 	write_input_part("a", 0, 903);
@@ -115,12 +112,11 @@ static void a_file_that_grows_is_named(void **state)
 	input_close(input);
 }
 
-static void a_file_that_is_cut_is_named(void **state)
+FIXTURE_TEST(a_file_that_is_cut_is_named)
 {
 	struct input *input = open_two();
 	const volatile unsigned char *seen;
 
-	(void)state;
 	assert_int_equal(input_map(input), 1);
 	assert_int_equal(truncate(fixture_path("c"), 0), 0);
 	assert_int_equal(input_check_mapped(input), 0);
@@ -133,12 +129,11 @@ static void a_file_that_is_cut_is_named(void **state)
 }
 
 /* Simulate a disk failure: the size is unchanged. */
-static void a_file_that_was_unreadable_is_named(void **state)
+FIXTURE_TEST(a_file_that_was_unreadable_is_named)
 {
 	struct input *input = open_two();
 	const volatile unsigned char *seen;
 
-	(void)state;
 	assert_int_equal(input_map(input), 1);
 	assert_int_equal(truncate(fixture_path("c"), 0), 0);
 	seen = input_mapped_file(input, 2);
@@ -149,13 +144,4 @@ static void a_file_that_was_unreadable_is_named(void **state)
 	input_close(input);
 }
 
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(mapped_files_are_in_place),           FIXTURE(mapped_input_can_be_read),
-	FIXTURE(headers_are_not_part_of_it),          FIXTURE(unmappable_input_is_read),
-	FIXTURE(a_file_that_grows_is_named),          FIXTURE(a_file_that_is_cut_is_named),
-	FIXTURE(a_file_that_was_unreadable_is_named),
-};
-
-UNIT_TESTS(input_mapped, tests, fill_input_bytes, NULL)
+GROUP_FIXTURE(fill_input_bytes, NULL)

@@ -20,7 +20,7 @@ static int parse(const char *text, struct part_manifest *ret_manifest)
 }
 
 /* Lines have no records of fixed size, and no keys at offsets. */
-static void manifest_of_lines_is_read(void **state)
+TEST(manifest_of_lines_is_read)
 {
 	struct manifest_part parts[] = {
 		{ .name = "part-0000", .n_records = 3, .nbytes = 51, .checksum = 7 },
@@ -35,7 +35,6 @@ static void manifest_of_lines_is_read(void **state)
 	struct part_manifest read;
 	char *text;
 
-	(void)state;
 	assert_int_equal(part_manifest_format(&manifest, &text), 0);
 	assert_int_equal(parse(text, &read), 0);
 	assert_null(strstr(text, "record_bytes"));
@@ -91,16 +90,15 @@ static int parse_ends(const char *last, const char *next, bool split_by_keys, ui
 	return r;
 }
 
-static void split_key_is_refused(void **state)
+TEST(split_key_is_refused)
 {
-	(void)state;
 	assert_int_equal(parse_ends("01", "01", true, 1), -EINVAL);
 	assert_int_equal(parse_ends("01", "02", true, 1), 0);
 	assert_int_equal(parse_ends("01", "01", false, 1), 0);
 	assert_int_equal(parse_ends("01", "01", true, 2), 0); /* truncated */
 }
 
-static void manifest_is_detected_by_its_prefix(void **state)
+TEST(manifest_is_detected_by_its_prefix)
 {
 	static const char *const manifests[] = { "{\"gsort_part_manifest\":1",
 						 "{\n \"gsort_part_manifest\" : 1",
@@ -112,7 +110,6 @@ static void manifest_is_detected_by_its_prefix(void **state)
 						     "[\"gsort_part_manifest\":",
 						     "{\"a\": 1, \"gsort_part_manifest\": 1" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof manifests / sizeof *manifests; i++)
 		assert_true(part_manifest_detect(manifests[i], strlen(manifests[i])));
 	for (size_t i = 0; i < sizeof non_manifests / sizeof *non_manifests; i++)
@@ -129,7 +126,7 @@ static void manifest_is_detected_by_its_prefix(void **state)
 	"{\"number\": " number ", \"name\": \"" name "\", \"records\": " records                   \
 	", \"bytes\": 8, \"checksum\": \"0123456789abcdef\"}"
 
-static void contradictory_manifest_is_refused(void **state)
+TEST(contradictory_manifest_is_refused)
 {
 	static const struct {
 		const char *text, *message;
@@ -172,7 +169,6 @@ static void contradictory_manifest_is_refused(void **state)
 	};
 	struct part_manifest manifest;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
 		assert_int_equal(parse(wrong[i].text, &manifest), -EINVAL);
 		if (!strstr(captured_messages_error(), wrong[i].message))
@@ -189,11 +185,10 @@ static void contradictory_manifest_is_refused(void **state)
 }
 
 /* Unknown members are skipped wherever they are, with all of their content. */
-static void other_members_are_skipped(void **state)
+TEST(other_members_are_skipped)
 {
 	struct part_manifest manifest;
 
-	(void)state;
 	assert_int_equal(
 		parse("{\"gsort_part_manifest\": 1, \"part_files\": [" PART(
 			      "0", "a",
@@ -209,7 +204,7 @@ static void other_members_are_skipped(void **state)
 }
 
 /* The parsed values would need a hundred times their size. */
-static void too_many_values_are_refused(void **state)
+TEST(too_many_values_are_refused)
 {
 	enum { SIZE = 3 << 20 };
 	static const char begin[] = "{\"gsort_part_manifest\": 1, \"x\": [[]";
@@ -218,7 +213,6 @@ static void too_many_values_are_refused(void **state)
 	struct rlimit limit, saved_limit;
 	size_t length = sizeof begin - 1;
 
-	(void)state;
 	memcpy(text, begin, length);
 	for (; length < SIZE; length += 3)
 		memcpy(text + length, ",[]", 3);
@@ -256,22 +250,20 @@ static int parse_n_parts(unsigned n)
 	return r;
 }
 
-static void more_parts_than_are_written_are_refused(void **state)
+TEST(more_parts_than_are_written_are_refused)
 {
-	(void)state;
 	assert_int_equal(parse_n_parts(PART_MANIFEST_MAX_PARTS), 0);
 	assert_int_equal(parse_n_parts(PART_MANIFEST_MAX_PARTS + 1), -EINVAL);
 	assert_non_null(strstr(captured_messages_error(), "more than 1000 part files"));
 }
 
 /* A sparse file of that size. */
-static void oversized_manifest_is_not_read(void **state)
+TEST(oversized_manifest_is_not_read)
 {
 	FILE *stream = tmpfile();
 	struct file file = { .calls = &syscalls_plain, .fd = fileno(stream) };
 	struct part_manifest manifest;
 
-	(void)state;
 	captured_messages_reset(true);
 	assert_int_equal(ftruncate(file.fd, (4 << 20) + 1), 0);
 	assert_int_equal(part_manifest_read(&file, "manifest.json", &manifest), -EFBIG);
@@ -281,16 +273,3 @@ static void oversized_manifest_is_not_read(void **state)
 	assert_non_null(strstr(captured_messages_error(), "is not a part manifest"));
 	fclose(stream);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(manifest_of_lines_is_read),
-	cmocka_unit_test(split_key_is_refused),
-	cmocka_unit_test(manifest_is_detected_by_its_prefix),
-	cmocka_unit_test(contradictory_manifest_is_refused),
-	cmocka_unit_test(other_members_are_skipped),
-	cmocka_unit_test(too_many_values_are_refused),
-	cmocka_unit_test(more_parts_than_are_written_are_refused),
-	cmocka_unit_test(oversized_manifest_is_not_read),
-};
-
-UNIT_TESTS(part_manifest, tests, NULL, NULL)

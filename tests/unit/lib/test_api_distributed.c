@@ -83,7 +83,7 @@ static void assert_reported(const struct option_case *option_case, unsigned repo
 }
 
 /* Options that only the first rank implements, or no rank. */
-static void reporting_options_must_match(void **state)
+TEST(reporting_options_must_match)
 {
 	static const struct option_case options[] = {
 		{ .option = "explain", "text", "text" },
@@ -100,7 +100,6 @@ static void reporting_options_must_match(void **state)
 		{ .option = "version" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
 		struct option_case option_case = options[i];
 		char expected[128], text[512];
@@ -119,29 +118,19 @@ static void reporting_options_must_match(void **state)
 	}
 }
 
-static void different_arguments_are_refused(void **state)
+TEST(different_arguments_are_refused)
 {
 	const struct option_case option_case = { "stats-json", "a", "b", (1 << N_RANKS) - 1 };
 
-	(void)state;
 	assert_reported(&option_case, 1, "--stats-json is 'b' here, but 'a' on the first rank");
 }
 
 /* Machines differ, so resource options may differ. */
-static void resource_options_may_differ(void **state)
+TEST(resource_options_may_differ)
 {
 	const struct option_case option_case = { "buffer-size", "1G", "2G", 1 << 0 | 1 << 2 };
 	char text[512];
 
-	(void)state;
 	compare_on_all_ranks(&option_case, 0, text);
 	assert_string_equal(text, "");
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(reporting_options_must_match),
-	cmocka_unit_test(different_arguments_are_refused),
-	cmocka_unit_test(resource_options_may_differ),
-};
-
-UNIT_TESTS(api_distributed, tests, NULL, NULL)

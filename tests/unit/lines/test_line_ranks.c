@@ -141,7 +141,9 @@ static void check(struct requested_sort *request, unsigned size, uint64_t seed)
 	assert_int_equal(count_directory_entries(), n_before);
 }
 
-static void any_number_of_ranks_writes_the_same(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, start, fixture_finish)
+
+FIXTURE_TEST(any_number_of_ranks_writes_the_same)
 {
 	static const unsigned sizes[] = { 3, 2, 8 };
 	const size_t n_sizes = FOR_RACES_ONLY ? 1 : sizeof sizes / sizeof sizes[0];
@@ -157,7 +159,6 @@ static void any_number_of_ranks_writes_the_same(void **state)
 		{ .options = { "header", "2" }, .inputs = { few_path, words_path } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
 		for (size_t j = 0; j < n_sizes; j++) {
 			requests[i].uses_memory = (i + j) % 2;
@@ -165,23 +166,21 @@ static void any_number_of_ranks_writes_the_same(void **state)
 		}
 }
 
-static void whatever_order_messages_come_in(void **state)
+FIXTURE_TEST(whatever_order_messages_come_in)
 {
 	struct requested_sort request = { .options = { "S", "1M" },
 					  .inputs = { words_path, few_path } };
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 3; seed++)
 		check(&request, 4, seed);
 }
 
 /* Lines of every length from 0 to a share, which begin and end around the borders of shares. */
-static void shares_are_whole_lines_wherever_they_end(void **state)
+FIXTURE_TEST(shares_are_whole_lines_wherever_they_end)
 {
 	enum { N_RANKS = 3, N_TEXTS = FOR_RACES_ONLY ? 2 : 14 };
 	struct requested_sort request = { .inputs = { few_path } };
 
-	(void)state;
 	for (unsigned n = 0; n < N_TEXTS; n++) {
 		char text[64];
 		size_t nbytes = 0;
@@ -214,7 +213,7 @@ static void take_part_file(const char *path, const char *name)
 	rmdir(directory); /* if it is empty */
 }
 
-static void part_files_are_those_of_one_process(void **state)
+FIXTURE_TEST(part_files_are_those_of_one_process)
 {
 	static const char *const names[] = { "part-0000", "part-0001", "part-0002", "part-0003",
 					     "manifest.json" };
@@ -222,7 +221,6 @@ static void part_files_are_those_of_one_process(void **state)
 					  .inputs = { words_path, few_path } };
 	struct fake_ranks ranks = fake_ranks_of(&request, 3);
 
-	(void)state;
 	assert_int_equal(run_sort(&request, NULL, single_path), 0);
 	fake_ranks_run(&ranks);
 	fake_ranks_assert_success(&ranks);
@@ -264,13 +262,12 @@ static int sort_recorded(struct comm *comm, void *argument)
 	return sort_on_rank(comm, argument);
 }
 
-static void no_two_ranks_write_to_one_stripe(void **state)
+FIXTURE_TEST(no_two_ranks_write_to_one_stripe)
 {
 	struct requested_sort request = { .inputs = { words_path, words_path } };
 	struct fake_ranks ranks = fake_ranks_of(&request, 5);
 	unsigned n = 0;
 
-	(void)state;
 	writers = mmap(NULL, N_STRIPES * sizeof *writers, PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(writers, MAP_FAILED);
@@ -328,7 +325,7 @@ static unsigned count_messages(struct requested_sort *request, unsigned rank)
 	return n;
 }
 
-static void fault_anywhere_is_no_output_or_the_right_one(void **state)
+FIXTURE_TEST(fault_anywhere_is_no_output_or_the_right_one)
 {
 	static const enum fake_rank_fault kinds[] = { FAKE_FAULT_EXIT, FAKE_FAULT_EXIT_MIDWAY,
 						      FAKE_FAULT_ERROR };
@@ -336,7 +333,6 @@ static void fault_anywhere_is_no_output_or_the_right_one(void **state)
 	struct requested_sort request = { .options = { "S", "1M" },
 					  .inputs = { words_path, few_path } };
 
-	(void)state;
 	assert_int_equal(run_sort(&request, NULL, single_path), 0);
 	for (unsigned rank = 0; rank < 2; rank++) {
 		const unsigned n = count_messages(&request, rank);
@@ -401,38 +397,21 @@ static void assert_ends(struct requested_sort *request, const char *said)
 	assert_int_not_equal(access(together_path, F_OK), 0);
 }
 
-static void false_samples_end_all(void **state)
+FIXTURE_TEST(false_samples_end_all)
 {
 	struct requested_sort request = { .inputs = { words_path } };
 
-	(void)state;
 	has_false_samples = true;
 	assert_ends(&request, "rank 1 on ");
 	has_false_samples = false;
 }
 
 /* Lines between the shares would be lost. */
-static void gap_between_shares_ends_all(void **state)
+FIXTURE_TEST(gap_between_shares_ends_all)
 {
 	struct requested_sort request = { .inputs = { words_path } };
 
-	(void)state;
 	share_increment = 1000;
 	assert_ends(&request, "lines of rank 1 begin at byte ");
 	share_increment = 0;
 }
-
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(any_number_of_ranks_writes_the_same),
-	FIXTURE(whatever_order_messages_come_in),
-	FIXTURE(shares_are_whole_lines_wherever_they_end),
-	FIXTURE(part_files_are_those_of_one_process),
-	FIXTURE(no_two_ranks_write_to_one_stripe),
-	FIXTURE(fault_anywhere_is_no_output_or_the_right_one),
-	FIXTURE(false_samples_end_all),
-	FIXTURE(gap_between_shares_ends_all),
-};
-
-UNIT_TESTS(line_ranks, tests, NULL, NULL)

@@ -93,11 +93,10 @@ static const struct planned_cluster petabytes[] = {
 };
 enum { N_PETABYTES = sizeof petabytes / sizeof petabytes[0] };
 
-static void petabyte_stays_within_the_estimate(void **state)
+TEST(petabyte_stays_within_the_estimate)
 {
 	const struct rank_rates rates = cluster_rates(0, 0);
 
-	(void)state;
 	for (size_t i = 0; i < N_PETABYTES; i++) {
 		struct cluster_plan planned;
 		const struct cluster_estimate *loads = &planned.loads;
@@ -136,11 +135,10 @@ static double estimate_seconds(uint32_t n_ranks, uint64_t each_nbytes)
 	return s;
 }
 
-static void weak_scaling_is_nearly_flat(void **state)
+TEST(weak_scaling_is_nearly_flat)
 {
 	static const uint64_t sizes[] = { 20 * GIB, 200 * GIB, 1000 * GIB };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
 		const double alone_s = estimate_seconds(1, sizes[i]);
 
@@ -363,7 +361,7 @@ static uint64_t count_items_below(const struct splitter_thread *all, unsigned ra
 	return n;
 }
 
-static void thousand_ranks_find_even_partitions(void **state)
+TEST(thousand_ranks_find_even_partitions)
 {
 	static uint64_t words[2][MAX_COLLECTIVE_WORDS];
 	const uint64_t n_runs = N_RANKS * RUNS_PER_RANK, n_blocks = n_runs * BLOCKS_PER_RUN;
@@ -375,7 +373,6 @@ static void thousand_ranks_find_even_partitions(void **state)
 	uint64_t before = 0;
 	struct key key;
 
-	(void)state;
 	assert_non_null(all);
 	assert_int_equal(key_parse_type("u64", &key), 0);
 	assert_int_equal(layout_make_key_only(&key, &layout), 0);
@@ -446,7 +443,7 @@ static void observe_windows(struct made_run *runs, struct run **pointers, uint32
 	free(n_all);
 }
 
-static void windows_of_a_thousand_ranks_have_the_room_planned(void **state)
+TEST(windows_of_a_thousand_ranks_have_the_room_planned)
 {
 	const struct planned_cluster cluster = { 1000, 32,    102 * GIB,        PB,
 						 8,    "u64", .n_partitions = 1 };
@@ -460,7 +457,6 @@ static void windows_of_a_thousand_ranks_have_the_room_planned(void **state)
 	uint32_t n_runs;
 	struct key key;
 
-	(void)state;
 	assert_int_equal(key_parse_type("u64", &key), 0);
 	assert_int_equal(layout_make_key_only(&key, &layout), 0);
 	open_plan(&cluster, &rates, &planned);
@@ -486,12 +482,3 @@ static void windows_of_a_thousand_ranks_have_the_room_planned(void **state)
 	free(pointers);
 	close_plan(&planned);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(petabyte_stays_within_the_estimate),
-	cmocka_unit_test(weak_scaling_is_nearly_flat),
-	cmocka_unit_test(thousand_ranks_find_even_partitions),
-	cmocka_unit_test(windows_of_a_thousand_ranks_have_the_room_planned),
-};
-
-UNIT_TESTS(cluster_cuts, tests, NULL, NULL)

@@ -75,12 +75,13 @@ static void assert_last_window(struct forecast *forecast, uint64_t quota, uint64
 	assert_int_equal(n_taken[1], n_second);
 }
 
+#define FIXTURE_TEST(claim) TEST_WITH(claim, start, finish)
+
 /* The example of forecasting. */
-static void blocks_are_taken_in_the_order_of_their_first_keys(void **state)
+FIXTURE_TEST(blocks_are_taken_in_the_order_of_their_first_keys)
 {
 	struct forecast *forecast;
 
-	(void)state;
 	ADD_BLOCKS(1, 8, 9);
 	ADD_BLOCKS(2, 3, 8);
 	forecast = open_forecast();
@@ -93,11 +94,10 @@ static void blocks_are_taken_in_the_order_of_their_first_keys(void **state)
 	forecast_close(forecast);
 }
 
-static void equal_keys_are_taken_from_the_earlier_run_first(void **state)
+FIXTURE_TEST(equal_keys_are_taken_from_the_earlier_run_first)
 {
 	struct forecast *forecast;
 
-	(void)state;
 	ADD_BLOCKS(5, 5, 5);
 	ADD_BLOCKS(5, 5);
 	forecast = open_forecast();
@@ -107,11 +107,10 @@ static void equal_keys_are_taken_from_the_earlier_run_first(void **state)
 	forecast_close(forecast);
 }
 
-static void window_keeps_within_its_quota_but_takes_a_block(void **state)
+FIXTURE_TEST(window_keeps_within_its_quota_but_takes_a_block)
 {
 	struct forecast *forecast;
 
-	(void)state;
 	ADD_BLOCKS(1, 3, 5, 7);
 	ADD_BLOCKS(2, 4, 6, 8);
 	forecast = open_forecast();
@@ -122,11 +121,10 @@ static void window_keeps_within_its_quota_but_takes_a_block(void **state)
 	forecast_close(forecast);
 }
 
-static void one_run_with_all_small_keys_goes_first(void **state)
+FIXTURE_TEST(one_run_with_all_small_keys_goes_first)
 {
 	struct forecast *forecast;
 
-	(void)state;
 	ADD_BLOCKS(100, 101, 102);
 	ADD_BLOCKS(1, 2, 3, 4);
 	forecast = open_forecast();
@@ -135,11 +133,10 @@ static void one_run_with_all_small_keys_goes_first(void **state)
 	forecast_close(forecast);
 }
 
-static void empty_runs_take_no_part(void **state)
+FIXTURE_TEST(empty_runs_take_no_part)
 {
 	struct forecast *forecast;
 
-	(void)state;
 	add_blocks(NULL, 0);
 	ADD_BLOCKS(1, 2);
 	forecast = open_forecast();
@@ -149,20 +146,19 @@ static void empty_runs_take_no_part(void **state)
 	forecast_close(forecast);
 }
 
-static void no_runs_make_one_empty_window(void **state)
+FIXTURE_TEST(no_runs_make_one_empty_window)
 {
 	struct forecast *forecast = open_forecast();
 	uint64_t n_taken[1];
 	struct splitter splitter;
 
-	(void)state;
 	assert_false(forecast_next_window(forecast, BLOCK, n_taken, &splitter));
 	forecast_close(forecast);
 	forecast_close(NULL);
 }
 
 /* Take all blocks one by one: keys never go down, and every block comes once. */
-static void many_runs_are_taken_in_order(void **state)
+FIXTURE_TEST(many_runs_are_taken_in_order)
 {
 	enum { N_RUNS = 33, N_BLOCKS = 20 };
 	struct forecast *forecast;
@@ -171,7 +167,6 @@ static void many_runs_are_taken_in_order(void **state)
 	encoded_key_t last = 0;
 	bool more;
 
-	(void)state;
 	for (uint64_t run = 0; run < N_RUNS; run++) {
 		encoded_key_t keys[N_BLOCKS];
 
@@ -231,11 +226,10 @@ static int take_all_windows(struct failing_loads *volumes)
 	return r;
 }
 
-static void failed_key_load_is_an_error(void **state)
+FIXTURE_TEST(failed_key_load_is_an_error)
 {
 	struct failing_loads none = { 0 };
 
-	(void)state;
 	ADD_BLOCKS(5, 5, 5, 5);
 	ADD_BLOCKS(5, 5, 5, 5);
 	layout.kind = LAYOUT_RECORDS;
@@ -256,7 +250,7 @@ static int load_alternately(void *context, struct run *run, uint64_t block, void
 	return 0;
 }
 
-static void blocks_that_tie_in_memory_are_taken_in_the_order_of_whole_keys(void **state)
+FIXTURE_TEST(blocks_that_tie_in_memory_are_taken_in_the_order_of_whole_keys)
 {
 	struct key_field field = { .nbytes = 2 * sizeof(encoded_key_t) };
 	struct layout records = { .kind = LAYOUT_RECORDS,
@@ -267,7 +261,6 @@ static void blocks_that_tie_in_memory_are_taken_in_the_order_of_whole_keys(void 
 	struct splitter splitter;
 	uint64_t n_taken[2];
 
-	(void)state;
 	ADD_BLOCKS(5, 5, 5);
 	ADD_BLOCKS(5, 5, 5);
 	assert_int_equal(forecast_open(fixture_run_list.runs, 2, &loader, &forecast), 0);
@@ -278,19 +271,3 @@ static void blocks_that_tie_in_memory_are_taken_in_the_order_of_whole_keys(void 
 	}
 	forecast_close(forecast);
 }
-
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(blocks_are_taken_in_the_order_of_their_first_keys),
-	FIXTURE(equal_keys_are_taken_from_the_earlier_run_first),
-	FIXTURE(window_keeps_within_its_quota_but_takes_a_block),
-	FIXTURE(one_run_with_all_small_keys_goes_first),
-	FIXTURE(empty_runs_take_no_part),
-	FIXTURE(no_runs_make_one_empty_window),
-	FIXTURE(many_runs_are_taken_in_order),
-	FIXTURE(blocks_that_tie_in_memory_are_taken_in_the_order_of_whole_keys),
-	FIXTURE(failed_key_load_is_an_error),
-};
-
-UNIT_TESTS(forecast, tests, NULL, NULL)

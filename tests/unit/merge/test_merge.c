@@ -67,7 +67,9 @@ static void check_cases(const struct merge_case *cases, size_t n, bool unique,
 			   cases[i].n);
 }
 
-static void runs_are_merged(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, start, finish)
+
+FIXTURE_TEST(runs_are_merged)
 {
 	static const struct merge_case cases[] = {
 		{ "u64", random_number, 1, LONG_RUN },
@@ -86,22 +88,20 @@ static void runs_are_merged(void **state)
 		{ "u64", one_number, 100, 1 },
 	};
 
-	(void)state;
 	check_cases(cases, sizeof cases / sizeof cases[0], false, FIXTURE_UNIFIED_MEMORY);
 }
 
 /* Equal keys cross the edges of all blocks. */
-static void all_types_are_merged(void **state)
+FIXTURE_TEST(all_types_are_merged)
 {
 	static const char *const types[] = { "u8", "b3",    "u32", "u64", "i64",
 					     "b5", "f64be", "b10", "u128" };
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof types / sizeof types[0]; i++)
 		check_type(types[i], false, FIXTURE_UNIFIED_MEMORY, few_numbers, 5, LONG_RUN);
 }
 
-static void unique_drops_what_other_runs_have_too(void **state)
+FIXTURE_TEST(unique_drops_what_other_runs_have_too)
 {
 	static const struct merge_case cases[] = {
 		{ "u64", shared_numbers, 2, LONG_RUN }, { "u64", shared_numbers, 5, LONG_RUN },
@@ -110,28 +110,25 @@ static void unique_drops_what_other_runs_have_too(void **state)
 		{ "b5", shared_numbers, 5, LONG_RUN },
 	};
 
-	(void)state;
 	check_cases(cases, sizeof cases / sizeof cases[0], true, FIXTURE_UNIFIED_MEMORY);
 }
 
-static void device_memory_may_be_separate(void **state)
+FIXTURE_TEST(device_memory_may_be_separate)
 {
 	static const struct merge_case cases[] = {
 		{ "u64", random_number, 5, LONG_RUN },
 		{ "b5", few_numbers, 5, LONG_RUN },
 	};
 
-	(void)state;
 	check_cases(cases, 2, false, FIXTURE_SEPARATE_MEMORY);
 	check_cases(cases, 2, false, FIXTURE_PACKING_MEMORY);
 	check_type("u64", true, FIXTURE_SEPARATE_MEMORY, shared_numbers, 5, LONG_RUN);
 }
 
-static void nothing_is_merged_to_nothing(void **state)
+FIXTURE_TEST(nothing_is_merged_to_nothing)
 {
 	uint64_t n_windows;
 
-	(void)state;
 	job_start("u64", false, FIXTURE_UNIFIED_MEMORY);
 	add_numbered_run(TIER_SPILLED, one_number, 0, 0);
 	add_numbered_run(TIER_SPILLED, one_number, 0, 1);
@@ -140,14 +137,13 @@ static void nothing_is_merged_to_nothing(void **state)
 }
 
 /* Elements of a resident run go down at every 16th, at the borders of windows too. */
-static void every_disorder_is_counted(void **state)
+FIXTURE_TEST(every_disorder_is_counted)
 {
 	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER,
 					  .failing_window = UINT64_MAX };
 	struct merge_result result;
 	encoded_key_t *codes = malloc(LONG_RUN * sizeof *codes);
 
-	(void)state;
 	job_start("u64", false, FIXTURE_UNIFIED_MEMORY);
 	for (uint64_t i = 0; i < LONG_RUN; i++)
 		codes[i] = LONG_RUN - i / 16 * 16 + i % 16;
@@ -160,7 +156,7 @@ static void every_disorder_is_counted(void **state)
 }
 
 /* Equal neighbours are disorders with -u; here a run has some, although it must not. */
-static void equal_records_that_unique_missed_are_counted(void **state)
+FIXTURE_TEST(equal_records_that_unique_missed_are_counted)
 {
 	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER,
 					  .failing_window = UINT64_MAX };
@@ -168,7 +164,6 @@ static void equal_records_that_unique_missed_are_counted(void **state)
 	encoded_key_t *codes = malloc(LONG_RUN * sizeof *codes);
 	struct digest accounted;
 
-	(void)state;
 	job_start("u64", true, FIXTURE_UNIFIED_MEMORY);
 	for (uint64_t i = 0; i < LONG_RUN; i++)
 		codes[i] = i / 2;
@@ -181,17 +176,3 @@ static void equal_records_that_unique_missed_are_counted(void **state)
 	free(codes);
 	free(output.records);
 }
-
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(runs_are_merged),
-	FIXTURE(all_types_are_merged),
-	FIXTURE(unique_drops_what_other_runs_have_too),
-	FIXTURE(device_memory_may_be_separate),
-	FIXTURE(nothing_is_merged_to_nothing),
-	FIXTURE(every_disorder_is_counted),
-	FIXTURE(equal_records_that_unique_missed_are_counted),
-};
-
-UNIT_TESTS(merge, tests, NULL, NULL)

@@ -16,12 +16,13 @@ static int check_first_keys(void *context, const struct merged_window *merged)
 	return 0;
 }
 
-static void first_keys_of_blocks_are_those_of_the_items(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, start, finish)
+
+FIXTURE_TEST(first_keys_of_blocks_are_those_of_the_items)
 {
 	uint32_t block_n_items = 512;
 	struct merge_result result;
 
-	(void)state;
 	job_start("u64", false, FIXTURE_UNIFIED_MEMORY);
 	for (uint64_t run = 0; run < 4; run++)
 		add_numbered_run(tier_of(TIERS_MIXED, run), random_number, LONG_RUN, run);
@@ -85,9 +86,8 @@ static void check_windows_lie_as_the_file(enum fixture_memory memory, enum tier_
 	job_stop();
 }
 
-static void windows_lie_in_memory_as_in_a_file_that_asks_for_it(void **state)
+FIXTURE_TEST(windows_lie_in_memory_as_in_a_file_that_asks_for_it)
 {
-	(void)state;
 	for (int tiers = 0; tiers < N_TIER_MIXES; tiers++) {
 		check_windows_lie_as_the_file(FIXTURE_UNIFIED_MEMORY, (enum tier_mix)tiers, 0);
 		check_windows_lie_as_the_file(FIXTURE_UNIFIED_MEMORY, (enum tier_mix)tiers, 1000);
@@ -120,12 +120,11 @@ static void add_large_runs(void)
 		add_numbered_run(TIER_RESIDENT, random_number, LARGE_RUN_N, run);
 }
 
-static void memory_of_runs_goes_back_when_windows_have_passed(void **state)
+FIXTURE_TEST(memory_of_runs_goes_back_when_windows_have_passed)
 {
 	enum { RUN_NBYTES = 8 * LARGE_RUN_N, HUGE_PAGE_NBYTES = 2 << 20 };
 	uint64_t n_windows;
 
-	(void)state;
 	add_large_runs();
 	check_merged_output((struct digest){ 0 }, &n_windows);
 	assert_int_equal(n_overwritten_nbytes,
@@ -133,24 +132,12 @@ static void memory_of_runs_goes_back_when_windows_have_passed(void **state)
 }
 
 /* The next chunks need the memory. */
-static void memory_of_runs_that_are_spilled_is_kept(void **state)
+FIXTURE_TEST(memory_of_runs_that_are_spilled_is_kept)
 {
 	struct record_totals totals = { 0 };
 
-	(void)state;
 	add_large_runs();
 	assert_int_equal(merge_to_run(&job, &fixture_run_list, 0, N_LARGE_RUNS, 0, &totals), 0);
 	assert_int_equal(fixture_run_list.n, 1);
 	assert_int_equal(n_overwritten_nbytes, 0);
 }
-
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(first_keys_of_blocks_are_those_of_the_items),
-	FIXTURE(windows_lie_in_memory_as_in_a_file_that_asks_for_it),
-	FIXTURE(memory_of_runs_goes_back_when_windows_have_passed),
-	FIXTURE(memory_of_runs_that_are_spilled_is_kept),
-};
-
-UNIT_TESTS(merge_windows, tests, NULL, NULL)

@@ -57,10 +57,11 @@ static void check_type(const char *type, enum fixture_memory memory, number_fn *
 		}
 }
 
+#define FIXTURE_TEST(claim) TEST_WITH(claim, start, finish)
+
 /* A partition begins and ends within blocks; the device unpacks only whole ones. */
-static void unpacked_runs_are_merged_in_partitions(void **state)
+FIXTURE_TEST(unpacked_runs_are_merged_in_partitions)
 {
-	(void)state;
 	check_type("u64", FIXTURE_PACKING_MEMORY, random_number, 5, LONG_RUN);
 	check_type("u32", FIXTURE_PACKING_MEMORY, few_numbers, 3, LONG_RUN);
 	check_type("u128", FIXTURE_PACKING_MEMORY, one_number, 3, LONG_RUN);
@@ -89,22 +90,20 @@ static void check_devices(const char *type, enum fixture_memory memory, bool rea
 	separate_memory_set_devices(1, false);
 }
 
-static void bytes_do_not_depend_on_the_number_of_devices(void **state)
+FIXTURE_TEST(bytes_do_not_depend_on_the_number_of_devices)
 {
 	const unsigned long n_reached = separate_memory_n_peer_reads();
 
-	(void)state;
 	check_devices("u64", FIXTURE_SEPARATE_MEMORY, false, random_number);
 	check_devices("b5", FIXTURE_SEPARATE_MEMORY, false, few_numbers);
 	check_devices("u32", FIXTURE_PACKING_MEMORY, false, random_number);
 	assert_int_equal(separate_memory_n_peer_reads(), n_reached);
 }
 
-static void peer_accessible_runs_are_merged_in_place(void **state)
+FIXTURE_TEST(peer_accessible_runs_are_merged_in_place)
 {
 	const unsigned long n_reached = separate_memory_n_peer_reads();
 
-	(void)state;
 	check_devices("f64be", FIXTURE_SEPARATE_MEMORY, true, random_number);
 	check_devices("u128", FIXTURE_PACKING_MEMORY, true, one_number);
 	assert_true(separate_memory_n_peer_reads() > n_reached);
@@ -159,35 +158,31 @@ static void check_cuts(number_fn *number, uint32_t n_partitions, bool at_keys)
 	job_stop();
 }
 
-static void partitions_have_the_same_length(void **state)
+FIXTURE_TEST(partitions_have_the_same_length)
 {
-	(void)state;
 	check_cuts(random_number, 2, false);
 	check_cuts(random_number, 8, false);
 	check_cuts(descending_runs, 3, false);
 }
 
-static void a_single_key_is_divided_evenly(void **state)
+FIXTURE_TEST(a_single_key_is_divided_evenly)
 {
-	(void)state;
 	check_cuts(one_number, 4, false);
 	check_cuts(few_numbers, 4, false);
 }
 
-static void partitions_at_keys_split_no_key(void **state)
+FIXTURE_TEST(partitions_at_keys_split_no_key)
 {
-	(void)state;
 	check_cuts(few_numbers, 8, true);
 	check_cuts(random_number, 8, true);
 	check_cuts(one_number, 8, true);
 }
 
-static void cuts_that_cannot_read_fail(void **state)
+FIXTURE_TEST(cuts_that_cannot_read_fail)
 {
 	const struct splitter_params params = { 2, UINT64_MAX, false };
 	uint64_t cuts[3 * 2];
 
-	(void)state;
 	start_job("u64", FIXTURE_UNIFIED_MEMORY, 2);
 	for (uint64_t run = 0; run < 2; run++)
 		add_numbered_run(TIER_SPILLED, random_number, 3000, run);
@@ -222,13 +217,12 @@ static void check_subrun(enum tier tier, uint64_t begin, uint64_t end)
 }
 
 /* Blocks have 512 items. */
-static void a_subrun_is_a_run(void **state)
+FIXTURE_TEST(a_subrun_is_a_run)
 {
 	static const uint64_t ends[][2] = { { 0, 1 },      { 0, 512 },     { 511, 512 },
 					    { 511, 513 },  { 512, 1024 },  { 700, 800 },
 					    { 700, 2999 }, { 2999, 3000 }, { 0, 3000 } };
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof ends / sizeof *ends; i++) {
 		check_subrun(TIER_RESIDENT, ends[i][0], ends[i][1]);
 		check_subrun(TIER_SPILLED, ends[i][0], ends[i][1]);
@@ -284,9 +278,8 @@ static void check_discards(uint32_t block_n_items)
 	job_stop();
 }
 
-static void a_subrun_keeps_shared_blocks(void **state)
+FIXTURE_TEST(a_subrun_keeps_shared_blocks)
 {
-	(void)state;
 	check_discards(100);
 	check_discards(113);
 	check_discards(512);
@@ -311,12 +304,11 @@ static struct run *open_unsorted(void)
 }
 
 /* Wherever the run is cut: between the two records, too. */
-static void disorder_between_subruns_is_found(void **state)
+FIXTURE_TEST(disorder_between_subruns_is_found)
 {
 	uint64_t items[1000];
 	struct digest digest = { 0 };
 
-	(void)state;
 	for (uint64_t cut = 98; cut <= 101; cut++) {
 		struct run *parts[2], *run;
 		struct input *input;
@@ -342,14 +334,13 @@ static void disorder_between_subruns_is_found(void **state)
 }
 
 /* Resident runs that are sorted except for the last item of the first partition. */
-static void disorder_between_partitions_is_counted(void **state)
+FIXTURE_TEST(disorder_between_partitions_is_counted)
 {
 	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER,
 					  .failing_window = UINT64_MAX };
 	struct merge_result result;
 	encoded_key_t *codes = malloc(LONG_RUN * sizeof *codes);
 
-	(void)state;
 	start_job("u64", FIXTURE_UNIFIED_MEMORY, 4);
 	for (uint64_t i = 0; i < LONG_RUN; i++)
 		codes[i] = LONG_RUN - i;
@@ -361,12 +352,11 @@ static void disorder_between_partitions_is_counted(void **state)
 	free(output.records);
 }
 
-static void a_failed_partition_ends_the_merge(void **state)
+FIXTURE_TEST(a_failed_partition_ends_the_merge)
 {
 	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER, .failing_window = 1 };
 	struct merge_result result;
 
-	(void)state;
 	start_job("u64", FIXTURE_UNIFIED_MEMORY, 3);
 	for (uint64_t run = 0; run < 5; run++)
 		add_numbered_run(tier_of(TIERS_MIXED, run), random_number, LONG_RUN, run);
@@ -375,13 +365,12 @@ static void a_failed_partition_ends_the_merge(void **state)
 	free(output.records);
 }
 
-static void partitions_are_limited_by_memory(void **state)
+FIXTURE_TEST(partitions_are_limited_by_memory)
 {
 	struct recorded_output output = { .lock = PTHREAD_MUTEX_INITIALIZER,
 					  .failing_window = UINT64_MAX };
 	struct merge_result result;
 
-	(void)state;
 	start_job("u64", FIXTURE_UNIFIED_MEMORY, 8);
 	fixture_windows_nbytes = 1 << 20;
 	for (uint64_t run = 0; run < 20; run++)
@@ -390,23 +379,3 @@ static void partitions_are_limited_by_memory(void **state)
 	assert_int_equal(fixture_n_partitions, 1);
 	free(output.records);
 }
-
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(unpacked_runs_are_merged_in_partitions),
-	FIXTURE(bytes_do_not_depend_on_the_number_of_devices),
-	FIXTURE(peer_accessible_runs_are_merged_in_place),
-	FIXTURE(partitions_have_the_same_length),
-	FIXTURE(a_single_key_is_divided_evenly),
-	FIXTURE(partitions_at_keys_split_no_key),
-	FIXTURE(cuts_that_cannot_read_fail),
-	FIXTURE(a_subrun_is_a_run),
-	FIXTURE(a_subrun_keeps_shared_blocks),
-	FIXTURE(disorder_between_subruns_is_found),
-	FIXTURE(disorder_between_partitions_is_counted),
-	FIXTURE(a_failed_partition_ends_the_merge),
-	FIXTURE(partitions_are_limited_by_memory),
-};
-
-UNIT_TESTS(partitions, tests, NULL, NULL)

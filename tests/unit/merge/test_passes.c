@@ -61,9 +61,10 @@ static void assert_run_lengths(const uint64_t *lengths, size_t n)
 	assert_run_lengths((const uint64_t[]){ __VA_ARGS__ },                                      \
 			   sizeof((uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
 
-static void few_runs_are_not_merged(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, start, finish)
+
+FIXTURE_TEST(few_runs_are_not_merged)
 {
-	(void)state;
 	open_job(false, 3);
 	for (int i = 0; i < 3; i++)
 		add_random(TIER_SPILLED, 1000);
@@ -72,9 +73,8 @@ static void few_runs_are_not_merged(void **state)
 	check_merged_output(in_passes.dropped, NULL);
 }
 
-static void neighbours_with_the_fewest_records_are_merged(void **state)
+FIXTURE_TEST(neighbours_with_the_fewest_records_are_merged)
 {
-	(void)state;
 	open_job(false, 3);
 	add_random(TIER_SPILLED, 5000);
 	add_random(TIER_SPILLED, 300);
@@ -86,9 +86,8 @@ static void neighbours_with_the_fewest_records_are_merged(void **state)
 }
 
 /* Also if runs are records, which a merge digests when it writes them. */
-static void run_output_is_not_counted_as_written(void **state)
+FIXTURE_TEST(run_output_is_not_counted_as_written)
 {
-	(void)state;
 	job_start("b3", false, FIXTURE_UNIFIED_MEMORY);
 	job.plan.fan_in = 2;
 	for (int i = 0; i < 3; i++)
@@ -99,9 +98,8 @@ static void run_output_is_not_counted_as_written(void **state)
 }
 
 /* Six runs with a fan-in of three: first two, so that the next merge of three is full. */
-static void merge_that_is_not_full_comes_first(void **state)
+FIXTURE_TEST(merge_that_is_not_full_comes_first)
 {
-	(void)state;
 	open_job(false, 3);
 	for (uint64_t i = 0; i < 6; i++)
 		add_random(TIER_SPILLED, 1000 + 100 * i);
@@ -113,11 +111,10 @@ static void merge_that_is_not_full_comes_first(void **state)
 /*
  * Runs that stay short however often they are merged: the same ones are not merged again and again.
  */
-static void runs_that_do_not_grow_take_turns(void **state)
+FIXTURE_TEST(runs_that_do_not_grow_take_turns)
 {
 	encoded_key_t codes[100];
 
-	(void)state;
 	open_job(true, 2);
 	for (int i = 0; i < 16; i++) {
 		for (size_t j = 0; j < 100; j++)
@@ -129,9 +126,8 @@ static void runs_that_do_not_grow_take_turns(void **state)
 	check_merged_output(in_passes.dropped, NULL);
 }
 
-static void two_at_a_time_is_enough(void **state)
+FIXTURE_TEST(two_at_a_time_is_enough)
 {
-	(void)state;
 	open_job(false, 2);
 	for (uint64_t i = 0; i < 17; i++)
 		add_random(TIER_SPILLED, 2000 + 7 * i);
@@ -140,9 +136,8 @@ static void two_at_a_time_is_enough(void **state)
 	check_merged_output(in_passes.dropped, NULL);
 }
 
-static void runs_in_memory_do_not_count(void **state)
+FIXTURE_TEST(runs_in_memory_do_not_count)
 {
-	(void)state;
 	open_job(false, 2);
 	for (int i = 0; i < 3; i++)
 		add_random(TIER_SPILLED, 1000);
@@ -153,9 +148,8 @@ static void runs_in_memory_do_not_count(void **state)
 	check_merged_output(in_passes.dropped, NULL);
 }
 
-static void chunks_in_memory_become_one_spilled_run(void **state)
+FIXTURE_TEST(chunks_in_memory_become_one_spilled_run)
 {
-	(void)state;
 	open_job(false, 16);
 	for (int i = 0; i < 5; i++)
 		add_random(TIER_RESIDENT, 9000);
@@ -166,9 +160,8 @@ static void chunks_in_memory_become_one_spilled_run(void **state)
 	check_merged_output(in_passes.dropped, NULL);
 }
 
-static void records_narrower_than_elements_pass(void **state)
+FIXTURE_TEST(records_narrower_than_elements_pass)
 {
-	(void)state;
 	job_start("b5", false, FIXTURE_SEPARATE_MEMORY);
 	job.plan.fan_in = 2;
 	for (uint64_t i = 0; i < 5; i++)
@@ -210,13 +203,12 @@ static uint64_t stored_nbytes(const struct run *run)
 	return nbytes;
 }
 
-static void packed_runs_take_less_of_link_and_disk(void **state)
+FIXTURE_TEST(packed_runs_take_less_of_link_and_disk)
 {
 	const uint64_t plain_nbytes =
 		merge_on_separate_device(FIXTURE_SEPARATE_MEMORY, "u64", false);
 	uint64_t nbytes;
 
-	(void)state;
 	check_merged_output(in_passes.dropped, NULL);
 	job_stop();
 	nbytes = merge_on_separate_device(FIXTURE_PACKING_MEMORY, "u64", false);
@@ -226,11 +218,10 @@ static void packed_runs_take_less_of_link_and_disk(void **state)
 	check_merged_output(in_passes.dropped, NULL);
 }
 
-static void packed_runs_lose_nothing(void **state)
+FIXTURE_TEST(packed_runs_lose_nothing)
 {
 	static const char *const types[] = { "u32", "i64be", "f32", "u128" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
 		for (int unique = 0; unique < 2; unique++) {
 			if (i > 0 || unique)
@@ -254,9 +245,8 @@ static int unpack_damaged(struct device_queue *queue, const struct unpack_op *op
 	return backend_cpu.unpack(queue, &damaged);
 }
 
-static void block_that_cannot_be_unpacked_is_named(void **state)
+FIXTURE_TEST(block_that_cannot_be_unpacked_is_named)
 {
-	(void)state;
 	merge_on_separate_device(FIXTURE_PACKING_MEMORY, "u64", false);
 	fixture_separate_backend.unpack = unpack_damaged;
 	assert_int_equal(merge_to_run(&job, &fixture_run_list, 0, 1, 0, &in_passes), -EBADMSG);
@@ -264,12 +254,11 @@ static void block_that_cannot_be_unpacked_is_named(void **state)
 	assert_non_null(strstr(captured_messages_error(), "cannot be decoded"));
 }
 
-static void space_of_merged_runs_is_given_back(void **state)
+FIXTURE_TEST(space_of_merged_runs_is_given_back)
 {
 	/* Windows end in pages that they do not fill. */
 	const uint64_t min = 6 * 30000 * 8, max = min + min / 8;
 
-	(void)state;
 	open_job(false, 2);
 	for (int i = 0; i < 6; i++)
 		add_random(TIER_SPILLED, 30000);
@@ -287,9 +276,8 @@ static void shrink_index(uint64_t max_stored_blocks, int result)
 }
 
 /* An input of unknown size whose runs have 4 * 40 blocks. */
-static void full_index_gets_longer_blocks(void **state)
+FIXTURE_TEST(full_index_gets_longer_blocks)
 {
-	(void)state;
 	open_job(false, 8);
 	job.plan.input_nbytes = job.plan_request.input_nbytes = PLAN_SIZE_UNKNOWN;
 	for (int i = 0; i < 4; i++)
@@ -307,24 +295,3 @@ static void full_index_gets_longer_blocks(void **state)
 	assert_non_null(strstr(captured_messages_error(), "of an input of unknown size; use -S"));
 	check_merged_output(in_passes.dropped, NULL);
 }
-
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(few_runs_are_not_merged),
-	FIXTURE(neighbours_with_the_fewest_records_are_merged),
-	FIXTURE(run_output_is_not_counted_as_written),
-	FIXTURE(merge_that_is_not_full_comes_first),
-	FIXTURE(two_at_a_time_is_enough),
-	FIXTURE(runs_that_do_not_grow_take_turns),
-	FIXTURE(runs_in_memory_do_not_count),
-	FIXTURE(chunks_in_memory_become_one_spilled_run),
-	FIXTURE(records_narrower_than_elements_pass),
-	FIXTURE(packed_runs_take_less_of_link_and_disk),
-	FIXTURE(packed_runs_lose_nothing),
-	FIXTURE(block_that_cannot_be_unpacked_is_named),
-	FIXTURE(space_of_merged_runs_is_given_back),
-	FIXTURE(full_index_gets_longer_blocks),
-};
-
-UNIT_TESTS(passes, tests, NULL, NULL)

@@ -30,11 +30,10 @@ static void merge_four_runs(void)
 			 0);
 }
 
-static void second_spilled_run_takes_no_more_memory(void **state)
+TEST_WITH(second_spilled_run_takes_no_more_memory, start, finish)
 {
 	static struct backend counting; /* must outlive its queues */
 
-	(void)state;
 	job_start("u64", false, FIXTURE_UNIFIED_MEMORY);
 	counting = backend_cpu;
 	counting.alloc = count_alloc;
@@ -51,14 +50,13 @@ static int no_memory(struct device *device, enum memory_kind kind, size_t nbytes
 	return -ENOMEM;
 }
 
-static void missing_memory_names_the_device(void **state)
+TEST_WITH(missing_memory_names_the_device, start, finish)
 {
 	static struct backend without;
 	const struct window_sizes sizes = { .in = 4096, .out = 4096 };
 	const struct window_buffers *buffers;
 	struct device_info info;
 
-	(void)state;
 	job_start("u64", false, FIXTURE_UNIFIED_MEMORY);
 	without = backend_cpu;
 	without.alloc = no_memory;
@@ -70,12 +68,3 @@ static void missing_memory_names_the_device(void **state)
 	assert_memory_equal(captured_messages_error(), info.name, strlen(info.name));
 	assert_non_null(strstr(captured_messages_error(), "no memory for windows of 4096 bytes"));
 }
-
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(second_spilled_run_takes_no_more_memory),
-	FIXTURE(missing_memory_names_the_device),
-};
-
-UNIT_TESTS(window_buffer_cache, tests, NULL, NULL)

@@ -56,9 +56,8 @@ static uint64_t assign_window(uint64_t number, encoded_key_t first, encoded_key_
 	return order.result.n_disorders;
 }
 
-static void windows_out_of_order_are_seen(void **state)
+TEST_WITH(windows_out_of_order_are_seen, start, finish)
 {
-	(void)state;
 	assert_int_equal(assign_window(0, 100, 200, 0), 0);
 	assert_int_equal(assign_window(1, 200, 300, 0), 0);
 	assert_int_equal(assign_window(2, 299, 400, 0), 1);
@@ -67,9 +66,8 @@ static void windows_out_of_order_are_seen(void **state)
 	assert_int_equal(assign_window(5, 501, 600, 0), 4);
 }
 
-static void equal_neighbours_of_unique_windows_are_seen(void **state)
+TEST_WITH(equal_neighbours_of_unique_windows_are_seen, start_unique, finish)
 {
-	(void)state;
 	assert_int_equal(assign_window(0, 100, 200, 0), 0);
 	assert_int_equal(assign_window(1, 201, 300, 0), 0);
 	assert_int_equal(assign_window(2, 300, 400, 0), 1);
@@ -77,23 +75,13 @@ static void equal_neighbours_of_unique_windows_are_seen(void **state)
 }
 
 /* The next window is compared with the one before the empty one. */
-static void empty_window_does_not_hide_disorder(void **state)
+TEST_WITH(empty_window_does_not_hide_disorder, start, finish)
 {
 	const struct window empty = { .number = 1 };
 	uint64_t position;
 
-	(void)state;
 	assert_int_equal(assign_window(0, 100, 200, 0), 0);
 	assert_int_equal(window_order_assign(&order, &empty, &position), 0);
 	order.result.n_items += 10; /* assign_window() counts windows */
 	assert_int_equal(assign_window(2, 199, 300, 0), 1);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test_setup_teardown(windows_out_of_order_are_seen, start, finish),
-	cmocka_unit_test_setup_teardown(equal_neighbours_of_unique_windows_are_seen, start_unique,
-					finish),
-	cmocka_unit_test_setup_teardown(empty_window_does_not_hide_disorder, start, finish),
-};
-
-UNIT_TESTS(window_order, tests, NULL, NULL)

@@ -8,7 +8,7 @@
 #include "tests/support/unit_test.h"
 
 /* Bytes of a packet that are not read at once are lost. No name may be incomplete or missing. */
-static void list_that_comes_in_packets_is_whole(void **state)
+TEST(list_that_comes_in_packets_is_whole)
 {
 	enum { N = 100, LENGTH = 1000 };
 	const int saved = dup(STDIN_FILENO);
@@ -16,7 +16,6 @@ static void list_that_comes_in_packets_is_whole(void **state)
 	struct options options;
 	int pipe_fds[2];
 
-	(void)state;
 	assert_int_equal(pipe2(pipe_fds, O_DIRECT), 0);
 	assert_true(fcntl(pipe_fds[1], F_SETPIPE_SZ, 1 << 20) >= N << 12);
 	memset(name, 'x', LENGTH - 1);
@@ -33,9 +32,3 @@ static void list_that_comes_in_packets_is_whole(void **state)
 		assert_string_equal(options.spec.inputs[i], name);
 	options_free(&options);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(list_that_comes_in_packets_is_whole),
-};
-
-UNIT_TESTS(files0, tests, NULL, NULL)

@@ -7,11 +7,10 @@
 #include "tests/support/parsed_options.h"
 #include "tests/support/unit_test.h"
 
-static void temporary_files_go_to_tmp_by_default(void **state)
+TEST(temporary_files_go_to_tmp_by_default)
 {
 	struct options options;
 
-	(void)state;
 	unsetenv("TMPDIR");
 	options = PARSE_VALID("-o", "out");
 	assert_int_equal(options.spec.n_temp_dirs, 1);
@@ -19,11 +18,10 @@ static void temporary_files_go_to_tmp_by_default(void **state)
 	options_free(&options);
 }
 
-static void sizes_without_suffix_are_kib(void **state)
+TEST(sizes_without_suffix_are_kib)
 {
 	struct options options;
 
-	(void)state;
 	options = PARSE_VALID("-S", "10", "--device-memory=20", "--temp-limit=30", "-o", "out");
 	assert_int_equal(options.spec.memory_nbytes, 10 << 10);
 	assert_int_equal(options.spec.device_memory_nbytes, 20 << 10);
@@ -34,11 +32,10 @@ static void sizes_without_suffix_are_kib(void **state)
 	options_free(&options);
 }
 
-static void zstd_has_a_level_or_none(void **state)
+TEST(zstd_has_a_level_or_none)
 {
 	struct options options = PARSE_VALID("--zstd", "-o", "out");
 
-	(void)state;
 	assert_int_equal(options.spec.zstd_level, 3);
 	options_free(&options);
 	options = PARSE_VALID("--zstd=9", "-o", "out.zst", "in");
@@ -59,7 +56,7 @@ static void zstd_has_a_level_or_none(void **state)
 	ASSERT_REFUSED("--zstd", "--check", "-c", "--zstd");
 }
 
-static void equal_values_of_one_option_are_no_contradiction(void **state)
+TEST(equal_values_of_one_option_are_no_contradiction)
 {
 	static const char *const arguments[][2] = {
 		{ "-S1M", "-S1024K" },
@@ -79,7 +76,6 @@ static void equal_values_of_one_option_are_no_contradiction(void **state)
 
 	struct options options = PARSE_VALID("-m", "--shard=2/8", "--shard=02/8", "-oout");
 
-	(void)state;
 	options_free(&options);
 	for (size_t i = 0; i < sizeof arguments / sizeof arguments[0]; i++) {
 		options = PARSE_VALID(arguments[i][0], "-oout", arguments[i][1]);
@@ -98,11 +94,10 @@ static void equal_values_of_one_option_are_no_contradiction(void **state)
 	ASSERT_REFUSED("-S, --buffer-size: '", "is not a size", "-S1M", "-Sx", "-oout");
 }
 
-static void operands_end_the_options_if_posix_says_so(void **state)
+TEST(operands_end_the_options_if_posix_says_so)
 {
 	struct options options;
 
-	(void)state;
 	setenv("POSIXLY_CORRECT", "1", 1);
 	options = PARSE_VALID("-o", "out", "a", "-r");
 	unsetenv("POSIXLY_CORRECT");
@@ -111,11 +106,10 @@ static void operands_end_the_options_if_posix_says_so(void **state)
 	options_free(&options);
 }
 
-static void gpu_list_implies_cuda(void **state)
+TEST(gpu_list_implies_cuda)
 {
 	struct options options = PARSE_VALID("--gpus=99", "-o", "out");
 
-	(void)state;
 	assert_int_equal(options.spec.backend, BACKEND_CUDA);
 	options_free(&options);
 	options = PARSE_VALID("--gpus=all", "-o", "out");
@@ -130,13 +124,12 @@ static void gpu_list_implies_cuda(void **state)
 }
 
 /* Reports have room for a limited text. */
-static void long_key_lists_are_abbreviated(void **state)
+TEST(long_key_lists_are_abbreviated)
 {
 	char text[KEYS_TEXT_NBYTES + 1];
 	struct options options =
 		PARSE_VALID("-R", "32", "-k", "8:i32be:r", "-k", "0:b4", "-o", "out");
 
-	(void)state;
 	text[KEYS_TEXT_NBYTES] = '#';
 	keys_format(options.spec.keys, options.spec.n_keys, options.spec.record_nbytes, text);
 	assert_string_equal(text, "8:i32be:r,0:b4");
@@ -151,14 +144,13 @@ static void long_key_lists_are_abbreviated(void **state)
 	options_free(&options);
 }
 
-static void any_number_of_keys_is_accepted(void **state)
+TEST(any_number_of_keys_is_accepted)
 {
 	enum { N = 5000 };
 	char **argv = calloc(2 * N + 5, sizeof *argv);
 	struct options options;
 	int argc = 0;
 
-	(void)state;
 	assert_non_null(argv);
 	argv[argc++] = "gsort";
 	argv[argc++] = "-R16";
@@ -218,13 +210,12 @@ static const char *const words[] = {
 };
 /* clang-format on */
 
-static void random_command_lines_are_consistent_or_refused(void **state)
+TEST(random_command_lines_are_consistent_or_refused)
 {
 	enum { N_WORDS = sizeof words / sizeof words[0], N_ROUNDS = 20000 };
 	uint64_t random = 88172645463325252u;
 	unsigned n_accepted = 0;
 
-	(void)state;
 	for (int round = 0; round < N_ROUNDS; round++) {
 		char *argv[MAX_ARGS + 2] = { "gsort" };
 		const int argc = 1 + (int)(next_random(&random) % 8);
@@ -245,18 +236,16 @@ static void random_command_lines_are_consistent_or_refused(void **state)
 	assert_true(n_accepted > N_ROUNDS / 100 && n_accepted < N_ROUNDS / 2);
 }
 
-static void conflicts_name_options(void **state)
+TEST(conflicts_name_options)
 {
-	(void)state;
 	for (unsigned i = 0; i < options_table.n_conflicts; i++) {
 		assert_non_null(option_find(&options_table, options_table.conflicts[i].a));
 		assert_non_null(option_find(&options_table, options_table.conflicts[i].b));
 	}
 }
 
-static void each_option_states_whether_ranks_support_it(void **state)
+TEST(each_option_states_whether_ranks_support_it)
 {
-	(void)state;
 	for (unsigned i = 0; i < options_table.n_specs; i++) {
 		const struct option_spec *spec = &options_table.specs[i];
 
@@ -264,19 +253,3 @@ static void each_option_states_whether_ranks_support_it(void **state)
 			fail_msg("--%s: state mpi_support, or what ranks use instead", spec->name);
 	}
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(temporary_files_go_to_tmp_by_default),
-	cmocka_unit_test(sizes_without_suffix_are_kib),
-	cmocka_unit_test(zstd_has_a_level_or_none),
-	cmocka_unit_test(equal_values_of_one_option_are_no_contradiction),
-	cmocka_unit_test(operands_end_the_options_if_posix_says_so),
-	cmocka_unit_test(gpu_list_implies_cuda),
-	cmocka_unit_test(conflicts_name_options),
-	cmocka_unit_test(long_key_lists_are_abbreviated),
-	cmocka_unit_test(any_number_of_keys_is_accepted),
-	cmocka_unit_test(random_command_lines_are_consistent_or_refused),
-	cmocka_unit_test(each_option_states_whether_ranks_support_it),
-};
-
-UNIT_TESTS(options, tests, NULL, NULL)

@@ -61,13 +61,14 @@ int __wrap_fstat64(int fd, struct stat *ret_status)
 	return -1;
 }
 
+#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
+
 /* Changes by other processes could not be found. */
-static void nothing_is_published_in_an_unknown_state(void **state)
+FIXTURE_TEST(nothing_is_published_in_an_unknown_state)
 {
 	const char *path = fixture_path("f");
 	unsigned n = 0;
 
-	(void)state;
 	do {
 		struct output *output = replace_old(path);
 		int r;
@@ -82,12 +83,11 @@ static void nothing_is_published_in_an_unknown_state(void **state)
 	assert_true(n > 3);
 }
 
-static void foreign_temp_file_is_not_published(void **state)
+FIXTURE_TEST(foreign_temp_file_is_not_published)
 {
 	const char *path = fixture_path("f"), *temp_name = new_files_name;
 	struct output *output = replace_old(path);
 
-	(void)state;
 	write_file(fixture_path("foreign"), "foreign", 7);
 	assert_int_equal(rename(fixture_path("foreign"), fixture_path(temp_name)), 0);
 	assert_int_equal(output_commit(output, OUTPUT_SYNC_ALL), -EBUSY);
@@ -97,11 +97,10 @@ static void foreign_temp_file_is_not_published(void **state)
 	unlink(fixture_path(temp_name));
 }
 
-static void resized_temp_file_is_not_published(void **state)
+FIXTURE_TEST(resized_temp_file_is_not_published)
 {
 	static const off_t sizes[] = { 0, N - 1, N + 1 };
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		const char *path = fixture_path("f");
 		struct output *output = replace_old(path);
@@ -162,9 +161,8 @@ static int commit_overwritten(struct output *output, int moment)
 	return r;
 }
 
-static void overwritten_temp_file_is_not_published(void **state)
+FIXTURE_TEST(overwritten_temp_file_is_not_published)
 {
-	(void)state;
 	for (int i = 0; i < 6; i++) {
 		const char *path = fixture_path("f"), *name;
 		const bool has_old = i & 1;
@@ -184,13 +182,12 @@ static void overwritten_temp_file_is_not_published(void **state)
 	}
 }
 
-static void removed_temp_file_is_reported(void **state)
+FIXTURE_TEST(removed_temp_file_is_reported)
 {
 	const char *path = fixture_path("f");
 	struct output *output = replace_old(path);
 	char named[80];
 
-	(void)state;
 	snprintf(named, sizeof named, "the new file, %s,", new_files_name);
 	unlink(fixture_path(new_files_name));
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -ENOENT);
@@ -235,11 +232,10 @@ static void remake_directory(void)
 	assert_int_equal(mkdir(fixture_path("d"), 0777), 0);
 }
 
-static void retargeted_dangling_link_is_not_followed(void **state)
+FIXTURE_TEST(retargeted_dangling_link_is_not_followed)
 {
 	void (*const changes[])(void) = { turn_link, remove_link };
 
-	(void)state;
 	for (int nameless = 0; nameless < 2; nameless++)
 		for (int i = 0; i < 2; i++) {
 			faults.rejects_tmpfile = !nameless;
@@ -251,11 +247,10 @@ static void retargeted_dangling_link_is_not_followed(void **state)
 		}
 }
 
-static void moved_directory_is_refused(void **state)
+FIXTURE_TEST(moved_directory_is_refused)
 {
 	void (*const changes[])(void) = { move_directory, remake_directory };
 
-	(void)state;
 	for (int has_old = 0; has_old < 2; has_old++)
 		for (int i = 0; i < 2; i++) {
 			assert_int_equal(mkdir(fixture_path("d"), 0777), 0);
@@ -269,11 +264,10 @@ static void moved_directory_is_refused(void **state)
 		}
 }
 
-static void equivalent_path_by_other_links_is_accepted(void **state)
+FIXTURE_TEST(equivalent_path_by_other_links_is_accepted)
 {
 	struct output *output;
 
-	(void)state;
 	assert_int_equal(mkdir(fixture_path("d"), 0777), 0);
 	assert_int_equal(symlink("d", fixture_path("link")), 0);
 	output = open_output(fixture_path("link/f"), N);
@@ -364,11 +358,10 @@ static void replace_as(uid_t user, const char *path)
 	assert_true(file_contains(path, "", 0));
 }
 
-static void acl_is_copied(void **state)
+FIXTURE_TEST(acl_is_copied)
 {
 	const char *path = old_file(0600);
 
-	(void)state;
 	for (int nameless = 0; nameless < 2; nameless++) {
 		faults.rejects_tmpfile = !nameless;
 		set(path, in_force, &acl_for_other_user, sizeof acl_for_other_user);
@@ -381,11 +374,10 @@ static void acl_is_copied(void **state)
 	assert_string_equal(captured_messages_warning(), "");
 }
 
-static void lost_acl_restricts_the_file_to_its_owner(void **state)
+FIXTURE_TEST(lost_acl_restricts_the_file_to_its_owner)
 {
 	const char *path = old_file(0600);
 
-	(void)state;
 	set(path, in_force, &acl_for_other_user, sizeof acl_for_other_user);
 	faults.setxattr_errno = EOPNOTSUPP;
 	replace(path);
@@ -395,11 +387,10 @@ static void lost_acl_restricts_the_file_to_its_owner(void **state)
 	assert_non_null(strstr(captured_messages_warning(), "access list"));
 }
 
-static void acl_is_not_copied_to_another_group(void **state)
+FIXTURE_TEST(acl_is_not_copied_to_another_group)
 {
 	const char *path = old_file(0600);
 
-	(void)state;
 	if (geteuid() != 0)
 		skip();
 	set(path, in_force, &acl_for_other_user, sizeof acl_for_other_user);
@@ -409,11 +400,10 @@ static void acl_is_not_copied_to_another_group(void **state)
 	assert_true(has_none(path, in_force));
 }
 
-static void inherited_acl_does_not_widen_access(void **state)
+FIXTURE_TEST(inherited_acl_does_not_widen_access)
 {
 	const char *path = old_file(0660);
 
-	(void)state;
 	set(fixture_directory, for_new_files, &acl_for_other_user, sizeof acl_for_other_user);
 	for (int nameless = 0; nameless < 2; nameless++) {
 		faults.rejects_tmpfile = !nameless;
@@ -426,12 +416,11 @@ static void inherited_acl_does_not_widen_access(void **state)
 		has(fixture_path("new"), in_force, &acl_for_other_user, sizeof acl_for_other_user));
 }
 
-static void xattrs_of_contents_are_not_copied(void **state)
+FIXTURE_TEST(xattrs_of_contents_are_not_copied)
 {
 	static const unsigned char capability[20] = { 0, 0, 0, 2, 0, 4 };
 	const char *path = old_file(0755);
 
-	(void)state;
 	set(path, "user.origin", "here", 4);
 	set(path, "user.empty", "", 0);
 	if (geteuid() == 0)
@@ -449,11 +438,10 @@ static void xattrs_of_contents_are_not_copied(void **state)
 	assert_non_null(strstr(captured_messages_warning(), "extended attributes"));
 }
 
-static void attributes_of_unreadable_file_are_copied(void **state)
+FIXTURE_TEST(attributes_of_unreadable_file_are_copied)
 {
 	const char *path = old_file(0600);
 
-	(void)state;
 	if (geteuid() != 0)
 		skip();
 	set(path, in_force, &acl_for_other_user, sizeof acl_for_other_user);
@@ -465,11 +453,10 @@ static void attributes_of_unreadable_file_are_copied(void **state)
 }
 
 /* Set-user-ID bits are not for a new owner, and group permissions not for a new group. */
-static void setuid_is_dropped_for_another_owner(void **state)
+FIXTURE_TEST(setuid_is_dropped_for_another_owner)
 {
 	const char *path = old_file(0666);
 
-	(void)state;
 	if (geteuid() != 0)
 		skip();
 	assert_int_equal(chown(path, 1234, 5678), 0);
@@ -482,11 +469,10 @@ static void setuid_is_dropped_for_another_owner(void **state)
 	assert_int_equal(get_permissions(path), 0777);
 }
 
-static void setuid_is_kept_for_the_same_owner(void **state)
+FIXTURE_TEST(setuid_is_kept_for_the_same_owner)
 {
 	const char *path = old_file(0666);
 
-	(void)state;
 	if (geteuid() != 0)
 		skip();
 	assert_int_equal(chown(path, 1234, 5678), 0);
@@ -506,12 +492,11 @@ int __wrap_fchown(int fd, uid_t owner, gid_t group)
 		      __real_fchown(fd, owner, group));
 }
 
-static void group_is_kept_by_its_members(void **state)
+FIXTURE_TEST(group_is_kept_by_its_members)
 {
 	const char *path = old_file(0664);
 	struct stat status;
 
-	(void)state;
 	if (geteuid() != 0)
 		skip();
 	assert_int_equal(chown(path, 1234, 5678), 0);
@@ -524,38 +509,14 @@ static void group_is_kept_by_its_members(void **state)
 	assert_int_equal(get_permissions(path), 0664);
 }
 
-static void revoked_permissions_stay_revoked(void **state)
+FIXTURE_TEST(revoked_permissions_stay_revoked)
 {
 	const char *path = old_file(0666);
 	struct output *output = open_output(path, 0);
 
-	(void)state;
 	assert_int_equal(chmod(path, 0600), 0);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
 	assert_int_equal(get_permissions(path), 0600);
 }
 
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(nothing_is_published_in_an_unknown_state),
-	FIXTURE(foreign_temp_file_is_not_published),
-	FIXTURE(resized_temp_file_is_not_published),
-	FIXTURE(overwritten_temp_file_is_not_published),
-	FIXTURE(removed_temp_file_is_reported),
-	FIXTURE(retargeted_dangling_link_is_not_followed),
-	FIXTURE(moved_directory_is_refused),
-	FIXTURE(equivalent_path_by_other_links_is_accepted),
-	FIXTURE(acl_is_copied),
-	FIXTURE(lost_acl_restricts_the_file_to_its_owner),
-	FIXTURE(acl_is_not_copied_to_another_group),
-	FIXTURE(inherited_acl_does_not_widen_access),
-	FIXTURE(xattrs_of_contents_are_not_copied),
-	FIXTURE(attributes_of_unreadable_file_are_copied),
-	FIXTURE(setuid_is_dropped_for_another_owner),
-	FIXTURE(setuid_is_kept_for_the_same_owner),
-	FIXTURE(group_is_kept_by_its_members),
-	FIXTURE(revoked_permissions_stay_revoked),
-};
-
-UNIT_TESTS(atomic_file, tests, fill_output_bytes, NULL)
+GROUP_FIXTURE(fill_output_bytes, NULL)

@@ -64,14 +64,15 @@ static const char *temp_file_name(void)
 	return name;
 }
 
-static void orphan_is_reported_at_the_next_start(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
+
+FIXTURE_TEST(orphan_is_reported_at_the_next_start)
 {
 	const char *name;
 	struct stat status;
 	char written[64];
 	pid_t child;
 
-	(void)state;
 	faults.rejects_tmpfile = true;
 	child = begin_output();
 	name = temp_file_name();
@@ -88,11 +89,10 @@ static void orphan_is_reported_at_the_next_start(void **state)
 	assert_int_equal(count_directory_entries(), 1);
 }
 
-static void locked_temp_file_is_not_reported(void **state)
+FIXTURE_TEST(locked_temp_file_is_not_reported)
 {
 	pid_t child;
 
-	(void)state;
 	faults.rejects_tmpfile = true;
 	child = begin_output();
 	output_abort(open_output(fixture_path("g"), N));
@@ -109,11 +109,10 @@ static int probe_then_rename(int from, const char *name, int to, const char *as)
 }
 
 /* Also when the file is closed already, or has a name only for the rename. */
-static void temp_file_in_rename_is_not_reported(void **state)
+FIXTURE_TEST(temp_file_in_rename_is_not_reported)
 {
 	struct syscalls calls = faulty_calls;
 
-	(void)state;
 	calls.renameat = probe_then_rename;
 	for (int nameless = 0; nameless < 2; nameless++) {
 		struct output *output;
@@ -135,14 +134,13 @@ static int be_killed(int from, const char *name, int to, const char *as)
 }
 
 /* An unnamed file has a temporary name before the rename. */
-static void orphan_of_a_killed_rename_is_reported(void **state)
+FIXTURE_TEST(orphan_of_a_killed_rename_is_reported)
 {
 	struct syscalls calls = faulty_calls;
 	struct output *output;
 	const char *name;
 	pid_t child;
 
-	(void)state;
 	calls.renameat = be_killed;
 	write_file(fixture_path("f"), "older", 5);
 	child = fork();
@@ -166,13 +164,12 @@ static void orphan_of_a_killed_rename_is_reported(void **state)
 	assert_int_equal(count_directory_entries(), 2);
 }
 
-static void new_temp_file_is_not_reported(void **state)
+FIXTURE_TEST(new_temp_file_is_not_reported)
 {
 	const struct file directory = { .calls = &faulty_calls,
 					.fd = open(fixture_directory, O_PATH) };
 	char name[TEMP_NAME_SIZE];
 
-	(void)state;
 	orphans_make_temp_name(NULL, name);
 	write_file(fixture_path(name), "", 0);
 	orphans_warn(&directory, "here");
@@ -183,13 +180,12 @@ static void new_temp_file_is_not_reported(void **state)
 	close(directory.fd);
 }
 
-static void many_orphans_are_summarised(void **state)
+FIXTURE_TEST(many_orphans_are_summarised)
 {
 	const struct file directory = { .calls = &faulty_calls,
 					.fd = open(fixture_directory, O_PATH) };
 	char name[TEMP_NAME_SIZE];
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		orphans_make_temp_name(NULL, name);
 		write_file(fixture_path(name), output_bytes, 1);
@@ -220,14 +216,13 @@ static bool file_exists(const char *name)
 }
 
 /* Empty or not. */
-static void owner_removes_its_orphans(void **state)
+FIXTURE_TEST(owner_removes_its_orphans)
 {
 	static const struct orphan_owner owner = { "0123456789abcdef" };
 	const struct file directory = { .calls = &faulty_calls,
 					.fd = open(fixture_directory, O_PATH) };
 	char name[TEMP_NAME_SIZE];
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		orphans_make_temp_name(&owner, name);
 		assert_true(orphans_is_temp_name(name));
@@ -239,7 +234,7 @@ static void owner_removes_its_orphans(void **state)
 	close(directory.fd);
 }
 
-static void owner_keeps_files_of_others(void **state)
+FIXTURE_TEST(owner_keeps_files_of_others)
 {
 	static const struct orphan_owner owner = { "0123456789abcdef" },
 					 other = { "0123456789abcdee" }, nobody = { "" };
@@ -248,7 +243,6 @@ static void owner_keeps_files_of_others(void **state)
 					.fd = open(fixture_directory, O_PATH) };
 	char name[TEMP_NAME_SIZE];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
 		orphans_make_temp_name(others[i], name);
 		write_file(fixture_path(name), output_bytes, N);
@@ -271,7 +265,7 @@ static void owner_keeps_files_of_others(void **state)
 	close(directory.fd);
 }
 
-static void owner_keeps_locked_files_and_directories(void **state)
+FIXTURE_TEST(owner_keeps_locked_files_and_directories)
 {
 	static const struct orphan_owner owner = { "0123456789abcdef" };
 	const struct file directory = { .calls = &faulty_calls,
@@ -279,7 +273,6 @@ static void owner_keeps_locked_files_and_directories(void **state)
 	char name[TEMP_NAME_SIZE];
 	pid_t child;
 
-	(void)state;
 	for (int is_directory = 0; is_directory < 2; is_directory++) {
 		orphans_make_temp_name(&owner, name);
 		if (is_directory)
@@ -297,14 +290,13 @@ static void owner_keeps_locked_files_and_directories(void **state)
 }
 
 /* Such as the files of a checkpoint. */
-static void other_hidden_files_are_not_reported(void **state)
+FIXTURE_TEST(other_hidden_files_are_not_reported)
 {
 	static const char *const names[] = { ".gsort-0123456789abcdef", ".gsort-temp-",
 					     ".gsort-temp-0123456789abcdef0",
 					     ".gsort-temp-0123456789abcdefg123456789abcdef",
 					     ".hidden" };
 
-	(void)state;
 	faults.rejects_tmpfile = true;
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		write_file(fixture_path(names[i]), output_bytes, N);
@@ -314,19 +306,4 @@ static void other_hidden_files_are_not_reported(void **state)
 	assert_string_equal(captured_messages_warning(), "");
 }
 
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(orphan_is_reported_at_the_next_start),
-	FIXTURE(locked_temp_file_is_not_reported),
-	FIXTURE(temp_file_in_rename_is_not_reported),
-	FIXTURE(orphan_of_a_killed_rename_is_reported),
-	FIXTURE(new_temp_file_is_not_reported),
-	FIXTURE(many_orphans_are_summarised),
-	FIXTURE(owner_removes_its_orphans),
-	FIXTURE(owner_keeps_files_of_others),
-	FIXTURE(owner_keeps_locked_files_and_directories),
-	FIXTURE(other_hidden_files_are_not_reported),
-};
-
-UNIT_TESTS(orphans, tests, fill_output_bytes, NULL)
+GROUP_FIXTURE(fill_output_bytes, NULL)

@@ -40,9 +40,10 @@ static void write_data(struct output *output)
 				 0);
 }
 
-static void old_file_is_untouched_until_commit(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
+
+FIXTURE_TEST(old_file_is_untouched_until_commit)
 {
-	(void)state;
 	for (int nameless = 0; nameless < 2; nameless++) {
 		const char *path = old_file("f");
 		struct output *output;
@@ -61,11 +62,10 @@ static void old_file_is_untouched_until_commit(void **state)
 	}
 }
 
-static void output_that_cannot_be_created_is_refused(void **state)
+FIXTURE_TEST(output_that_cannot_be_created_is_refused)
 {
 	const char *path = old_file("f");
 
-	(void)state;
 	faults.rejects_tmpfile = true;
 	faults.create_errno = EACCES;
 	/* More often than the undo table has entries. */
@@ -78,12 +78,11 @@ static void output_that_cannot_be_created_is_refused(void **state)
 }
 
 /* Without an undo table. */
-static void unregistered_temp_file_is_removed(void **state)
+FIXTURE_TEST(unregistered_temp_file_is_removed)
 {
 	struct syscalls calls = faulty_calls;
 	struct output *output;
 
-	(void)state;
 	faults.rejects_tmpfile = true;
 	calls.undo = NULL;
 	assert_int_equal(output_open(&calls, old_file("f"), N, &output), 0);
@@ -124,20 +123,18 @@ static void check_direct_output(bool expect_direct)
 	assert_true(file_contains(path, long_data, LONG));
 }
 
-static void aligned_large_writes_are_direct(void **state)
+FIXTURE_TEST(aligned_large_writes_are_direct)
 {
 	struct statfs system;
 
-	(void)state;
 	assert_int_equal(statfs(fixture_directory, &system), 0);
 	if (system.f_type == TMPFS_MAGIC) /* all of it is cache */
 		skip();
 	check_direct_output(true);
 }
 
-static void large_writes_go_through_the_cache_where_direct_ones_are_refused(void **state)
+FIXTURE_TEST(large_writes_go_through_the_cache_where_direct_ones_are_refused)
 {
-	(void)state;
 	faults.rejects_direct = true;
 	check_direct_output(false);
 }
@@ -163,11 +160,10 @@ int __wrap_fstatvfs64(int fd, struct statvfs *space)
 }
 
 /* XFS releases the space of removed files a little later. */
-static void space_may_come_a_moment_later(void **state)
+FIXTURE_TEST(space_may_come_a_moment_later)
 {
 	struct output *output;
 
-	(void)state;
 	disk.n_before = 2;
 	disk.before_nbytes = N - 1;
 	disk.nbytes = N;
@@ -219,17 +215,15 @@ static uint64_t check_divided(uint64_t expected_nbytes, uint32_t n_writers)
 	return stats.mmap_nbytes;
 }
 
-static void output_of_many_writers_is_mapped(void **state)
+FIXTURE_TEST(output_of_many_writers_is_mapped)
 {
-	(void)state;
 	assert_true(check_divided(DIVIDED, 4) > 0);
 	assert_true(check_divided(DIVIDED + 12345, 4) > 0);
 }
 
 /* For few writers mappings are slower; without preallocation there may be no space. */
-static void output_of_few_writers_is_not_mapped(void **state)
+FIXTURE_TEST(output_of_few_writers_is_not_mapped)
 {
-	(void)state;
 	assert_int_equal(check_divided(DIVIDED, 1), 0);
 	assert_int_equal(check_divided(DIVIDED, 3), 0);
 	assert_int_equal(check_divided(OUTPUT_SIZE_UNKNOWN, 4), 0);
@@ -284,23 +278,21 @@ static uint64_t write_part(struct output *part, int i, size_t nbytes)
 	return stats.mmap_nbytes;
 }
 
-static void prefaulted_parts_are_mapped(void **state)
+FIXTURE_TEST(prefaulted_parts_are_mapped)
 {
 	struct output *parts[PARTS];
 
-	(void)state;
 	open_prefaulted_parts(&faulty_calls, PART, parts);
 	for (int i = 0; i < PARTS; i++)
 		assert_true(write_part(parts[i], i, PART) >=
 			    PART / LONG_WRITE_NBYTES * LONG_WRITE_NBYTES);
 }
 
-static void prefaulted_parts_survive_failed_mappings(void **state)
+FIXTURE_TEST(prefaulted_parts_survive_failed_mappings)
 {
 	struct syscalls unguarded = faulty_calls;
 	struct output *parts[PARTS];
 
-	(void)state;
 	unguarded.mappings = NULL;
 	open_prefaulted_parts(&unguarded, PART, parts);
 	for (int i = 0; i < PARTS; i++)
@@ -321,11 +313,10 @@ static void prefaulted_parts_survive_failed_mappings(void **state)
 }
 
 /* Writing to the mapping raises SIGBUS. */
-static void truncated_prefaulted_part_is_written(void **state)
+FIXTURE_TEST(truncated_prefaulted_part_is_written)
 {
 	struct output *parts[PARTS];
 
-	(void)state;
 	open_prefaulted_parts(&faulty_calls, SHORT_PART, parts);
 	assert_int_equal(ftruncate(faults.tmpfile_fd, 0), 0);
 	for (int i = 0; i < PARTS; i++)
@@ -333,11 +324,10 @@ static void truncated_prefaulted_part_is_written(void **state)
 }
 
 /* The disk or a quota is full behind the preallocated space: a mapping cannot report that. */
-static void failed_prefaulted_part_is_reported(void **state)
+FIXTURE_TEST(failed_prefaulted_part_is_reported)
 {
 	struct output *parts[PARTS];
 
-	(void)state;
 	open_prefaulted_parts(&faulty_calls, SHORT_PART, parts);
 	assert_int_equal(ftruncate(faults.tmpfile_fd, 0), 0);
 	faults.transfer_errno = EDQUOT;
@@ -349,11 +339,10 @@ static void failed_prefaulted_part_is_reported(void **state)
 	assert_int_equal(count_directory_entries(), 0);
 }
 
-static void prefaulted_parts_commit_one_by_one(void **state)
+FIXTURE_TEST(prefaulted_parts_commit_one_by_one)
 {
 	struct output *parts[PARTS];
 
-	(void)state;
 	open_prefaulted_parts(&faulty_calls, PART, parts);
 	output_abort(parts[0]);
 	output_bypass_cache(parts[1]);
@@ -362,13 +351,12 @@ static void prefaulted_parts_commit_one_by_one(void **state)
 }
 
 /* Only around the offset that is written. */
-static void space_is_preallocated_where_written(void **state)
+FIXTURE_TEST(space_is_preallocated_where_written)
 {
 	const uint64_t nbytes = UINT64_C(1) << 30;
 	struct output *output = open_output(fixture_path("f"), nbytes);
 	struct stat file;
 
-	(void)state;
 	assert_int_equal(output_write_at(output, nbytes / 2, output_bytes, OUTPUT_WRITE_NBYTES), 0);
 	assert_int_equal(output_write_at(output, nbytes - OUTPUT_WRITE_NBYTES, output_bytes,
 					 OUTPUT_WRITE_NBYTES),
@@ -379,13 +367,12 @@ static void space_is_preallocated_where_written(void **state)
 	output_abort(output);
 }
 
-static void space_is_preallocated_a_step_ahead(void **state)
+FIXTURE_TEST(space_is_preallocated_a_step_ahead)
 {
 	const uint64_t nbytes = UINT64_C(1) << 30, step = nbytes / 128;
 	struct output *output = open_output(fixture_path("f"), nbytes);
 	struct stat file;
 
-	(void)state;
 	for (uint64_t at = 0; at <= 5 * step; at += step / 2) {
 		assert_int_equal(output_write_at(output, at, output_bytes, OUTPUT_WRITE_NBYTES), 0);
 		assert_int_equal(fstat(faults.tmpfile_fd, &file), 0);
@@ -396,11 +383,10 @@ static void space_is_preallocated_a_step_ahead(void **state)
 	output_abort(output);
 }
 
-static void too_small_a_disk_is_refused_at_once(void **state)
+FIXTURE_TEST(too_small_a_disk_is_refused_at_once)
 {
 	struct output *output;
 
-	(void)state;
 	assert_int_equal(output_open(&faulty_calls, fixture_path("f"), UINT64_C(1) << 60, &output),
 			 -ENOSPC);
 	assert_non_null(strstr(captured_messages_error(), "1152921504606846976 bytes are needed"));
@@ -409,12 +395,11 @@ static void too_small_a_disk_is_refused_at_once(void **state)
 	assert_int_equal(count_directory_entries(), 0);
 }
 
-static void gap_is_never_committed(void **state)
+FIXTURE_TEST(gap_is_never_committed)
 {
 	const char *path = old_file("f");
 	struct output *output = open_output(path, N);
 
-	(void)state;
 	assert_int_equal(output_write_at(output, 0, output_bytes, OUTPUT_WRITE_NBYTES), 0);
 	assert_int_equal(output_write_at(output, 2 * OUTPUT_WRITE_NBYTES, output_bytes,
 					 OUTPUT_WRITE_NBYTES),
@@ -424,12 +409,11 @@ static void gap_is_never_committed(void **state)
 	assert_int_equal(count_directory_entries(), 1);
 }
 
-static void unfinished_file_that_cannot_be_removed_is_named(void **state)
+FIXTURE_TEST(unfinished_file_that_cannot_be_removed_is_named)
 {
 	const char *path = old_file("f");
 	struct output *output = open_output(path, N);
 
-	(void)state;
 	faults.rename_errno = EACCES;
 	faults.unlink_errno = EROFS;
 	assert_int_equal(output_write_at(output, 0, output_bytes, N), 0);
@@ -442,9 +426,8 @@ static void unfinished_file_that_cannot_be_removed_is_named(void **state)
 	assert_int_equal(count_directory_entries(), 2);
 }
 
-static void file_created_meanwhile_is_not_replaced(void **state)
+FIXTURE_TEST(file_created_meanwhile_is_not_replaced)
 {
-	(void)state;
 	for (int nameless = 0; nameless < 2; nameless++) {
 		const char *path = fixture_path("new");
 		struct output *output;
@@ -462,12 +445,11 @@ static void file_created_meanwhile_is_not_replaced(void **state)
 	}
 }
 
-static void retargeted_link_is_not_followed(void **state)
+FIXTURE_TEST(retargeted_link_is_not_followed)
 {
 	const char *link = fixture_path("link");
 	struct output *output;
 
-	(void)state;
 	write_file(fixture_path("other"), "other", 5);
 	assert_int_equal(symlink(old_file("f"), link), 0);
 	output = open_output(link, N);
@@ -480,9 +462,8 @@ static void retargeted_link_is_not_followed(void **state)
 }
 
 /* A changed name or mode, or a removed target, is no conflict. */
-static void harmless_changes_allow_replacement(void **state)
+FIXTURE_TEST(harmless_changes_allow_replacement)
 {
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		const char *path = old_file("f");
 		struct output *output = open_output(path, N);
@@ -499,13 +480,12 @@ static void harmless_changes_allow_replacement(void **state)
 	}
 }
 
-static void durability_syncs_data_then_name(void **state)
+FIXTURE_TEST(durability_syncs_data_then_name)
 {
 	const unsigned n_syncs[] = {
 		[OUTPUT_UNSYNCED] = 0, [OUTPUT_SYNC_DATA] = 1, [OUTPUT_SYNC_ALL] = 2
 	};
 
-	(void)state;
 	for (int durability = OUTPUT_UNSYNCED; durability <= OUTPUT_SYNC_ALL; durability++) {
 		struct output *output = open_output(fixture_path("new"), N);
 
@@ -516,11 +496,10 @@ static void durability_syncs_data_then_name(void **state)
 	}
 }
 
-static void file_of_another_in_a_sticky_directory_is_refused_at_once(void **state)
+FIXTURE_TEST(file_of_another_in_a_sticky_directory_is_refused_at_once)
 {
 	int r;
 
-	(void)state;
 	if (geteuid() != 0)
 		skip();
 	assert_int_equal(chown(old_file("f"), 1234, 1234), 0);
@@ -533,11 +512,10 @@ static void file_of_another_in_a_sticky_directory_is_refused_at_once(void **stat
 	assert_non_null(strstr(captured_messages_error(), "in a sticky directory"));
 }
 
-static void permissions_are_what_a_user_expects(void **state)
+FIXTURE_TEST(permissions_are_what_a_user_expects)
 {
 	const mode_t before = umask(027);
 
-	(void)state;
 	for (int nameless = 0; nameless < 2; nameless++) {
 		faults.rejects_tmpfile = !nameless;
 		unlink(fixture_path("new"));
@@ -552,11 +530,10 @@ static void permissions_are_what_a_user_expects(void **state)
 	umask(before);
 }
 
-static void owner_is_kept_if_permitted(void **state)
+FIXTURE_TEST(owner_is_kept_if_permitted)
 {
 	struct stat status;
 
-	(void)state;
 	if (geteuid() != 0)
 		skip();
 	assert_int_equal(chown(old_file("f"), 1234, 5678), 0);
@@ -610,20 +587,18 @@ static uint64_t check_shared(uint64_t announced_nbytes)
 	return mapped_nbytes;
 }
 
-static void shared_output_is_mapped(void **state)
+FIXTURE_TEST(shared_output_is_mapped)
 {
-	(void)state;
 	assert_int_equal(check_shared(DIVIDED), DIVIDED);
 }
 
 /* Including what only the joined process has preallocated behind its last byte. */
-static void excess_shared_preallocation_is_truncated(void **state)
+FIXTURE_TEST(excess_shared_preallocation_is_truncated)
 {
 	const size_t nbytes = MMAP_SEGMENT_NBYTES + LONG_WRITE_NBYTES;
 	const char *path = fixture_path("f");
 	struct output *output, *joined;
 
-	(void)state;
 	fill_pattern(divided_data, DIVIDED, 2);
 	open_shared_twice(path, DIVIDED, &output, &joined);
 	output_enable_shared_mmap(output, DIVIDED);
@@ -638,20 +613,18 @@ static void excess_shared_preallocation_is_truncated(void **state)
 	assert_true(file_contains(path, divided_data, nbytes));
 }
 
-static void shared_output_works_without_preallocation(void **state)
+FIXTURE_TEST(shared_output_works_without_preallocation)
 {
-	(void)state;
 	faults.preallocate_errno = EOPNOTSUPP;
 	assert_int_equal(check_shared(DIVIDED), 0);
 }
 
 /* Space that was not preallocated may be gone by then. */
-static void shared_output_survives_failed_preallocation(void **state)
+FIXTURE_TEST(shared_output_survives_failed_preallocation)
 {
 	const char *path = fixture_path("f");
 	struct output *output, *joined;
 
-	(void)state;
 	fill_pattern(divided_data, DIVIDED, 2);
 	open_shared_twice(path, DIVIDED, &output, &joined);
 	output_enable_shared_mmap(joined, DIVIDED);
@@ -665,12 +638,11 @@ static void shared_output_survives_failed_preallocation(void **state)
 	assert_int_equal(count_directory_entries(), 0);
 }
 
-static void truncated_output_cannot_be_read_back(void **state)
+FIXTURE_TEST(truncated_output_cannot_be_read_back)
 {
 	static unsigned char back[N];
 	struct output *output;
 
-	(void)state;
 	assert_int_equal(
 		output_open_shared(&faulty_calls, fixture_path("f"), N, true, NULL, &output), 0);
 	assert_int_equal(output_write_at(output, 0, output_bytes, N), 0);
@@ -681,12 +653,11 @@ static void truncated_output_cannot_be_read_back(void **state)
 }
 
 /* The sizes of several parts are not known before they are begun. */
-static void output_above_the_size_limit_is_refused(void **state)
+FIXTURE_TEST(output_above_the_size_limit_is_refused)
 {
 	struct rlimit before, small;
 	struct output *output;
 
-	(void)state;
 	assert_int_equal(output_open_shared(&faulty_calls, fixture_path("f"), OUTPUT_SIZE_UNKNOWN,
 					    true, NULL, &output),
 			 0);
@@ -702,12 +673,11 @@ static void output_above_the_size_limit_is_refused(void **state)
 }
 
 /* The creator may be killed before it can remove the file. */
-static void failed_sharer_removes_the_shared_output(void **state)
+FIXTURE_TEST(failed_sharer_removes_the_shared_output)
 {
 	const char *path = old_file("f");
 	struct output *output, *joined;
 
-	(void)state;
 	for (int is_signal = 0; is_signal < 2; is_signal++) {
 		open_shared_twice(path, N, &output, &joined);
 		assert_int_equal(count_directory_entries(), 2);
@@ -724,12 +694,11 @@ static void failed_sharer_removes_the_shared_output(void **state)
 }
 
 /* Some file systems write a file when it is closed, and report errors then. */
-static void failed_shared_close_removes_the_output(void **state)
+FIXTURE_TEST(failed_shared_close_removes_the_output)
 {
 	const char *path = old_file("f");
 	struct output *output, *joined;
 
-	(void)state;
 	open_shared_twice(path, N, &output, &joined);
 	assert_int_equal(output_write_at(joined, 0, output_bytes, N), 0);
 	faults.close_errno = EDQUOT;
@@ -742,12 +711,11 @@ static void failed_shared_close_removes_the_output(void **state)
 	assert_true(file_contains(path, old, sizeof old));
 }
 
-static void incomplete_shared_output_is_not_committed(void **state)
+FIXTURE_TEST(incomplete_shared_output_is_not_committed)
 {
 	const char *path = old_file("f");
 	struct output *output;
 
-	(void)state;
 	assert_int_equal(output_open_shared(&faulty_calls, path, N, true, NULL, &output), 0);
 	assert_int_equal(output_write_at(output, 0, output_bytes, OUTPUT_WRITE_NBYTES), 0);
 	output_record_remote_writes(output, N - 2 * OUTPUT_WRITE_NBYTES, N);
@@ -756,11 +724,10 @@ static void incomplete_shared_output_is_not_committed(void **state)
 	assert_int_equal(count_directory_entries(), 1);
 }
 
-static void invisible_shared_output_cannot_be_opened(void **state)
+FIXTURE_TEST(invisible_shared_output_cannot_be_opened)
 {
 	struct output *joined;
 
-	(void)state;
 	assert_int_equal(output_open_shared_existing(&faulty_calls, fixture_path("f"),
 						     ".gsort-temp-0", &joined),
 			 -ENOENT);
@@ -769,13 +736,12 @@ static void invisible_shared_output_cannot_be_opened(void **state)
 }
 
 /* Opening and closing would be an end of file for its reader. */
-static void pipe_cannot_be_a_shared_output(void **state)
+FIXTURE_TEST(pipe_cannot_be_a_shared_output)
 {
 	const char *path = fixture_path("pipe");
 	struct output *output = NULL;
 	struct pollfd reader;
 
-	(void)state;
 	assert_int_equal(mkfifo(path, 0600), 0);
 	reader = (struct pollfd){ .fd = open(path, O_RDONLY | O_NONBLOCK), .events = POLLIN };
 	assert_true(reader.fd >= 0);
@@ -787,14 +753,13 @@ static void pipe_cannot_be_a_shared_output(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void pipe_cannot_be_read_back(void **state)
+FIXTURE_TEST(pipe_cannot_be_read_back)
 {
 	const char *path = fixture_path("pipe");
 	struct output *output;
 	unsigned char back;
 	int reader;
 
-	(void)state;
 	assert_int_equal(mkfifo(path, 0600), 0);
 	reader = open(path, O_RDONLY | O_NONBLOCK);
 	assert_true(reader >= 0);
@@ -806,46 +771,4 @@ static void pipe_cannot_be_read_back(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(old_file_is_untouched_until_commit),
-	FIXTURE(output_that_cannot_be_created_is_refused),
-	FIXTURE(unregistered_temp_file_is_removed),
-	FIXTURE(aligned_large_writes_are_direct),
-	FIXTURE(large_writes_go_through_the_cache_where_direct_ones_are_refused),
-	FIXTURE(space_may_come_a_moment_later),
-	FIXTURE(output_of_many_writers_is_mapped),
-	FIXTURE(output_of_few_writers_is_not_mapped),
-	FIXTURE(prefaulted_parts_are_mapped),
-	FIXTURE(prefaulted_parts_survive_failed_mappings),
-	FIXTURE(truncated_prefaulted_part_is_written),
-	FIXTURE(failed_prefaulted_part_is_reported),
-	FIXTURE(prefaulted_parts_commit_one_by_one),
-	FIXTURE(space_is_preallocated_where_written),
-	FIXTURE(space_is_preallocated_a_step_ahead),
-	FIXTURE(too_small_a_disk_is_refused_at_once),
-	FIXTURE(gap_is_never_committed),
-	FIXTURE(unfinished_file_that_cannot_be_removed_is_named),
-	FIXTURE(file_created_meanwhile_is_not_replaced),
-	FIXTURE(retargeted_link_is_not_followed),
-	FIXTURE(harmless_changes_allow_replacement),
-	FIXTURE(durability_syncs_data_then_name),
-	FIXTURE(file_of_another_in_a_sticky_directory_is_refused_at_once),
-	FIXTURE(permissions_are_what_a_user_expects),
-	FIXTURE(owner_is_kept_if_permitted),
-	FIXTURE(shared_output_is_mapped),
-	FIXTURE(excess_shared_preallocation_is_truncated),
-	FIXTURE(shared_output_works_without_preallocation),
-	FIXTURE(shared_output_survives_failed_preallocation),
-	FIXTURE(truncated_output_cannot_be_read_back),
-	FIXTURE(output_above_the_size_limit_is_refused),
-	FIXTURE(failed_sharer_removes_the_shared_output),
-	FIXTURE(failed_shared_close_removes_the_output),
-	FIXTURE(incomplete_shared_output_is_not_committed),
-	FIXTURE(invisible_shared_output_cannot_be_opened),
-	FIXTURE(pipe_cannot_be_a_shared_output),
-	FIXTURE(pipe_cannot_be_read_back),
-};
-
-UNIT_TESTS(output, tests, fill_output_bytes, NULL)
+GROUP_FIXTURE(fill_output_bytes, NULL)

@@ -7,14 +7,15 @@
 #include "tests/support/output_fixture.h"
 #include "tests/support/unit_test.h"
 
+#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
+
 /* Read a FIFO to its end, slowly, and compare. */
-static void pipe_holds_more_than_usual(void **state)
+FIXTURE_TEST(pipe_holds_more_than_usual)
 {
 	const char *path = fixture_path("fifo");
 	struct output *output;
 	int fd;
 
-	(void)state;
 	assert_int_equal(mkfifo(path, 0600), 0);
 	fd = open(path, O_RDONLY | O_NONBLOCK);
 	assert_int_equal(fcntl(fd, F_SETPIPE_SZ, 1 << 16), 1 << 16);
@@ -24,11 +25,10 @@ static void pipe_holds_more_than_usual(void **state)
 	close(fd);
 }
 
-static void null_device_takes_writers_in_any_order(void **state)
+FIXTURE_TEST(null_device_takes_writers_in_any_order)
 {
 	struct output *output = open_output("/dev/null", N);
 
-	(void)state;
 	assert_false(output_is_ordered(output));
 	assert_int_equal(output_write_at(output, N - 1, output_bytes, 1), 0);
 	output_cancel(output);
@@ -39,12 +39,11 @@ static void null_device_takes_writers_in_any_order(void **state)
 	assert_int_equal(output_commit(output, OUTPUT_SYNC_ALL), 0);
 }
 
-static void cancel_wakes_waiting_writers(void **state)
+FIXTURE_TEST(cancel_wakes_waiting_writers)
 {
 	struct output *output = open_output("/dev/full", N);
 	struct output_writer writer = { .output = output, .first = 1, .stride = N };
 
-	(void)state;
 	assert_int_equal(thread_start(write_strided, &writer, 0, &writer.thread), 0);
 	usleep(10000);
 	output_cancel(output);
@@ -81,11 +80,10 @@ static void write_to_stdout(int fd, bool commit, bool expect_ordered)
 }
 
 /* Writes of odd sizes from odd addresses. */
-static void standard_output_keeps_o_direct(void **state)
+FIXTURE_TEST(standard_output_keeps_o_direct)
 {
 	const int fd = open(fixture_path("f"), O_RDWR | O_CREAT | O_DIRECT, 0600);
 
-	(void)state;
 	if (fd < 0)
 		skip();
 	write_to_stdout(fd, true, false);
@@ -96,12 +94,11 @@ static void standard_output_keeps_o_direct(void **state)
 	assert_true(file_contains(fixture_path("f"), output_bytes, N));
 }
 
-static void aborted_standard_output_gives_space_back(void **state)
+FIXTURE_TEST(aborted_standard_output_gives_space_back)
 {
 	const char *path = fixture_path("f");
 	const int fd = open(path, O_RDWR | O_CREAT, 0600);
 
-	(void)state;
 	assert_int_equal(write(fd, "a", 1), 1);
 	write_to_stdout(fd, false, false);
 	close(fd);
@@ -139,12 +136,11 @@ static uint64_t write_halves(struct output *output)
 	return output_get_io_stats(output).mmap_nbytes;
 }
 
-static void file_that_is_open_for_writing_only_may_be_mapped(void **state)
+FIXTURE_TEST(file_that_is_open_for_writing_only_may_be_mapped)
 {
 	const char *path = fixture_path("f");
 	struct output *output = open_for_writing(path, DIVIDED);
 
-	(void)state;
 	fill_pattern(divided_data, DIVIDED, 1);
 	assert_true(write_halves(output) > 0);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
@@ -159,13 +155,12 @@ static void file_that_is_open_for_writing_only_may_be_mapped(void **state)
 }
 
 /* With and without a known size. */
-static void failed_output_in_place_is_truncated(void **state)
+FIXTURE_TEST(failed_output_in_place_is_truncated)
 {
 	static const uint64_t nbytes[] = { N, OUTPUT_SIZE_UNKNOWN };
 	const char *path = fixture_path("f");
 	struct output *output;
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		write_file(path, "", 0);
 		output = open_for_writing(path, nbytes[i]);
@@ -205,9 +200,8 @@ static int open_too_large(int flags)
 	return r;
 }
 
-static void size_limit_in_place_is_checked_first(void **state)
+FIXTURE_TEST(size_limit_in_place_is_checked_first)
 {
-	(void)state;
 	write_file(fixture_path("f"), "older\n", 6);
 	assert_int_equal(open_too_large(O_WRONLY | O_APPEND), -EFBIG);
 	assert_non_null(strstr(captured_messages_error(), "10000 bytes are needed; the limit"));
@@ -215,11 +209,10 @@ static void size_limit_in_place_is_checked_first(void **state)
 	assert_true(file_contains(fixture_path("f"), "older\n", 6));
 }
 
-static void failed_write_names_the_place_in_the_file(void **state)
+FIXTURE_TEST(failed_write_names_the_place_in_the_file)
 {
 	static const int flags[] = { O_WRONLY, O_WRONLY | O_APPEND };
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct endpoint endpoint = { .kind = ENDPOINT_DESCRIPTOR };
 		struct output *output;
@@ -239,13 +232,12 @@ static void failed_write_names_the_place_in_the_file(void **state)
 	}
 }
 
-static void terminal_is_refused(void **state)
+FIXTURE_TEST(terminal_is_refused)
 {
 	const int terminal = posix_openpt(O_RDWR | O_NOCTTY), saved = dup(STDOUT_FILENO);
 	struct output *output;
 	int r;
 
-	(void)state;
 	if (terminal < 0)
 		skip();
 	fflush(stdout);
@@ -259,19 +251,4 @@ static void terminal_is_refused(void **state)
 	close(terminal);
 }
 
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(pipe_holds_more_than_usual),
-	FIXTURE(null_device_takes_writers_in_any_order),
-	FIXTURE(cancel_wakes_waiting_writers),
-	FIXTURE(standard_output_keeps_o_direct),
-	FIXTURE(aborted_standard_output_gives_space_back),
-	FIXTURE(file_that_is_open_for_writing_only_may_be_mapped),
-	FIXTURE(failed_output_in_place_is_truncated),
-	FIXTURE(size_limit_in_place_is_checked_first),
-	FIXTURE(failed_write_names_the_place_in_the_file),
-	FIXTURE(terminal_is_refused),
-};
-
-UNIT_TESTS(output_in_place, tests, fill_output_bytes, NULL)
+GROUP_FIXTURE(fill_output_bytes, NULL)

@@ -180,9 +180,10 @@ static void assert_only_parts(unsigned n, char letter)
 
 /* --- appearing --- */
 
-static void directory_replaces_an_older_one(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, start, fixture_finish)
+
+FIXTURE_TEST(directory_replaces_an_older_one)
 {
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		cannot_exchange = i & 1;
 		faults.rejects_tmpfile = i & 2;
@@ -199,9 +200,8 @@ static void directory_replaces_an_older_one(void **state)
 	}
 }
 
-static void permissions_of_the_old_directory_are_kept(void **state)
+FIXTURE_TEST(permissions_of_the_old_directory_are_kept)
 {
-	(void)state;
 	assert_int_equal(write_parts(2, 'a'), 0);
 	assert_int_equal(chmod(fixture_path("x"), 0710), 0);
 	assert_int_equal(chmod(fixture_path("x/part-0000"), 0600), 0);
@@ -213,11 +213,10 @@ static void permissions_of_the_old_directory_are_kept(void **state)
 	assert_true(get_permissions(fixture_path("x/part-0002")) <= 0640);
 }
 
-static void path_may_be_a_link_or_end_with_slashes(void **state)
+FIXTURE_TEST(path_may_be_a_link_or_end_with_slashes)
 {
 	struct part_files *files;
 
-	(void)state;
 	assert_int_equal(symlink("x", fixture_path("link")), 0);
 	assert_int_equal(
 		part_files_open(&calls, fixture_path("link//"), 1, ".npy", &nobody, &files), 0);
@@ -268,9 +267,8 @@ static void try_each_failure(bool has_old)
 	assert_true(nth > 6); /* at least a directory, three part files, a manifest and a rename */
 }
 
-static void failed_call_leaves_the_old_or_the_new_directory(void **state)
+FIXTURE_TEST(failed_call_leaves_the_old_or_the_new_directory)
 {
-	(void)state;
 	for (int i = 0; i < 16; i++) {
 		fails_for_good = i & 1;
 		cannot_exchange = i & 2;
@@ -282,9 +280,8 @@ static void failed_call_leaves_the_old_or_the_new_directory(void **state)
 	}
 }
 
-static void old_directory_that_cannot_be_put_back_is_named(void **state)
+FIXTURE_TEST(old_directory_that_cannot_be_put_back_is_named)
 {
-	(void)state;
 	assert_int_equal(write_parts(2, 'a'), 0);
 	cannot_exchange = fails_for_good = true;
 	n_names = 0;
@@ -296,9 +293,8 @@ static void old_directory_that_cannot_be_put_back_is_named(void **state)
 	assert_int_equal(access(fixture_path("x"), F_OK), -1);
 }
 
-static void old_directory_that_cannot_be_removed_is_named(void **state)
+FIXTURE_TEST(old_directory_that_cannot_be_removed_is_named)
 {
-	(void)state;
 	assert_int_equal(write_parts(2, 'a'), 0);
 	faults.unlink_errno = EIO;
 	calls.unlinkat = faulty_calls.unlinkat;
@@ -310,9 +306,8 @@ static void old_directory_that_cannot_be_removed_is_named(void **state)
 	assert_int_equal(count_directory_entries(), 2);
 }
 
-static void unsynced_name_is_an_error_of_a_complete_directory(void **state)
+FIXTURE_TEST(unsynced_name_is_an_error_of_a_complete_directory)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		is_durable = true;
 		captured_messages_reset(true);
@@ -377,9 +372,8 @@ static void replace_directory(void)
 }
 
 /* Otherwise a forged manifest could cause any file of the directory to be removed. */
-static void manifest_of_other_names_is_refused(void **state)
+FIXTURE_TEST(manifest_of_other_names_is_refused)
 {
-	(void)state;
 	assert_int_equal(write_parts(3, 'a'), 0);
 	name_part_otherwise();
 	assert_true(refused(2) < 0);
@@ -396,14 +390,13 @@ static void change_before_rename(void)
 	change();
 }
 
-static void change_while_it_is_written_is_refused(void **state)
+FIXTURE_TEST(change_while_it_is_written_is_refused)
 {
 	static void (*const changes[])(void) = { add_file,     add_directory,    lengthen_part,
 						 link_part,    replace_manifest, remove_manifest,
 						 rewrite_part, replace_directory };
 	enum { N_CHANGES = sizeof changes / sizeof changes[0] };
 
-	(void)state;
 	for (size_t i = 0; i < 2 * N_CHANGES; i++) {
 		fixture_clear();
 		is_durable = false;
@@ -433,9 +426,8 @@ static void create_file(void)
 	write_text("x", "precious");
 }
 
-static void name_that_is_taken_while_it_is_written_is_refused(void **state)
+FIXTURE_TEST(name_that_is_taken_while_it_is_written_is_refused)
 {
-	(void)state;
 	while_written = create_directory;
 	assert_int_equal(refused(2), -EBUSY);
 	assert_true(has_text("x/mine", "precious"));
@@ -452,9 +444,8 @@ static void commit_at_the_same_time(void)
 	assert_int_equal(write_parts(2, 'c'), 0);
 }
 
-static void second_concurrent_commit_is_refused(void **state)
+FIXTURE_TEST(second_concurrent_commit_is_refused)
 {
-	(void)state;
 	for (int has_older = 0; has_older < 2; has_older++) {
 		while_written = commit_at_the_same_time;
 		assert_int_equal(write_parts(2, 'b'), -EBUSY);
@@ -465,12 +456,11 @@ static void second_concurrent_commit_is_refused(void **state)
 
 /* --- signals and orphans --- */
 
-static void signal_handler_removes_the_hidden_directory(void **state)
+FIXTURE_TEST(signal_handler_removes_the_hidden_directory)
 {
 	struct output *outputs[3];
 	struct part_files *files;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		faults.rejects_tmpfile = i;
 		assert_int_equal(write_parts(2, 'a'), 0);
@@ -484,13 +474,12 @@ static void signal_handler_removes_the_hidden_directory(void **state)
 	}
 }
 
-static void orphan_is_reported_and_its_owner_removes_it(void **state)
+FIXTURE_TEST(orphan_is_reported_and_its_owner_removes_it)
 {
 	static const struct orphan_owner owner = { "0123456789abcdef" };
 	struct part_files *files, *others;
 	char name[TEMP_NAME_SIZE], path[64];
 
-	(void)state;
 	orphans_make_temp_name(&owner, name);
 	assert_int_equal(mkdir(fixture_path(name), 0700), 0);
 	snprintf(path, sizeof path, "%s/part-0000", name);
@@ -510,12 +499,11 @@ static void orphan_is_reported_and_its_owner_removes_it(void **state)
 
 /* --- ranks --- */
 
-static void rank_that_joins_and_fails_removes_what_is_unfinished(void **state)
+FIXTURE_TEST(rank_that_joins_and_fails_removes_what_is_unfinished)
 {
 	struct part_files *files, *joined;
 	struct output *output, *joined_output;
 
-	(void)state;
 	assert_int_equal(write_parts(2, 'a'), 0);
 	assert_int_equal(part_files_open(&calls, fixture_path("x"), 1, "", &nobody, &files), 0);
 	assert_int_equal(output_open_part(part_files_directory(files), part_files_path(files, 0),
@@ -536,12 +524,11 @@ static void rank_that_joins_and_fails_removes_what_is_unfinished(void **state)
 }
 
 /* The creator has committed the directory meanwhile. */
-static void rank_that_fails_too_late_removes_nothing(void **state)
+FIXTURE_TEST(rank_that_fails_too_late_removes_nothing)
 {
 	struct output *outputs[2];
 	struct part_files *files, *joined;
 
-	(void)state;
 	assert_int_equal(write_parts(2, 'a'), 0);
 	assert_int_equal(open_outputs(1, &files, outputs), 0);
 	assert_int_equal(part_files_open_existing(&calls, fixture_path("x"), 1, "",
@@ -556,37 +543,13 @@ static void rank_that_fails_too_late_removes_nothing(void **state)
 	assert_int_equal(count_directory_entries(), 1);
 }
 
-static void rank_that_sees_another_directory_is_refused(void **state)
+FIXTURE_TEST(rank_that_sees_another_directory_is_refused)
 {
 	struct part_files *files;
 
-	(void)state;
 	captured_messages_reset(true);
 	assert_int_equal(part_files_open_existing(&calls, fixture_path("x"), 1, "",
 						  ".gsort-temp-0123456789abcdef", &files),
 			 -ENOENT);
 	assert_non_null(strstr(captured_messages_error(), "all ranks must see the same directory"));
 }
-
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(directory_replaces_an_older_one),
-	FIXTURE(permissions_of_the_old_directory_are_kept),
-	FIXTURE(path_may_be_a_link_or_end_with_slashes),
-	FIXTURE(failed_call_leaves_the_old_or_the_new_directory),
-	FIXTURE(old_directory_that_cannot_be_put_back_is_named),
-	FIXTURE(old_directory_that_cannot_be_removed_is_named),
-	FIXTURE(unsynced_name_is_an_error_of_a_complete_directory),
-	FIXTURE(manifest_of_other_names_is_refused),
-	FIXTURE(change_while_it_is_written_is_refused),
-	FIXTURE(name_that_is_taken_while_it_is_written_is_refused),
-	FIXTURE(second_concurrent_commit_is_refused),
-	FIXTURE(signal_handler_removes_the_hidden_directory),
-	FIXTURE(orphan_is_reported_and_its_owner_removes_it),
-	FIXTURE(rank_that_joins_and_fails_removes_what_is_unfinished),
-	FIXTURE(rank_that_fails_too_late_removes_nothing),
-	FIXTURE(rank_that_sees_another_directory_is_refused),
-};
-
-UNIT_TESTS(part_files, tests, NULL, NULL)

@@ -68,13 +68,14 @@ static size_t resident_nbytes(void)
 	return n;
 }
 
+#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
+
 /* The kernel may have dropped some of them already. */
-static void all_full_segments_are_cached(void **state)
+FIXTURE_TEST(all_full_segments_are_cached)
 {
 	struct prefault *prefault;
 	uint64_t nbytes;
 
-	(void)state;
 	if (!open_file())
 		skip();
 	assert_int_equal(start(2, &prefault), 0);
@@ -87,7 +88,7 @@ static void all_full_segments_are_cached(void **state)
 }
 
 /* One file has no full segment, and they begin at different offsets. */
-static void segments_of_several_files_are_prefaulted(void **state)
+FIXTURE_TEST(segments_of_several_files_are_prefaulted)
 {
 	enum { FILES = 4, BIT = 4096 };
 	static const uint64_t bases[FILES] = { 0, 0, 1, 0 },
@@ -103,7 +104,6 @@ static void segments_of_several_files_are_prefaulted(void **state)
 	struct prefault *prefault;
 	uint64_t free_nbytes, is;
 
-	(void)state;
 	if (!open_file())
 		skip();
 	close_file();
@@ -143,14 +143,13 @@ static void *prefault_files_now(void *context)
 	return NULL;
 }
 
-static void concurrent_writes_are_kept(void **state)
+FIXTURE_TEST(concurrent_writes_are_kept)
 {
 	const size_t step = 100 * 1000;
 	unsigned char *is = malloc(N);
 	struct file_writer writer;
 	pthread_t thread;
 
-	(void)state;
 	if (!open_file())
 		skip();
 	file_writer_init(&writer, &file, &faulty_calls);
@@ -171,12 +170,11 @@ static void concurrent_writes_are_kept(void **state)
 	close_file();
 }
 
-static void unallocatable_segment_is_skipped(void **state)
+FIXTURE_TEST(unallocatable_segment_is_skipped)
 {
 	struct prefault *prefault;
 	uint64_t before, after;
 
-	(void)state;
 	if (!open_file())
 		skip();
 	assert_int_equal(file_size(&file, &before), 0);
@@ -189,12 +187,11 @@ static void unallocatable_segment_is_skipped(void **state)
 	close_file();
 }
 
-static void short_file_has_no_segment(void **state)
+FIXTURE_TEST(short_file_has_no_segment)
 {
 	struct prefault *prefault;
 	uint64_t free_nbytes;
 
-	(void)state;
 	open_file();
 	preallocate_destroy(&preallocation);
 	preallocate_init(&preallocation);
@@ -205,13 +202,3 @@ static void short_file_has_no_segment(void **state)
 	prefault_stop(NULL);
 	close_file();
 }
-
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(all_full_segments_are_cached), FIXTURE(segments_of_several_files_are_prefaulted),
-	FIXTURE(concurrent_writes_are_kept),   FIXTURE(unallocatable_segment_is_skipped),
-	FIXTURE(short_file_has_no_segment),
-};
-
-UNIT_TESTS(prefault, tests, NULL, NULL)

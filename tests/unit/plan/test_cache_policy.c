@@ -15,55 +15,42 @@ static struct job make_planned_job(uint64_t memory_nbytes, uint64_t input_nbytes
 			     .device_info = { .unified = unified } };
 }
 
-static void files_larger_than_memory_bypass_the_cache(void **state)
+TEST(files_larger_than_memory_bypass_the_cache)
 {
 	const struct job job = make_planned_job(small, huge, true),
 			 gpu = make_planned_job(small, huge, false);
 
-	(void)state;
 	assert_int_equal(cache_policy_choose(&job, huge), CACHE_BYPASS);
 	assert_int_equal(cache_policy_choose(&gpu, huge), CACHE_BYPASS);
 }
 
-static void large_files_use_adaptive_io_without_a_gpu(void **state)
+TEST(large_files_use_adaptive_io_without_a_gpu)
 {
 	const struct job job = make_planned_job(small, large, true),
 			 gpu = make_planned_job(small, large, false);
 
-	(void)state;
 	assert_int_equal(cache_policy_choose(&job, large), CACHE_ADAPTIVE);
 	assert_int_equal(cache_policy_choose(&job, small), CACHE_USE);
 	assert_int_equal(cache_policy_choose(&gpu, large), CACHE_USE);
 }
 
-static void a_limit_that_is_not_used_takes_nothing(void **state)
+TEST(a_limit_that_is_not_used_takes_nothing)
 {
 	const struct job known = make_planned_job(huge, small, true);
 	const struct job streamed = make_planned_job(huge, PLAN_SIZE_UNKNOWN, true);
 
-	(void)state;
 	assert_int_equal(cache_policy_choose(&known, small), CACHE_USE);
 	assert_int_equal(cache_policy_choose(&streamed, small), CACHE_USE);
 	assert_int_equal(cache_policy_choose(&streamed, 0), CACHE_USE);
 }
 
 /* Each has its part of the memory, as all write at the same time. */
-static void jobs_of_a_host_share_the_page_cache(void **state)
+TEST(jobs_of_a_host_share_the_page_cache)
 {
 	struct job job = make_planned_job(small, large, true);
 
-	(void)state;
 	job.n_jobs_on_host = 1;
 	assert_int_equal(cache_policy_choose(&job, large), CACHE_ADAPTIVE);
 	job.n_jobs_on_host = 1 << 20;
 	assert_int_equal(cache_policy_choose(&job, large), CACHE_BYPASS);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(files_larger_than_memory_bypass_the_cache),
-	cmocka_unit_test(large_files_use_adaptive_io_without_a_gpu),
-	cmocka_unit_test(a_limit_that_is_not_used_takes_nothing),
-	cmocka_unit_test(jobs_of_a_host_share_the_page_cache),
-};
-
-UNIT_TESTS(cache_policy, tests, NULL, NULL)

@@ -142,13 +142,12 @@ static struct plan make_plan(const char *type, uint64_t input_nbytes, uint64_t m
 	return plan;
 }
 
-static void many_chunks_are_longer_if_they_fit(void **state)
+TEST(many_chunks_are_longer_if_they_fit)
 {
 	const struct plan few = make_plan("u64", GIB, 4 * GIB);
 	const struct plan many = make_plan("u64", 8 * GIB, 16 * GIB);
 	unsigned n_with_short = 0;
 
-	(void)state;
 	assert_int_equal(many.chunk_nbytes, 2 * few.chunk_nbytes);
 	assert_int_equal(many.window_nbytes, 2 * few.window_nbytes);
 	assert_int_equal(make_plan("u64", 8 * GIB, 4 * GIB).chunk_nbytes, few.chunk_nbytes);
@@ -173,12 +172,11 @@ static bool has_buckets(const struct plan_request *request)
 	return plan.n_buckets > 0;
 }
 
-static void large_inputs_in_memory_are_distributed(void **state)
+TEST(large_inputs_in_memory_are_distributed)
 {
 	struct plan_request request = request_for("u64", 8 * GIB, 16 * GIB);
 	struct plan_request changed;
 
-	(void)state;
 	assert_false(has_buckets(&request));
 	request.can_sample_input = true;
 	assert_true(has_buckets(&request));
@@ -200,12 +198,11 @@ static void large_inputs_in_memory_are_distributed(void **state)
 }
 
 /* How many pay is known in the end; longer blocks are needed from the beginning. */
-static void input_of_unknown_size_is_partitioned(void **state)
+TEST(input_of_unknown_size_is_partitioned)
 {
 	struct plan_request request = request_for("u64", PLAN_SIZE_UNKNOWN, 4 * GIB);
 	struct plan plan, undivided;
 
-	(void)state;
 	request.n_threads = 16;
 	plan_make(&request, &plan);
 	assert_int_equal(plan.n_partitions, 8);
@@ -256,9 +253,8 @@ static void check_indirect(uint64_t record_nbytes, uint64_t n, uint64_t memory_n
 			 record_nbytes, memory_nbytes, nbytes);
 }
 
-static void mapped_records_are_part_of_the_memory(void **state)
+TEST(mapped_records_are_part_of_the_memory)
 {
-	(void)state;
 	assert_true(plan_indirect(100, 10000000, GIB + GIB / 2).fits_in_memory);
 	assert_false(plan_indirect(100, 10000000, GIB).fits_in_memory);
 	assert_false(plan_indirect(100, 10000000, MIB).fits_in_memory);
@@ -294,9 +290,8 @@ static void check_memory(const char *type, uint64_t input_nbytes, uint64_t memor
 			 (unsigned long)plan.sort_scratch_nbytes, (unsigned long)plan.merge_nbytes);
 }
 
-static void all_together_keep_within_memory(void **state)
+TEST(all_together_keep_within_memory)
 {
-	(void)state;
 	for (unsigned i = 0; i < N_TYPES; i++)
 		for (unsigned j = 0; j < N_INPUT_SIZES; j++)
 			for (uint64_t nbytes = PLAN_MIN_MEMORY_NBYTES; nbytes <= 64 * GIB;
@@ -304,9 +299,8 @@ static void all_together_keep_within_memory(void **state)
 				check_memory(types[i], input_sizes[j], nbytes);
 }
 
-static void more_memory_never_makes_more_runs_or_passes(void **state)
+TEST(more_memory_never_makes_more_runs_or_passes)
 {
-	(void)state;
 	for (unsigned i = 0; i < N_TYPES; i++) {
 		struct plan before = make_plan(types[i], 100 * GIB, PLAN_MIN_MEMORY_NBYTES);
 
@@ -323,23 +317,21 @@ static void more_memory_never_makes_more_runs_or_passes(void **state)
 	}
 }
 
-static void memory_below_the_minimum_is_raised(void **state)
+TEST(memory_below_the_minimum_is_raised)
 {
 	const struct plan min = make_plan("u64", GIB, PLAN_MIN_MEMORY_NBYTES);
 	const struct plan smaller = make_plan("u64", GIB, 1000);
 
-	(void)state;
 	assert_int_equal(smaller.memory_nbytes, PLAN_MIN_MEMORY_NBYTES);
 	assert_int_equal(smaller.chunk_records, min.chunk_records);
 	assert_int_equal(smaller.n_chunks, min.n_chunks);
 }
 
-static void batch_size_limits_the_fan_in(void **state)
+TEST(batch_size_limits_the_fan_in)
 {
 	struct plan_request request = request_for("u64", 100 * GIB, GIB);
 	struct plan plan;
 
-	(void)state;
 	request.batch_size = 2;
 	plan_make(&request, &plan);
 	assert_int_equal(plan.fan_in, 2);
@@ -350,12 +342,11 @@ static void batch_size_limits_the_fan_in(void **state)
 }
 
 /* Runs of a checkpoint keep their block size, even with another -S. */
-static void existing_blocks_bound_the_fan_in(void **state)
+TEST(existing_blocks_bound_the_fan_in)
 {
 	struct plan_request request = request_for("u64", 64 * GIB, 64 * MIB);
 	struct plan plan;
 
-	(void)state;
 	request.min_block_nbytes = 4 * MIB;
 	plan_make(&request, &plan);
 	assert_true(plan.block_nbytes >= 4 * MIB);
@@ -368,7 +359,7 @@ static void existing_blocks_bound_the_fan_in(void **state)
 }
 
 /* Two threads that write are enough for a file, and for little memory or few processors. */
-static void many_processors_spill_with_more_writers(void **state)
+TEST(many_processors_spill_with_more_writers)
 {
 	static const struct {
 		uint64_t input_nbytes, memory_nbytes;
@@ -381,7 +372,6 @@ static void many_processors_spill_with_more_writers(void **state)
 	};
 	struct plan plan;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct plan_request request =
 			request_for("u64", cases[i].input_nbytes, cases[i].memory_nbytes);
@@ -398,12 +388,11 @@ static void many_processors_spill_with_more_writers(void **state)
 	}
 }
 
-static void merge_of_inputs_has_all_memory_for_windows(void **state)
+TEST(merge_of_inputs_has_all_memory_for_windows)
 {
 	struct plan_request request = request_for("u64", 10 * GIB, 256 * MIB);
 	struct plan plan;
 
-	(void)state;
 	request.n_input_runs = 10;
 	plan_make(&request, &plan);
 	assert_int_equal(plan.merge_nbytes, 256 * MIB - plan.index_nbytes);
@@ -446,9 +435,8 @@ static void check_windows(const struct plan_request *request, const struct plan 
 }
 
 /* Merges of up to plan.fan_in stored runs fit in the memory for windows. */
-static void windows_of_all_merges_keep_within_their_memory(void **state)
+TEST(windows_of_all_merges_keep_within_their_memory)
 {
-	(void)state;
 	for (unsigned i = 0; i < N_TYPES; i++)
 		for (uint64_t nbytes = 64 * MIB; nbytes <= 64 * GIB; nbytes *= 4) {
 			const struct plan_request request =
@@ -466,9 +454,8 @@ static void windows_of_all_merges_keep_within_their_memory(void **state)
 }
 
 /* Short windows would be written in short pieces, and each piece would end within a page. */
-static void windows_of_little_memory_are_not_all_scratch(void **state)
+TEST(windows_of_little_memory_are_not_all_scratch)
 {
-	(void)state;
 	for (uint64_t nbytes = 8 * MIB; nbytes <= 64 * MIB; nbytes *= 2) {
 		const struct plan_request request = request_for("u64", 50 * nbytes, nbytes);
 		struct window_plan windows;
@@ -482,25 +469,23 @@ static void windows_of_little_memory_are_not_all_scratch(void **state)
 	}
 }
 
-static void short_merge_has_a_window_per_queue(void **state)
+TEST(short_merge_has_a_window_per_queue)
 {
 	const struct plan_request request = request_for("u64", 10 * MIB, GIB);
 	struct window_plan windows;
 	struct plan plan;
 
-	(void)state;
 	plan_make(&request, &plan);
 	plan_windows(&plan, &request, plan.merge_nbytes, 10 * MIB / 8, 4, 0, &windows);
 	assert_true(windows.quota_records * plan.n_queues <= 10 * MIB / 8);
 }
 
-static void separate_device_packs_spilled_runs(void **state)
+TEST(separate_device_packs_spilled_runs)
 {
 	struct plan_request request = request_for("u64", 100 * GIB, GIB);
 	struct window_plan windows;
 	struct plan plan;
 
-	(void)state;
 	request.stores_encoded_keys = true;
 	plan_make(&request, &plan);
 	assert_false(plan.packs_on_device); /* nothing would be saved */
@@ -519,12 +504,11 @@ static void separate_device_packs_spilled_runs(void **state)
 	assert_false(plan.packs_on_device);
 }
 
-static void small_memory_has_few_device_partitions(void **state)
+TEST(small_memory_has_few_device_partitions)
 {
 	struct plan_request request = request_for("u64", 8 * GIB, GIB);
 	struct plan plan;
 
-	(void)state;
 	request.n_threads = 16;
 	plan_make(&request, &plan);
 	assert_int_equal(plan.n_partitions, 8);
@@ -537,9 +521,8 @@ static void small_memory_has_few_device_partitions(void **state)
 	assert_int_equal(plan.n_partitions, 8);
 }
 
-static void device_memory_bounds_what_is_on_the_device(void **state)
+TEST(device_memory_bounds_what_is_on_the_device)
 {
-	(void)state;
 	for (separate_nbytes = 64 * MIB; separate_nbytes <= 64 * GIB; separate_nbytes *= 2)
 		for (unsigned i = 0; i < N_TYPES; i++) {
 			struct plan_request request = request_for(types[i], 100 * GIB, GIB);
@@ -563,9 +546,8 @@ static void device_memory_bounds_what_is_on_the_device(void **state)
 }
 
 /* Codecs' contexts and compressed streams are part of the memory. */
-static void codec_memory_is_counted(void **state)
+TEST(codec_memory_is_counted)
 {
-	(void)state;
 	for (uint64_t nbytes = 64 * MIB; nbytes <= 4 * GIB; nbytes *= 4) {
 		struct plan_request request = request_for("u64", 10 * nbytes, nbytes);
 		struct plan plan, without;
@@ -586,11 +568,10 @@ static void codec_memory_is_counted(void **state)
 }
 
 /* Fetchers wait for messages. Their codecs take a small part of the memory. */
-static void remote_runs_get_more_fetchers(void **state)
+TEST(remote_runs_get_more_fetchers)
 {
 	struct plan plan;
 
-	(void)state;
 	for (uint64_t nbytes = 2 * MIB; nbytes <= 4 * GIB; nbytes *= 2) {
 		struct plan_request request = request_for("u64", 10 * nbytes, nbytes);
 
@@ -618,9 +599,8 @@ static uint64_t index_of_runs_nbytes(const struct plan *plan)
 	return stored_nbytes / plan->block_nbytes * sizeof(struct run_block);
 }
 
-static void index_of_runs_is_counted(void **state)
+TEST(index_of_runs_is_counted)
 {
-	(void)state;
 	for (uint64_t nbytes = 64 * MIB; nbytes <= 4 * GIB; nbytes *= 4) {
 		struct plan_request request = request_for("u64", 10 * nbytes, nbytes);
 		struct plan plan, kept;
@@ -637,24 +617,22 @@ static void index_of_runs_is_counted(void **state)
 	}
 }
 
-static void index_of_much_more_than_memory_has_longer_blocks(void **state)
+TEST(index_of_much_more_than_memory_has_longer_blocks)
 {
 	const struct plan plan = make_plan("u64", 100 * GIB, GIB);
 
-	(void)state;
 	assert_true(index_of_runs_nbytes(&plan) <= GIB / 8);
 	assert_true(plan.fan_in >= 32);
 }
 
 /* A plan is sufficient as long as longer blocks make the index fit; then it is insufficient. */
-static void index_that_has_no_room_is_too_large_for_the_memory(void **state)
+TEST(index_that_has_no_room_is_too_large_for_the_memory)
 {
 	const struct plan fitting = make_plan("u64", 2 * GIB, 16 * MIB);
 	const struct plan too_large = make_plan("u64", 1000 * GIB, 64 * MIB);
 	struct plan_request request = request_for("u64", GIB, GIB);
 	struct plan plan;
 
-	(void)state;
 	assert_true(fitting.is_sufficient);
 	assert_in_range(fitting.fan_in, 2, 31);
 	assert_in_range(fitting.required_index_nbytes, 4 * MIB, 16 * MIB + MIB / 2);
@@ -702,7 +680,7 @@ enum { MAX_KEYS = 300 };
  * Records have more scratch in a window than codes, and those with many keys many times as much as
  * they have bytes; blocks, chunks and the shortest windows must leave room for it.
  */
-static void records_have_room_in_any_memory(void **state)
+TEST(records_have_room_in_any_memory)
 {
 	static const struct {
 		uint64_t record_nbytes, key_nbytes;
@@ -710,7 +688,6 @@ static void records_have_room_in_any_memory(void **state)
 	} shapes[] = { { 3, 3, 1 },      { 9, 8, 1 },     { 16, 8, 1 }, { 100, 10, 1 },
 		       { 1000, 900, 1 }, { 65536, 1, 1 }, { 1, 1, 9 },  { 2, 2, 300 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
 		struct key keys[MAX_KEYS];
 		const struct layout_params expected = { .record_nbytes = shapes[i].record_nbytes,
@@ -731,7 +708,7 @@ static void records_have_room_in_any_memory(void **state)
 }
 
 /* Small inputs fit in any memory, even if windows of more data would not. */
-static void small_inputs_fit_into_any_memory(void **state)
+TEST(small_inputs_fit_into_any_memory)
 {
 	const struct key key = { .kind = KEY_BYTES, .nbytes = 8 };
 	const struct layout_params expected = {
@@ -739,7 +716,6 @@ static void small_inputs_fit_into_any_memory(void **state)
 	};
 	struct layout records;
 
-	(void)state;
 	assert_int_equal(layout_make(&expected, &records), 0);
 	for (uint64_t memory_nbytes = MIB; memory_nbytes <= GIB;
 	     memory_nbytes += memory_nbytes / 4) {
@@ -760,12 +736,11 @@ static void small_inputs_fit_into_any_memory(void **state)
 }
 
 /* A pipe may be long enough to spill. */
-static void codecs_are_counted_for_inputs_of_unknown_size(void **state)
+TEST(codecs_are_counted_for_inputs_of_unknown_size)
 {
 	struct plan_request request = request_for("u64", PLAN_SIZE_UNKNOWN, GIB);
 	struct plan plan;
 
-	(void)state;
 	request.compression.mode = COMPRESS_ZSTD;
 	plan_make(&request, &plan);
 	assert_true(plan.codec_nbytes >= 4 * plan.block_nbytes);
@@ -787,12 +762,11 @@ static const char *explain(const struct plan *plan)
 	return text;
 }
 
-static void explain_says_where_runs_are_packed(void **state)
+TEST(explain_says_where_runs_are_packed)
 {
 	struct plan_request request = request_for("u64", 10 * GIB, GIB);
 	struct plan plan;
 
-	(void)state;
 	separate_nbytes = GIB;
 	request.device = config_separate;
 	request.device_nbytes = GIB;
@@ -804,33 +778,4 @@ static void explain_says_where_runs_are_packed(void **state)
 		strstr(explain(&plan), "compression       runs are compressed on the device\n"));
 }
 
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(many_chunks_are_longer_if_they_fit),
-	cmocka_unit_test(large_inputs_in_memory_are_distributed),
-	cmocka_unit_test(input_of_unknown_size_is_partitioned),
-	cmocka_unit_test(mapped_records_are_part_of_the_memory),
-	cmocka_unit_test(all_together_keep_within_memory),
-	cmocka_unit_test(more_memory_never_makes_more_runs_or_passes),
-	cmocka_unit_test(memory_below_the_minimum_is_raised),
-	cmocka_unit_test(batch_size_limits_the_fan_in),
-	cmocka_unit_test(existing_blocks_bound_the_fan_in),
-	cmocka_unit_test(many_processors_spill_with_more_writers),
-	cmocka_unit_test(merge_of_inputs_has_all_memory_for_windows),
-	cmocka_unit_test(windows_of_all_merges_keep_within_their_memory),
-	cmocka_unit_test(windows_of_little_memory_are_not_all_scratch),
-	cmocka_unit_test(short_merge_has_a_window_per_queue),
-	cmocka_unit_test(separate_device_packs_spilled_runs),
-	cmocka_unit_test(small_memory_has_few_device_partitions),
-	cmocka_unit_test(device_memory_bounds_what_is_on_the_device),
-	cmocka_unit_test(codec_memory_is_counted),
-	cmocka_unit_test(remote_runs_get_more_fetchers),
-	cmocka_unit_test(index_of_runs_is_counted),
-	cmocka_unit_test(index_of_much_more_than_memory_has_longer_blocks),
-	cmocka_unit_test(index_that_has_no_room_is_too_large_for_the_memory),
-	cmocka_unit_test(records_have_room_in_any_memory),
-	cmocka_unit_test(small_inputs_fit_into_any_memory),
-	cmocka_unit_test(codecs_are_counted_for_inputs_of_unknown_size),
-	cmocka_unit_test(explain_says_where_runs_are_packed),
-};
-
-UNIT_TESTS(plan, tests, open_device, close_device)
+GROUP_FIXTURE(open_device, close_device)

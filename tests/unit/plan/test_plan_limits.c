@@ -33,12 +33,11 @@ static void draw_request(uint64_t *random, unsigned char bytes[static REQUEST_NB
 	}
 }
 
-static void any_request_makes_a_plan_that_holds(void **state)
+TEST(any_request_makes_a_plan_that_holds)
 {
 	uint64_t random = 0x9e3779b97f4a7c15;
 	unsigned char bytes[REQUEST_NBYTES];
 
-	(void)state;
 	for (int i = 0; i < N_REQUESTS; i++) {
 		const char *broken;
 
@@ -63,7 +62,7 @@ static void make_typical_request(struct plan_request *request, uint64_t *random)
 		request->input_nbytes = PLAN_SIZE_UNKNOWN;
 }
 
-static void plan_that_fits_also_fits_in_twice_the_memory(void **state)
+TEST(plan_that_fits_also_fits_in_twice_the_memory)
 {
 	struct backend backend = backend_cpu;
 	const struct device device = { .backend = &backend };
@@ -71,7 +70,6 @@ static void plan_that_fits_also_fits_in_twice_the_memory(void **state)
 	unsigned char bytes[REQUEST_NBYTES];
 	struct layout layout;
 
-	(void)state;
 	backend.get_info = get_requested_info;
 	for (int i = 0; i < N_USUAL_REQUESTS; i++) {
 		struct fuzz_data choices = { bytes, sizeof bytes };
@@ -88,10 +86,3 @@ static void plan_that_fits_also_fits_in_twice_the_memory(void **state)
 		}
 	}
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(any_request_makes_a_plan_that_holds),
-	cmocka_unit_test(plan_that_fits_also_fits_in_twice_the_memory),
-};
-
-UNIT_TESTS(plan_limits, tests, NULL, NULL)

@@ -78,9 +78,8 @@ static struct pass_volumes simulate_passes(size_t n_runs, size_t fan_in, uint64_
 	return moves;
 }
 
-static void passes_are_those_that_take_place(void **state)
+TEST(passes_are_those_that_take_place)
 {
-	(void)state;
 	for (uint32_t fan_in = 2; fan_in <= 40; fan_in += fan_in / 3 + 1)
 		for (uint64_t n_runs = 0; n_runs < MAX_RUNS; n_runs += n_runs / 4 + 1) {
 			const struct pass_counts expected = plan_count_passes(n_runs, fan_in);
@@ -102,11 +101,10 @@ static void assert_close_to(uint64_t simulated, uint64_t expected)
 }
 
 /* Shorter than a run, as long as some of them, longer than all. */
-static void limit_bounds_the_volume_of_passes(void **state)
+TEST(limit_bounds_the_volume_of_passes)
 {
 	static const uint64_t max[] = { 1, 300, 999, 1000, 1500, 2500, 7000, 20000, UINT64_MAX };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof max / sizeof *max; i++)
 		for (uint32_t fan_in = 2; fan_in <= 40; fan_in += fan_in / 3 + 1)
 			for (uint64_t n_runs = 0; n_runs < MAX_RUNS; n_runs += n_runs / 4 + 1) {
@@ -123,9 +121,8 @@ static void limit_bounds_the_volume_of_passes(void **state)
 			}
 }
 
-static void passes_over_any_number_of_runs_are_counted(void **state)
+TEST(passes_over_any_number_of_runs_are_counted)
 {
-	(void)state;
 	assert_int_equal(plan_count_passes(UINT64_MAX, 2).n_passes, 64);
 	assert_int_equal(plan_count_passes(UINT64_MAX, UINT32_MAX).n_passes, 3);
 	assert_int_equal(plan_count_passes(100, 10).n_passes, 2);
@@ -186,34 +183,31 @@ static struct plan plan_for_bytes(uint64_t input_nbytes, bool index, uint64_t as
 }
 
 /* Merged data is released with delay, and several passes may be waiting. */
-static void short_passes_may_leave_more_than_once_the_data(void **state)
+TEST(short_passes_may_leave_more_than_once_the_data)
 {
 	const struct plan plan = make_plan_with_memory(MIB, 2, 3 * MIB, false, 0);
 
-	(void)state;
 	assert_true(plan.merge_pass_nbytes > 8 * MIB);
 	assert_in_range(plan.spilled_nbytes, 2 * MIB, 4 * MIB);
 	assert_true(plan.max_temp_nbytes >= plan.spilled_nbytes + 8 * MIB);
 }
 
-static void stored_item_size_counts(void **state)
+TEST(stored_item_size_counts)
 {
 	const struct plan plain = plan_for_bytes(54 * MIB, false, 0),
 			  index = plan_for_bytes(54 * MIB, true, 0);
 
-	(void)state;
 	assert_in_range(plain.temp_nbytes, 40 * MIB, 54 * MIB);
 	assert_in_range(index.temp_nbytes, 9 * 50 * MIB, 9 * 54 * MIB);
 	assert_true(index.max_temp_nbytes >= index.temp_nbytes);
 }
 
-static void assumed_size_of_a_pipe_is_planned(void **state)
+TEST(assumed_size_of_a_pipe_is_planned)
 {
 	const struct plan plan = plan_for_bytes(PLAN_SIZE_UNKNOWN, false, 54 * MIB),
 			  none = plan_for_bytes(PLAN_SIZE_UNKNOWN, false, 0),
 			  little = plan_for_bytes(PLAN_SIZE_UNKNOWN, false, MIB / 8);
 
-	(void)state;
 	assert_in_range(plan.temp_nbytes, 40 * MIB, 54 * MIB);
 	assert_int_equal(none.temp_nbytes, 0);
 	assert_int_equal(little.n_spilled_runs, 0);
@@ -221,7 +215,7 @@ static void assumed_size_of_a_pipe_is_planned(void **state)
 }
 
 /* They cannot be read in the order of a merge. */
-static void pipes_that_are_merged_are_stored(void **state)
+TEST(pipes_that_are_merged_are_stored)
 {
 	struct plan_request request = { .memory_nbytes = 8 * MIB,
 					.n_input_runs = 5,
@@ -229,7 +223,6 @@ static void pipes_that_are_merged_are_stored(void **state)
 					.assumed_nbytes = 54 * MIB };
 	struct plan plan = make_checkpoint_plan(request, false);
 
-	(void)state;
 	assert_int_equal(plan.spilled_nbytes, 54 * MIB);
 	assert_int_equal(plan.temp_nbytes, 54 * MIB);
 	assert_int_equal(plan.n_passes, 1);
@@ -263,15 +256,14 @@ static uint64_t frames_take_nbytes(uint64_t limit)
 	return framed.max_temp_nbytes - plain.max_temp_nbytes;
 }
 
-static void frames_of_ranks_take_temp_space(void **state)
+TEST(frames_of_ranks_take_temp_space)
 {
-	(void)state;
 	assert_in_range(frames_take_nbytes(0), 54 * MIB, 55 * MIB);
 	assert_in_range(frames_take_nbytes(MIB), MIB, 2 * MIB);
 }
 
 /* An output with a record count in its header, written in order, with -u. */
-static void counting_first_is_a_pass_and_takes_space(void **state)
+TEST(counting_first_is_a_pass_and_takes_space)
 {
 	const struct plan plain = plan_of_unique(8 * MIB, 54 * MIB, false, 0),
 			  counted = plan_of_unique(8 * MIB, 54 * MIB, true, 0),
@@ -279,7 +271,6 @@ static void counting_first_is_a_pass_and_takes_space(void **state)
 			  limited = plan_of_unique(1024 * MIB, 54 * MIB, true, MIB),
 			  none = plan_of_unique(1024 * MIB, 0, true, 0);
 
-	(void)state;
 	assert_int_equal(plain.count_pass_nbytes, 0);
 	assert_int_equal(counted.n_passes, plain.n_passes + 1);
 	assert_int_equal(counted.count_pass_nbytes, 54 * MIB);
@@ -295,7 +286,7 @@ static void counting_first_is_a_pass_and_takes_space(void **state)
 }
 
 /* The data that stays in memory is then stored as one more run. */
-static void checkpoint_of_unique_keeps_one_run_more(void **state)
+TEST(checkpoint_of_unique_keeps_one_run_more)
 {
 	struct plan_request request = { .input_nbytes = 54 * MIB,
 					.memory_nbytes = 8 * MIB,
@@ -303,7 +294,6 @@ static void checkpoint_of_unique_keeps_one_run_more(void **state)
 	const struct plan plain = make_checkpoint_plan(request, false);
 	struct plan unique;
 
-	(void)state;
 	request.unique = true;
 	unique = make_checkpoint_plan(request, false);
 	assert_int_equal(unique.n_spilled_runs, plain.n_spilled_runs + 1);
@@ -312,7 +302,7 @@ static void checkpoint_of_unique_keeps_one_run_more(void **state)
 }
 
 /* A merge writes no more than the limit, however many runs it has. */
-static void limit_bounds_the_output_of_a_merge(void **state)
+TEST(limit_bounds_the_output_of_a_merge)
 {
 	const struct plan plan =
 		make_checkpoint_plan((struct plan_request){ .input_nbytes = 54 * MIB,
@@ -323,7 +313,6 @@ static void limit_bounds_the_output_of_a_merge(void **state)
 	const uint64_t n_out = plan.n_spilled_runs - plan.fan_in;
 	const uint64_t n_merges = (n_out + plan.fan_in - 2) / (plan.fan_in - 1);
 
-	(void)state;
 	assert_true(plan.n_spilled_runs > 100);
 	assert_int_equal(plan.spilled_nbytes, plan.n_spilled_runs * 1000);
 	assert_int_equal(plan.merge_pass_nbytes, n_merges * 1000);
@@ -340,13 +329,12 @@ static struct plan plan_of_rank(uint32_t n_ranks, uint64_t memory_nbytes, uint64
 				    false);
 }
 
-static void last_run_of_a_rank_is_stored_once(void **state)
+TEST(last_run_of_a_rank_is_stored_once)
 {
 	const struct plan spilled = plan_of_rank(4, 2048 * MIB, 1024 * MIB),
 			  short_of = plan_of_rank(64, 256 * MIB, 256 * MIB),
 			  fits = plan_of_rank(4, 4096 * MIB, 256 * MIB);
 
-	(void)state;
 	assert_false(spilled.fits_in_memory);
 	assert_int_equal(spilled.spilled_nbytes + spilled.spilled_to_memory_nbytes, 1024 * MIB);
 	assert_true(spilled.keep_last_run_in_memory);
@@ -365,32 +353,13 @@ static void last_run_of_a_rank_is_stored_once(void **state)
 	assert_int_equal(fits.temp_nbytes, 256 * MIB);
 }
 
-static void runs_of_all_ranks_may_be_too_many_for_one_merge(void **state)
+TEST(runs_of_all_ranks_may_be_too_many_for_one_merge)
 {
 	const struct plan few = plan_of_rank(4, 256 * MIB, 256 * MIB),
 			  many = plan_of_rank(4000, 256 * MIB, 256 * MIB);
 
-	(void)state;
 	assert_int_equal(few.n_passes, 1);
 	assert_true(4000 * (many.n_spilled_runs + 1) > many.fan_in);
 	assert_in_range(many.n_passes, 2, 4);
 	assert_in_range(many.merge_pass_nbytes, 256 * MIB / 2, 3 * 256 * MIB);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(passes_are_those_that_take_place),
-	cmocka_unit_test(limit_bounds_the_volume_of_passes),
-	cmocka_unit_test(passes_over_any_number_of_runs_are_counted),
-	cmocka_unit_test(short_passes_may_leave_more_than_once_the_data),
-	cmocka_unit_test(stored_item_size_counts),
-	cmocka_unit_test(assumed_size_of_a_pipe_is_planned),
-	cmocka_unit_test(pipes_that_are_merged_are_stored),
-	cmocka_unit_test(frames_of_ranks_take_temp_space),
-	cmocka_unit_test(counting_first_is_a_pass_and_takes_space),
-	cmocka_unit_test(checkpoint_of_unique_keeps_one_run_more),
-	cmocka_unit_test(limit_bounds_the_output_of_a_merge),
-	cmocka_unit_test(last_run_of_a_rank_is_stored_once),
-	cmocka_unit_test(runs_of_all_ranks_may_be_too_many_for_one_merge),
-};
-
-UNIT_TESTS(plan_passes, tests, NULL, NULL)

@@ -111,9 +111,8 @@ static void check_definition(const char *list, bool reversed)
 	layout_free(&layout);
 }
 
-static void multi_key_encoding_is_normalised_key(void **state)
+TEST(multi_key_encoding_is_normalised_key)
 {
-	(void)state;
 	for (unsigned i = 0; i < 2 * N_COVERING_LISTS; i++)
 		check_definition(covering_lists[i / 2], i % 2);
 }
@@ -146,11 +145,10 @@ static void pick_list(uint64_t seed, char list[static 256])
 	}
 }
 
-static void any_key_order_can_be_encoded(void **state)
+TEST(any_key_order_can_be_encoded)
 {
 	char list[256];
 
-	(void)state;
 	for (uint64_t seed = 0; seed < 2000; seed++) {
 		struct layout layout;
 
@@ -163,10 +161,3 @@ static void any_key_order_can_be_encoded(void **state)
 		check_definition(list, false);
 	}
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(multi_key_encoding_is_normalised_key),
-	cmocka_unit_test(any_key_order_can_be_encoded),
-};
-
-UNIT_TESTS(key_batch, tests, NULL, NULL)

@@ -6,9 +6,8 @@
 #include "tests/support/record_fixture.h"
 #include "tests/support/unit_test.h"
 
-static void prefixes_are_the_first_words_of_any_key(void **state)
+TEST(prefixes_are_the_first_words_of_any_key)
 {
-	(void)state;
 	for (uint64_t seed = 0; seed < 4000; seed++) {
 		const uint64_t record_nbytes = 1 + seed % 50;
 		struct layout layout = make_random_layout(record_nbytes, seed);
@@ -34,9 +33,8 @@ static void check_tail(struct layout layout)
 	layout_free(&layout);
 }
 
-static void tail_words_match_any_key(void **state)
+TEST(tail_words_match_any_key)
 {
-	(void)state;
 	for (uint64_t seed = 0; seed < 2000; seed++)
 		check_tail(make_random_layout(1 + seed % 50, seed));
 	for (uint64_t nbytes = 1; nbytes < 40; nbytes++) {
@@ -50,9 +48,8 @@ static void tail_words_match_any_key(void **state)
 	}
 }
 
-static void tails_compare_as_keys_do(void **state)
+TEST(tails_compare_as_keys_do)
 {
-	(void)state;
 	for (unsigned at = 0; at < 40; at++) {
 		struct layout layout = make_layout_of_keys(
 			(struct layout_params){ .record_nbytes = 40 }, KEYS("0:b40:r"));
@@ -69,9 +66,8 @@ static void tails_compare_as_keys_do(void **state)
 	}
 }
 
-static void hashes_of_any_length_are_as_defined(void **state)
+TEST(hashes_of_any_length_are_as_defined)
 {
-	(void)state;
 	for (uint64_t nbytes = 0; nbytes < 300; nbytes++) {
 		unsigned char *bytes = make_random_bytes(nbytes, nbytes);
 
@@ -79,12 +75,3 @@ static void hashes_of_any_length_are_as_defined(void **state)
 		guarded_free(bytes, nbytes);
 	}
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(prefixes_are_the_first_words_of_any_key),
-	cmocka_unit_test(tail_words_match_any_key),
-	cmocka_unit_test(tails_compare_as_keys_do),
-	cmocka_unit_test(hashes_of_any_length_are_as_defined),
-};
-
-UNIT_TESTS(key_tail, tests, NULL, NULL)

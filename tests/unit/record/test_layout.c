@@ -107,9 +107,8 @@ static void make_special(const struct key *key, uint64_t seed, unsigned char *re
 		bytes[key->big_endian ? 0 : n - 1] ^= 0x80;
 }
 
-static void words_of_normalised_keys_are_their_bytes(void **state)
+TEST(words_of_normalised_keys_are_their_bytes)
 {
-	(void)state;
 	for (uint64_t seed = 0; seed < 3000; seed++) {
 		const uint64_t record_nbytes = 1 + seed % 70;
 		unsigned char normalised[MAX_RANDOM_KEYS * 48 + 16] = { 0 };
@@ -133,9 +132,8 @@ static void words_of_normalised_keys_are_their_bytes(void **state)
 	}
 }
 
-static void keys_compare_as_normalised_keys_do(void **state)
+TEST(keys_compare_as_normalised_keys_do)
 {
-	(void)state;
 	for (uint64_t seed = 0; seed < 2000; seed++) {
 		struct layout layout = make_random_layout(24, seed);
 		const struct key_fields *keys = &layout.record_keys;
@@ -160,12 +158,11 @@ static void keys_compare_as_normalised_keys_do(void **state)
 }
 
 /* -0.0 and +0.0 are equal: -u must not keep both, and -c must not find them out of order. */
-static void comparable_numbers_are_not_key_only(void **state)
+TEST(comparable_numbers_are_not_key_only)
 {
 	struct layout layout =
 		make_layout_of_keys((struct layout_params){ .record_nbytes = 8 }, KEYS("0:f64:n"));
 
-	(void)state;
 	assert_true(layout_is_key_only(&layout));
 	layout_free(&layout);
 	layout = make_layout_of_keys((struct layout_params){ .record_nbytes = 8,
@@ -190,18 +187,16 @@ static uint32_t n_fields(const char *const *texts)
 	return n;
 }
 
-static void neighbours_that_compare_as_bytes_are_one_field(void **state)
+TEST(neighbours_that_compare_as_bytes_are_one_field)
 {
-	(void)state;
 	assert_int_equal(n_fields(KEYS("0:b4", "4:b3")), 1);
 	assert_int_equal(n_fields(KEYS("0:u32be", "4:u8", "5:u16be", "7:b9")), 1);
 	assert_int_equal(n_fields(KEYS("0:b4:r", "4:b3:r")), 1);
 	assert_int_equal(n_fields(KEYS("0:u8", "1:u8")), 1);
 }
 
-static void other_neighbours_stay_apart(void **state)
+TEST(other_neighbours_stay_apart)
 {
-	(void)state;
 	assert_int_equal(n_fields(KEYS("0:b4", "5:b3")), 2);
 	assert_int_equal(n_fields(KEYS("4:b4", "0:b4")), 2);
 	assert_int_equal(n_fields(KEYS("0:b4", "4:b3:r")), 2);
@@ -212,7 +207,7 @@ static void other_neighbours_stay_apart(void **state)
 	assert_int_equal(n_fields(KEYS("0:b4", "4:f32be")), 2);
 }
 
-static void keys_covering_a_record_are_key_only(void **state)
+TEST(keys_covering_a_record_are_key_only)
 {
 	const char *const records[] = {
 		"0:u32 5:u32",            /* a gap */
@@ -225,7 +220,6 @@ static void keys_covering_a_record_are_key_only(void **state)
 	struct layout_params params = { .record_nbytes = 8, .keys = keys, .n_keys = 2 };
 	struct layout layout;
 
-	(void)state;
 	assert_int_equal(layout_make(&params, &layout), 0);
 	assert_true(layout_is_key_only(&layout));
 	assert_int_equal(layout.element_nbytes, 8);
@@ -243,7 +237,7 @@ static void keys_covering_a_record_are_key_only(void **state)
 	}
 }
 
-static void other_layouts_are_records(void **state)
+TEST(other_layouts_are_records)
 {
 	const struct layout_params requests[] = {
 		{ .record_nbytes = 8, .count = true },
@@ -252,7 +246,6 @@ static void other_layouts_are_records(void **state)
 		{ .record_nbytes = 9 },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof requests / sizeof requests[0]; i++) {
 		struct layout layout = make_layout_of_keys(requests[i], KEYS("0:u64"));
 
@@ -262,13 +255,12 @@ static void other_layouts_are_records(void **state)
 }
 
 /* Of blocks the first 16 bytes of a whole key are known. */
-static void a_whole_key_has_zeros_behind_it(void **state)
+TEST(a_whole_key_has_zeros_behind_it)
 {
 	struct layout layout =
 		make_layout_of_keys((struct layout_params){ .record_nbytes = 12 }, KEYS("2:b3"));
 	unsigned char key[16];
 
-	(void)state;
 	assert_int_equal(layout_key_nbytes(&layout), sizeof key);
 	memset(key, 0xff, sizeof key);
 	layout_item_key(&layout, "01abc56789ab", key);
@@ -278,7 +270,7 @@ static void a_whole_key_has_zeros_behind_it(void **state)
 	layout_free(&layout);
 }
 
-static void elements_are_as_narrow_as_the_key_allows(void **state)
+TEST(elements_are_as_narrow_as_the_key_allows)
 {
 	static const struct {
 		const char *key;
@@ -287,7 +279,6 @@ static void elements_are_as_narrow_as_the_key_allows(void **state)
 	} cases[] = { { "0:b4", 8, false },   { "0:u32", 8, false }, { "0:b5", 16, false },
 		      { "0:b12", 16, false }, { "0:b13", 16, true }, { "0:u128", 16, true } };
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct layout layout = make_layout_of_keys(
 			(struct layout_params){ .record_nbytes = 32 }, KEYS(cases[i].key));
@@ -298,9 +289,8 @@ static void elements_are_as_narrow_as_the_key_allows(void **state)
 	}
 }
 
-static void any_byte_of_a_record_changes_its_hash(void **state)
+TEST(any_byte_of_a_record_changes_its_hash)
 {
-	(void)state;
 	for (uint64_t nbytes = 1; nbytes <= 200; nbytes++) {
 		unsigned char *record = make_random_bytes(nbytes, nbytes);
 		const uint64_t hash = digest_record(record, nbytes);
@@ -320,11 +310,10 @@ static uint64_t hash_of(const uint64_t *words, unsigned n)
 }
 
 /* Words, or pairs of words, that change places. */
-static void the_place_of_a_word_changes_its_hash(void **state)
+TEST(the_place_of_a_word_changes_its_hash)
 {
 	enum { N_WORDS = 16 };
 
-	(void)state;
 	for (unsigned n = 1; n <= 2; n++)
 		for (unsigned i = 0; i < N_WORDS; i += n)
 			for (unsigned j = 0; j < i; j += n) {
@@ -340,30 +329,12 @@ static void the_place_of_a_word_changes_its_hash(void **state)
 }
 
 /* Without the offsets, zeros would make a factor of the hash zero. */
-static void records_of_zeros_differ_by_their_length(void **state)
+TEST(records_of_zeros_differ_by_their_length)
 {
 	unsigned char zeros[128] = { 0 };
 
-	(void)state;
 	for (uint64_t a = 1; a <= sizeof zeros / 16; a++)
 		for (uint64_t b = 1; b < a; b++)
 			assert_int_not_equal(digest_record(zeros, 16 * a),
 					     digest_record(zeros, 16 * b));
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(words_of_normalised_keys_are_their_bytes),
-	cmocka_unit_test(keys_compare_as_normalised_keys_do),
-	cmocka_unit_test(comparable_numbers_are_not_key_only),
-	cmocka_unit_test(neighbours_that_compare_as_bytes_are_one_field),
-	cmocka_unit_test(other_neighbours_stay_apart),
-	cmocka_unit_test(keys_covering_a_record_are_key_only),
-	cmocka_unit_test(other_layouts_are_records),
-	cmocka_unit_test(a_whole_key_has_zeros_behind_it),
-	cmocka_unit_test(elements_are_as_narrow_as_the_key_allows),
-	cmocka_unit_test(any_byte_of_a_record_changes_its_hash),
-	cmocka_unit_test(the_place_of_a_word_changes_its_hash),
-	cmocka_unit_test(records_of_zeros_differ_by_their_length),
-};
-
-UNIT_TESTS(layout, tests, NULL, NULL)

@@ -21,18 +21,17 @@ static const char *end(FILE *stream)
 	return text;
 }
 
-static void values_are_formatted_as_by_printf(void **state)
+TEST(values_are_formatted_as_by_printf)
 {
 	FILE *stream = begin();
 
-	(void)state;
 	html_print(stream, "<b a=\"%d\">%u %ld%% %" PRIu64 " %zu|%5.1f|%.4g|%s</b>", -7,
 		   4000000000u, -5000000000l, UINT64_MAX, (size_t)3, 2.25, 1e9, "x");
 	assert_string_equal(end(stream), "<b a=\"-7\">4000000000 -5000000000% 18446744073709551615 "
 					 "3|  2.2|1e+09|x</b>");
 }
 
-static void texts_are_escaped(void **state)
+TEST(texts_are_escaped)
 {
 	static const struct {
 		const char *text, *expected;
@@ -45,7 +44,6 @@ static void texts_are_escaped(void **state)
 		  "a$&#39;\\n&#39;b$&#39;\\377\\033&#39;[31m$&#39;\\342\\200\\256&#39;\xc3\xa9" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		FILE *stream = begin();
 
@@ -54,22 +52,13 @@ static void texts_are_escaped(void **state)
 	}
 }
 
-static void long_text_is_whole(void **state)
+TEST(long_text_is_whole)
 {
 	FILE *stream = begin();
 	char name[2000];
 
-	(void)state;
 	memset(name, 'x', sizeof name - 1);
 	name[sizeof name - 1] = '\0';
 	html_print(stream, "<td>%s</td>\n", name);
 	assert_int_equal(strlen(end(stream)), sizeof name - 1 + strlen("<td></td>\n"));
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(values_are_formatted_as_by_printf),
-	cmocka_unit_test(texts_are_escaped),
-	cmocka_unit_test(long_text_is_whole),
-};
-
-UNIT_TESTS(html, tests, NULL, NULL)

@@ -160,7 +160,9 @@ static void assert_throughput_is_drawn(unsigned n_phases)
 	assert_int_equal(count_of("<path", begin, end), count_of("class=\"ground\"", begin, end));
 }
 
-static void report_of_a_terabyte_is_small(void **state)
+#define REPORT_TEST(claim) TEST_WITH(claim, start, finish)
+
+REPORT_TEST(report_of_a_terabyte_is_small)
 {
 	struct sort_summary summary = {
 		.record_nbytes = 100,
@@ -174,7 +176,6 @@ static void report_of_a_terabyte_is_small(void **state)
 	};
 	const char **names = calloc(100000, sizeof *names);
 
-	(void)state;
 	assert_non_null(names);
 	for (size_t i = 0; i < 100000; i++)
 		names[i] = "some/name/of/an/input";
@@ -195,9 +196,8 @@ static void report_of_a_terabyte_is_small(void **state)
 }
 
 /* No division by zero without records, time or work. */
-static void report_of_empty_input_is_complete(void **state)
+REPORT_TEST(report_of_empty_input_is_complete)
 {
-	(void)state;
 	stats_begin_phase(stats, PHASE_RUN_GENERATION, 0);
 	stats_finish(stats);
 	write_page(&small_summary, inputs, 3);
@@ -208,9 +208,8 @@ static void report_of_empty_input_is_complete(void **state)
 }
 
 /* The columns of peak rates are empty. */
-static void report_explains_missing_peak_rates(void **state)
+REPORT_TEST(report_explains_missing_peak_rates)
 {
-	(void)state;
 	work_in_all_stages();
 	write_page(&small_summary, inputs, 1);
 	assert_non_null(
@@ -218,18 +217,17 @@ static void report_explains_missing_peak_rates(void **state)
 }
 
 /* A resumed sort that was complete has no statistics. */
-static void report_says_if_nothing_remained_to_do(void **state)
+REPORT_TEST(report_says_if_nothing_remained_to_do)
 {
 	const struct sort_summary summary = { 0 };
 
-	(void)state;
 	write_page(&summary, inputs, 1);
 	assert_non_null(strstr(text, "The sort was already complete"));
 	assert_null(strstr(text, "checked"));
 }
 
 /* The metric, the chart and the table show the same peak, although samples miss it. */
-static void memory_is_one_number(void **state)
+REPORT_TEST(memory_is_one_number)
 {
 	const struct time_series_gauges sample = { .memory_nbytes = 1 << 10,
 						   .temporary_nbytes = UINT64_C(3) << 30 };
@@ -237,7 +235,6 @@ static void memory_is_one_number(void **state)
 	char peak_text[64];
 	const char *end = text + sizeof text;
 
-	(void)state;
 	work_in_all_stages();
 	time_series_sample(time_series, time_series->begin_ns + 1, &sample);
 	stats_get_totals(stats, &totals);
@@ -253,13 +250,12 @@ static void memory_is_one_number(void **state)
 }
 
 /* A GPU without times: its queues are omitted, and the navigation does not link to them. */
-static void idle_queues_are_omitted(void **state)
+REPORT_TEST(idle_queues_are_omitted)
 {
 	const struct sort_summary summary = { .record_nbytes = 8,
 					      .backend = "GPU",
 					      .type = "u64le" };
 
-	(void)state;
 	time_series_add(time_series, STAGE_SORT, 1, time_series->begin_ns, time_series->begin_ns,
 			0);
 	write_page(&summary, inputs, 1);
@@ -267,9 +263,8 @@ static void idle_queues_are_omitted(void **state)
 	assert_non_null(strstr(text, "nothing was spilled"));
 }
 
-static void names_are_escaped_in_the_report(void **state)
+REPORT_TEST(names_are_escaped_in_the_report)
 {
-	(void)state;
 	write_page(&small_summary, inputs, 4);
 	assert_non_null(strstr(text, "<td>100%d%s.bin</td>"));
 	assert_non_null(strstr(text, "<td>&lt;b&gt;$&#39;\\n\\377&#39;&quot;.bin</td>"));
@@ -278,12 +273,11 @@ static void names_are_escaped_in_the_report(void **state)
 }
 
 /* If no stage was active for half of a phase, the table and the text agree. */
-static void phase_without_a_bottleneck_names_the_longest_stage(void **state)
+REPORT_TEST(phase_without_a_bottleneck_names_the_longest_stage)
 {
 	struct rank_stats ranks = { .n_ranks = 1 };
 	struct phase_totals *phase = &ranks.total.totals.phases[PHASE_FINAL_MERGE];
 
-	(void)state;
 	ranks.total.summary = small_summary;
 	phase->has_begun = true;
 	phase->elapsed_ns = 10 * S;
@@ -295,14 +289,13 @@ static void phase_without_a_bottleneck_names_the_longest_stage(void **state)
 }
 
 /* Words are not broken, columns of zeros are omitted, and the headline counts all ranks. */
-static void table_of_ranks_fits_the_page(void **state)
+REPORT_TEST(table_of_ranks_fits_the_page)
 {
 	char hosts[4][COMM_HOST_NBYTES] = { "node1", "node2", "node3", "node4" };
 	struct rank_summary entries[4];
 	struct rank_stats ranks = { .n_ranks = 4, .ranks = entries, .hosts = hosts };
 	const char *work, *times;
 
-	(void)state;
 	memset(entries, 0, sizeof entries);
 	for (unsigned i = 0; i < 4; i++) {
 		entries[i].summary = (struct sort_summary){ .record_nbytes = 8,
@@ -328,7 +321,7 @@ static void table_of_ranks_fits_the_page(void **state)
 	assert_int_equal(count_of("<th scope=\"col\"", times, strstr(times, "</thead>")), 4);
 }
 
-static void format_time_chooses_the_unit(void **state)
+TEST(format_time_chooses_the_unit)
 {
 	static const struct {
 		double s;
@@ -336,24 +329,6 @@ static void format_time_chooses_the_unit(void **state)
 	} times[] = { { 0.1254, "0.125 s" }, { 2.345, "2.35 s" },   { 12.34, "12.3 s" },
 		      { 59.4, "59.4 s" },    { 59.6, "1:00 min" },  { 65, "1:05 min" },
 		      { 3599, "59:59 min" }, { 3600, "1:00:00 h" }, { 11405, "3:10:05 h" } };
-	(void)state;
 	for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
 		assert_string_equal(format_time(times[i].s).text, times[i].expected);
 }
-
-#define REPORT(name) cmocka_unit_test_setup_teardown(name, start, finish)
-
-static const struct CMUnitTest tests[] = {
-	REPORT(report_of_a_terabyte_is_small),
-	REPORT(report_of_empty_input_is_complete),
-	REPORT(report_explains_missing_peak_rates),
-	REPORT(report_says_if_nothing_remained_to_do),
-	REPORT(memory_is_one_number),
-	REPORT(idle_queues_are_omitted),
-	REPORT(names_are_escaped_in_the_report),
-	REPORT(phase_without_a_bottleneck_names_the_longest_stage),
-	REPORT(table_of_ranks_fits_the_page),
-	cmocka_unit_test(format_time_chooses_the_unit),
-};
-
-UNIT_TESTS(html_report, tests, NULL, NULL)

@@ -21,25 +21,22 @@ static const char *format(enum phase phase, uint64_t done_nbytes, uint64_t total
 	return line;
 }
 
-static void line_has_phase_percent_rate_and_time(void **state)
+TEST(line_has_phase_percent_rate_and_time)
 {
-	(void)state;
 	assert_string_equal(format(PHASE_RUN_GENERATION, 1 << 30, UINT64_C(4) << 30, 2),
 			    "run generation: 25 %, 512 MiB/s, 0:06 left");
 	assert_string_equal(format(PHASE_FINAL_MERGE, 1 << 20, UINT64_C(1) << 32, 1),
 			    "final merge: 0 %, 1 MiB/s, 1:08:15 left");
 }
 
-static void unknown_total_shows_bytes(void **state)
+TEST(unknown_total_shows_bytes)
 {
-	(void)state;
 	assert_string_equal(format(PHASE_RUN_GENERATION, 3 << 20, 0, 3),
 			    "run generation: 3 MiB, 1 MiB/s");
 }
 
-static void ends_of_a_phase_show_no_remaining_time(void **state)
+TEST(ends_of_a_phase_show_no_remaining_time)
 {
-	(void)state;
 	assert_string_equal(format(PHASE_RUN_GENERATION, 0, 100, 0), "run generation: 0 %, 0 B/s");
 	assert_string_equal(format(PHASE_RUN_GENERATION, 100, 100, 1),
 			    "run generation: 100 %, 100 B/s");
@@ -48,7 +45,7 @@ static void ends_of_a_phase_show_no_remaining_time(void **state)
 }
 
 /* A quarter of the first of two phases of equal size, after two seconds. */
-static void overall_has_one_percentage_and_estimate(void **state)
+TEST(overall_has_one_percentage_and_estimate)
 {
 	struct gsort_progress progress = { .phase = phase_name(PHASE_RUN_GENERATION),
 					   .done_nbytes = 1 << 20,
@@ -59,7 +56,6 @@ static void overall_has_one_percentage_and_estimate(void **state)
 					   .elapsed_ns = UINT64_C(2000000000) };
 	char line[128];
 
-	(void)state;
 	gsort_format_progress(&progress, sizeof progress, line, sizeof line);
 	assert_string_equal(line,
 			    "run generation: 25 %, 512 KiB/s, 0:06 left; total 12 %, 0:14 left");
@@ -76,12 +72,11 @@ static void overall_has_one_percentage_and_estimate(void **state)
 	assert_string_equal(line, "final merge: 100 %, 2 MiB/s; total 100 %");
 }
 
-static void no_line_before_the_first_phase(void **state)
+TEST(no_line_before_the_first_phase)
 {
 	const struct gsort_progress progress = { 0 };
 	char line[128];
 
-	(void)state;
 	gsort_format_progress(&progress, sizeof progress, line, sizeof line);
 	assert_string_equal(line, "");
 }
@@ -94,11 +89,10 @@ static struct stats_progress progress_of(struct stats *stats)
 	return progress;
 }
 
-static void overall_counts_expected_phases(void **state)
+TEST(overall_counts_expected_phases)
 {
 	struct stats *stats;
 
-	(void)state;
 	assert_int_equal(stats_open(NULL, NULL, &stats), 0);
 	stats_set_phase_total(stats, PHASE_MERGE_PASSES, 50);
 	stats_set_phase_total(stats, PHASE_FINAL_MERGE, 100);
@@ -116,11 +110,10 @@ static void overall_counts_expected_phases(void **state)
 }
 
 /* The total of a pipe is unknown until its end. */
-static void overall_of_a_pipe_needs_its_end(void **state)
+TEST(overall_of_a_pipe_needs_its_end)
 {
 	struct stats *stats;
 
-	(void)state;
 	assert_int_equal(stats_open(NULL, NULL, &stats), 0);
 	stats_begin_phase(stats, PHASE_RUN_GENERATION, 0);
 	stats_end(stats, stats_begin(STAGE_READ, 0), 30);
@@ -130,15 +123,3 @@ static void overall_of_a_pipe_needs_its_end(void **state)
 	assert_int_equal(progress_of(stats).overall_total_nbytes, 60);
 	stats_close(stats);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(line_has_phase_percent_rate_and_time),
-	cmocka_unit_test(unknown_total_shows_bytes),
-	cmocka_unit_test(ends_of_a_phase_show_no_remaining_time),
-	cmocka_unit_test(overall_has_one_percentage_and_estimate),
-	cmocka_unit_test(no_line_before_the_first_phase),
-	cmocka_unit_test(overall_counts_expected_phases),
-	cmocka_unit_test(overall_of_a_pipe_needs_its_end),
-};
-
-UNIT_TESTS(progress_line, tests, NULL, NULL)

@@ -43,20 +43,18 @@ static struct report_file *open_report(void)
 	return file;
 }
 
-static void null_report_is_accepted(void **state)
+TEST(null_report_is_accepted)
 {
-	(void)state;
 	assert_int_equal(report_file_commit(NULL, false), 0);
 	report_file_abort(NULL);
 }
 
 /* The disk is full for a while: what was not written then is missing. */
-static void gap_in_the_file_is_reported(void **state)
+TEST_WITH(gap_in_the_file_is_reported, make_path, remove_path)
 {
 	struct report_file *file = open_report();
 	struct rlimit before, limit;
 
-	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
 	limit = (struct rlimit){ .rlim_cur = 0, .rlim_max = before.rlim_max };
@@ -71,13 +69,12 @@ static void gap_in_the_file_is_reported(void **state)
 }
 
 /* The descriptor would be that of a file that gsort opened itself. */
-static void descriptor_that_was_not_given_is_refused(void **state)
+TEST_WITH(descriptor_that_was_not_given_is_refused, make_path, remove_path)
 {
 	const int ours = open(path, O_WRONLY | O_CLOEXEC), readable = open(path, O_RDONLY);
 	struct report_file *file;
 	char name[32];
 
-	(void)state;
 	snprintf(name, sizeof name, "/dev/fd/%d", ours);
 	assert_int_equal(report_file_open(&syscalls_plain, name, &file), -EBADF);
 	snprintf(name, sizeof name, "/dev/fd/%d", readable);
@@ -87,13 +84,3 @@ static void descriptor_that_was_not_given_is_refused(void **state)
 	assert_int_equal(report_file_open(&syscalls_plain, "/dev/fd/777", &file), -EBADF);
 	assert_string_equal(read_text_file(path, text), "older");
 }
-
-#define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, make_path, remove_path)
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(null_report_is_accepted),
-	FILE_TEST(gap_in_the_file_is_reported),
-	FILE_TEST(descriptor_that_was_not_given_is_refused),
-};
-
-UNIT_TESTS(report_file, tests, NULL, NULL)

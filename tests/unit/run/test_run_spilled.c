@@ -39,11 +39,10 @@ static void read_all(struct run *run)
 }
 
 /* Many blocks are in one page, in which the run is cut. */
-static void subruns_release_disjoint_blocks(void **state)
+TEST_WITH(subruns_release_disjoint_blocks, start, finish)
 {
 	struct run *run = open_stored();
 
-	(void)state;
 	for (uint64_t cut = 1; cut < 2 * WINDOW_N_ITEMS; cut++) {
 		struct run *first = open_test_subrun(run, 0, cut);
 		struct run *second = open_test_subrun(run, cut, 3 * WINDOW_N_ITEMS);
@@ -59,9 +58,3 @@ static void subruns_release_disjoint_blocks(void **state)
 	}
 	run_close(run);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test_setup_teardown(subruns_release_disjoint_blocks, start, finish),
-};
-
-UNIT_TESTS(run_spilled, tests, NULL, NULL)

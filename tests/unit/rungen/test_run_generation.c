@@ -142,20 +142,20 @@ static void check_remainder(enum fixture_memory memory, size_t n, size_t first)
 	input_records = NULL;
 }
 
-static void input_is_read_from_the_first_record_on(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, finish)
+
+FIXTURE_TEST(input_is_read_from_the_first_record_on)
 {
 	static const size_t firsts[] = { 1, 4095, 8192, 60001, 119999, 120000 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof firsts / sizeof firsts[0]; i++) {
 		check_remainder(FIXTURE_UNIFIED_MEMORY, 120000, firsts[i]);
 		check_remainder(FIXTURE_SEPARATE_MEMORY, 120000, firsts[i]);
 	}
 }
 
-static void last_chunks_stay_in_memory(void **state)
+FIXTURE_TEST(last_chunks_stay_in_memory)
 {
-	(void)state;
 	make_input("u64", false, FIXTURE_UNIFIED_MEMORY, random_number, 500000);
 	open_file();
 	assert_int_equal(generate_test_runs(), 0);
@@ -167,9 +167,8 @@ static void last_chunks_stay_in_memory(void **state)
 	close_input();
 }
 
-static void device_memory_may_be_separate(void **state)
+FIXTURE_TEST(device_memory_may_be_separate)
 {
-	(void)state;
 	check_file("u64", false, FIXTURE_SEPARATE_MEMORY, random_number, 1, 0, 0);
 	check_file("u64", false, FIXTURE_SEPARATE_MEMORY, random_number, 30000, 0, 0);
 	check_file("u64", false, FIXTURE_SEPARATE_MEMORY, random_number, 300007, 1, 40);
@@ -212,9 +211,8 @@ static void generate_short_runs(size_t n)
 	assert_int_equal(generate_test_runs(), 0);
 }
 
-static void unused_tail_of_a_chunk_is_released(void **state)
+FIXTURE_TEST(unused_tail_of_a_chunk_is_released)
 {
-	(void)state;
 	generate_short_runs(30000);
 	assert_true(job.plan.fits_in_memory);
 	assert_true(fixture_run_list.n > 1);
@@ -228,9 +226,8 @@ static void unused_tail_of_a_chunk_is_released(void **state)
 	close_input();
 }
 
-static void chunks_that_are_used_again_are_kept(void **state)
+FIXTURE_TEST(chunks_that_are_used_again_are_kept)
 {
-	(void)state;
 	generate_short_runs(400003);
 	assert_false(job.plan.fits_in_memory);
 	assert_int_equal(n_discarded, 0);
@@ -259,9 +256,8 @@ static void check_buckets(const char *type, number_fn *number, size_t n, bool ha
 	}
 }
 
-static void merge_sorts_buckets(void **state)
+FIXTURE_TEST(merge_sorts_buckets)
 {
-	(void)state;
 	n_buckets = 40;
 	check_buckets("u64", random_number, 150007, true);
 	check_buckets("u128", random_number, 70007, true);
@@ -272,16 +268,14 @@ static encoded_key_t ascending(uint64_t i)
 	return i / 2;
 }
 
-static void ordered_keys_are_not_distributed(void **state)
+FIXTURE_TEST(ordered_keys_are_not_distributed)
 {
-	(void)state;
 	n_buckets = 40;
 	check_buckets("u64", ascending, 150007, false);
 }
 
-static void frequent_keys_are_not_distributed(void **state)
+FIXTURE_TEST(frequent_keys_are_not_distributed)
 {
-	(void)state;
 	n_buckets = 4000;
 	check_buckets("u64", few_numbers, 150007, false);
 }
@@ -294,9 +288,8 @@ static encoded_key_t frequent_between_samples(uint64_t i)
 	return i % DISTANCE > DISTANCE - 500 ? 12345 : random_number(i);
 }
 
-static void chunks_are_sorted_if_a_bucket_is_too_large(void **state)
+FIXTURE_TEST(chunks_are_sorted_if_a_bucket_is_too_large)
 {
-	(void)state;
 	n_buckets = 40;
 	check_buckets("u64", frequent_between_samples, 300000, false);
 }
@@ -358,9 +351,8 @@ static void check_spills(const char *type, bool unique, enum fixture_memory memo
 /* A race of two devices occurs with three, too. */
 enum { MIN_TEST_DEVICES = FOR_RACES_ONLY ? 3 : 2 };
 
-static void several_devices_merge_spilled_runs(void **state)
+FIXTURE_TEST(several_devices_merge_spilled_runs)
 {
-	(void)state;
 	fixture_n_devices = MIN_TEST_DEVICES;
 	if (fixture_n_devices == 2) {
 		check_spills("u64", false, FIXTURE_PACKING_MEMORY, true);
@@ -381,11 +373,10 @@ static void check_balance(void)
 		assert_in_range(n[i], 1, job.plan.n_chunks / job.n_devices);
 }
 
-static void several_devices_hold_more_than_one(void **state)
+FIXTURE_TEST(several_devices_hold_more_than_one)
 {
 	enum { N = 500000, EACH_NBYTES = 4 << 20 };
 
-	(void)state;
 	for (fixture_n_devices = 1; fixture_n_devices <= 3; fixture_n_devices += 2) {
 		make_input("u64", false, FIXTURE_SEPARATE_MEMORY, random_number, N);
 		job.device_info.memory_nbytes = EACH_NBYTES;
@@ -402,12 +393,11 @@ static void several_devices_hold_more_than_one(void **state)
 	}
 }
 
-static void chunk_is_acquired_from_the_idlest_device(void **state)
+FIXTURE_TEST(chunk_is_acquired_from_the_idlest_device)
 {
 	static const uint32_t in_turn[] = { 0, 1, 0, 1 };
 	struct chunk *chunks[4], *next;
 
-	(void)state;
 	fixture_n_devices = 2;
 	make_input("u64", false, FIXTURE_SEPARATE_MEMORY, random_number, 100000);
 	open_file();
@@ -465,9 +455,8 @@ static void check_pipe(enum fixture_memory memory, size_t n, bool spills,
 }
 
 /* The end of the input shows only when a chunk after the last one is read. */
-static void pipe_may_end_with_a_chunk(void **state)
+FIXTURE_TEST(pipe_may_end_with_a_chunk)
 {
-	(void)state;
 	for (int memory = FIXTURE_UNIFIED_MEMORY; memory <= FIXTURE_PACKING_MEMORY; memory++) {
 		uint64_t chunk_records;
 
@@ -480,33 +469,11 @@ static void pipe_may_end_with_a_chunk(void **state)
 }
 
 /* A third of the blocks that the pipe needs have room. */
-static void long_pipe_gets_longer_blocks(void **state)
+FIXTURE_TEST(long_pipe_gets_longer_blocks)
 {
 	const size_t n = 120000;
 
-	(void)state;
 	for (int memory = FIXTURE_UNIFIED_MEMORY; memory <= FIXTURE_PACKING_MEMORY; memory++)
 		check_pipe((enum fixture_memory)memory, n, true,
 			   n * sizeof(uint64_t) / FIXTURE_BLOCK_NBYTES / 3);
 }
-
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(input_is_read_from_the_first_record_on),
-	FIXTURE(last_chunks_stay_in_memory),
-	FIXTURE(device_memory_may_be_separate),
-	FIXTURE(several_devices_merge_spilled_runs),
-	FIXTURE(several_devices_hold_more_than_one),
-	FIXTURE(chunk_is_acquired_from_the_idlest_device),
-	FIXTURE(unused_tail_of_a_chunk_is_released),
-	FIXTURE(chunks_that_are_used_again_are_kept),
-	FIXTURE(pipe_may_end_with_a_chunk),
-	FIXTURE(long_pipe_gets_longer_blocks),
-	FIXTURE(merge_sorts_buckets),
-	FIXTURE(ordered_keys_are_not_distributed),
-	FIXTURE(frequent_keys_are_not_distributed),
-	FIXTURE(chunks_are_sorted_if_a_bucket_is_too_large),
-};
-
-UNIT_TESTS(run_generation, tests, NULL, NULL)

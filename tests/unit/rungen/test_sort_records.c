@@ -192,7 +192,9 @@ static int sort_with_wrong_result(struct device_queue *queue, const struct sort_
 	return 0;
 }
 
-static void chunk_that_is_out_of_order_ends_the_sort(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
+
+FIXTURE_TEST(chunk_that_is_out_of_order_ends_the_sort)
 {
 	const struct sort_case shape = { 24, { BYTES(4, 2) }, 1, .n_values = 16 };
 	struct backend_layout_ops lying = *backend_cpu.ops_by_layout[LAYOUT_RECORDS];
@@ -200,7 +202,6 @@ static void chunk_that_is_out_of_order_ends_the_sort(void **state)
 										 &lying };
 	struct record_totals totals = { 0 };
 
-	(void)state;
 	make_records(&shape, 1000);
 	start_job(&shape);
 	lying.sort = sort_with_wrong_result;
@@ -210,7 +211,7 @@ static void chunk_that_is_out_of_order_ends_the_sort(void **state)
 	stop_job();
 }
 
-static void records_are_sorted_as_by_the_reference(void **state)
+FIXTURE_TEST(records_are_sorted_as_by_the_reference)
 {
 	static const struct {
 		size_t n;
@@ -245,14 +246,12 @@ static void records_are_sorted_as_by_the_reference(void **state)
 		{ 100003, { 8, { UNSIGNED(0, 8) }, 1, .index = true, .n_values = 256 } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
 		check(&cases[i].shape, cases[i].n);
 }
 
-static void several_devices_decide_ties_as_one_does(void **state)
+FIXTURE_TEST(several_devices_decide_ties_as_one_does)
 {
-	(void)state;
 	fixture_n_devices = 2;
 	check(&(struct sort_case){ 24, { BYTES(4, 2) }, 1, .n_values = 16 }, 100003);
 	check(&(struct sort_case){ 64, { BYTES(0, 64) }, 1, .n_values = 2, .n_equal = 40 }, 20011);
@@ -263,7 +262,7 @@ static void several_devices_decide_ties_as_one_does(void **state)
 	fixture_n_devices = 1;
 }
 
-static void the_last_of_equal_records_is_kept(void **state)
+FIXTURE_TEST(the_last_of_equal_records_is_kept)
 {
 	static const struct sort_case shapes[] = {
 		{ 24, { BYTES(4, 2) }, 1, .n_values = 16 },
@@ -274,7 +273,6 @@ static void the_last_of_equal_records_is_kept(void **state)
 		{ 16, { UNSIGNED(4, 2) }, 1, .limit = 1000, .n_values = 200 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
 		struct sort_case shape = shapes[i];
 
@@ -289,11 +287,10 @@ static void the_last_of_equal_records_is_kept(void **state)
 	fixture_n_devices = 1;
 }
 
-static void limit_keeps_the_first(void **state)
+FIXTURE_TEST(limit_keeps_the_first)
 {
 	static const uint64_t limits[] = { 1, 1000, 100000, 1000000 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
 		struct sort_case shape = {
 			16, { UNSIGNED(4, 4) }, 1, .limit = limits[i], .n_values = 20
@@ -304,15 +301,3 @@ static void limit_keeps_the_first(void **state)
 		check(&shape, 150001);
 	}
 }
-
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(records_are_sorted_as_by_the_reference),
-	FIXTURE(several_devices_decide_ties_as_one_does),
-	FIXTURE(the_last_of_equal_records_is_kept),
-	FIXTURE(limit_keeps_the_first),
-	FIXTURE(chunk_that_is_out_of_order_ends_the_sort),
-};
-
-UNIT_TESTS(sort_records, tests, NULL, NULL)

@@ -273,12 +273,15 @@ static void check_with_and_without_memory(struct requested_sort *request, unsign
 	request->spec.disable_shared_memory = true;
 }
 
-static void any_number_of_ranks_writes_the_same(void **state)
+#define SORT_TEST(claim) TEST_WITH(claim, start, fixture_finish)
+/* `requests` are other sorts in the same threads: ThreadSanitizer leaves them out (test.sh). */
+#define PART_TEST(part, claim) TEST_OF("distributed_sort_" #part, claim, start, fixture_finish)
+
+SORT_TEST(any_number_of_ranks_writes_the_same)
 {
 	static const unsigned sizes[] = { 1, 2, 3, 8 };
 	struct requested_sort request;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
 		request_sort(&request, "u64", 8, random_path, few_path);
 		check_with_and_without_memory(&request, sizes[i]);
@@ -288,12 +291,11 @@ static void any_number_of_ranks_writes_the_same(void **state)
 }
 
 /* Each rank has less memory than records, so it stores files. */
-static void what_ranks_have_in_files_is_the_same(void **state)
+PART_TEST(requests, what_ranks_have_in_files_is_the_same)
 {
 	static const enum compression_mode modes[] = { COMPRESS_NONE, COMPRESS_ZSTD };
 	struct requested_sort request;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
 		request_sort(&request, "u64", 8, random_path, random_path);
 		request.spec.compression.mode = modes[i];
@@ -301,23 +303,21 @@ static void what_ranks_have_in_files_is_the_same(void **state)
 	}
 }
 
-static void what_ranks_have_in_memory_is_not_stored(void **state)
+SORT_TEST(what_ranks_have_in_memory_is_not_stored)
 {
 	static const unsigned sizes[] = { 2, 3, 8 };
 	struct requested_sort request;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
 		request_in_memory(&request, "u64", 8, random_path, few_path);
 		check_with_and_without_memory(&request, sizes[i]);
 	}
 }
 
-static void any_records_in_memory_are_not_stored(void **state)
+PART_TEST(requests, any_records_in_memory_are_not_stored)
 {
 	struct requested_sort request;
 
-	(void)state;
 	for (unsigned argsort = 0; argsort < 2; argsort++) {
 		request_in_memory(&request, "u32", 16, few_path, random_path);
 		request.spec.argsort = argsort;
@@ -331,11 +331,10 @@ static void any_records_in_memory_are_not_stored(void **state)
 }
 
 /* The sizes at which a rank's runs just fit, and those of other ranks as well. */
-static void ranks_with_little_memory_spill(void **state)
+PART_TEST(requests, ranks_with_little_memory_spill)
 {
 	struct requested_sort request;
 
-	(void)state;
 	for (uint64_t nbytes = 1200 << 10; nbytes <= 4 << 20; nbytes = nbytes / 2 * 3) {
 		request_sort(&request, "u64", 8, random_path, few_path);
 		request.spec.memory_nbytes = nbytes;
@@ -351,11 +350,10 @@ static void ranks_with_little_memory_spill(void **state)
 }
 
 /* Only the last four bytes of the keys differ, so the whole prefix belongs to one rank. */
-static void equal_prefixes_go_to_one_rank(void **state)
+PART_TEST(requests, equal_prefixes_go_to_one_rank)
 {
 	struct requested_sort request;
 
-	(void)state;
 	for (size_t i = 0; i < N / 3; i++) {
 		numbers[3 * i] = numbers[3 * i + 1] = 7;
 		numbers[3 * i + 2] = (i * 7919) % 1009;
@@ -431,15 +429,13 @@ static unsigned check_stripes(int zstd_level)
 	return n;
 }
 
-static void no_two_ranks_write_to_one_stripe(void **state)
+SORT_TEST(no_two_ranks_write_to_one_stripe)
 {
-	(void)state;
 	assert_int_equal(check_stripes(0), 3);
 }
 
-static void no_two_ranks_write_to_one_stripe_of_what_is_compressed(void **state)
+SORT_TEST(no_two_ranks_write_to_one_stripe_of_what_is_compressed)
 {
-	(void)state;
 	assert_int_equal(check_stripes(1), 3);
 }
 
@@ -451,12 +447,11 @@ static void request_compressed(struct requested_sort *request, const char *type,
 	request->spec.memory_nbytes = 16 << 20;
 }
 
-static void compressed_output_is_that_of_one_process(void **state)
+PART_TEST(requests, compressed_output_is_that_of_one_process)
 {
 	static const unsigned sizes[] = { 1, 2, 3, 8 };
 	struct requested_sort request;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
 		request_compressed(&request, "u64", 8, random_path, random_path);
 		check(&request, sizes[i]);
@@ -478,11 +473,10 @@ static void compressed_output_is_that_of_one_process(void **state)
 }
 
 /* Incompressible frames are longer than their content. */
-static void stripes_of_a_file_may_be_longer_than_frames(void **state)
+SORT_TEST(stripes_of_a_file_may_be_longer_than_frames)
 {
 	struct requested_sort request;
 
-	(void)state;
 	fill_pattern(numbers, sizeof numbers, 2);
 	write_file(few_path, numbers, sizeof numbers);
 	preferred_nbytes = 4 << 20;
@@ -492,23 +486,21 @@ static void stripes_of_a_file_may_be_longer_than_frames(void **state)
 }
 
 /* One rank gets the parts of a frame that several ranks have, in any order. */
-static void foreign_bytes_may_arrive_out_of_order(void **state)
+SORT_TEST(foreign_bytes_may_arrive_out_of_order)
 {
 	struct requested_sort request;
 
-	(void)state;
 	request_compressed(&request, "u64", 8, random_path, random_path);
 	sort_single(&request);
 	assert_agrees(&request, 6, 1);
 }
 
 /* One rank has nearly all frames; or there is nothing to compress. */
-static void some_ranks_compress_nothing(void **state)
+PART_TEST(requests, some_ranks_compress_nothing)
 {
 	static const uint64_t limits[] = { 0, 1, 40000, (1 << 20) / 8, N };
 	struct requested_sort request;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
 		request_compressed(&request, "u64", 8, random_path, few_path);
 		request.spec.limit = limits[i];
@@ -524,11 +516,10 @@ static void some_ranks_compress_nothing(void **state)
 	check(&request, 2);
 }
 
-static void whatever_order_messages_come_in(void **state)
+SORT_TEST(whatever_order_messages_come_in)
 {
 	struct requested_sort request;
 
-	(void)state;
 	request_sort(&request, "u16", 8, random_path, few_path);
 	sort_single(&request);
 	for (uint64_t seed = 1; seed <= 2; seed++)
@@ -539,11 +530,10 @@ static void whatever_order_messages_come_in(void **state)
 		assert_agrees(&request, 3, seed);
 }
 
-static void equal_records_of_all_ranks_are_merged(void **state)
+PART_TEST(requests, equal_records_of_all_ranks_are_merged)
 {
 	struct requested_sort request;
 
-	(void)state;
 	request_sort(&request, "u16", 8, random_path, few_path);
 	request.spec.unique = true;
 	check(&request, 1);
@@ -625,12 +615,11 @@ static void check_parts(struct requested_sort *request, unsigned size, uint32_t 
 	free_part_files(request, single);
 }
 
-static void part_files_and_manifest_match_one_process(void **state)
+PART_TEST(requests, part_files_and_manifest_match_one_process)
 {
 	static const uint32_t numbers_of_parts[] = { 1, 3, 7, 60 };
 	struct requested_sort request;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof numbers_of_parts / sizeof numbers_of_parts[0]; i++) {
 		request_sort(&request, "u64", 8, random_path, few_path);
 		request.spec.n_part_files = numbers_of_parts[i];
@@ -708,13 +697,12 @@ static void write_disorder(uint64_t record, uint64_t other)
 	write_file(random_path, numbers, sizeof numbers);
 }
 
-static void first_disorder_of_all_ranks_is_found(void **state)
+PART_TEST(requests, first_disorder_of_all_ranks_is_found)
 {
 	/* the second record, those at the boundaries of three ranks, and the last */
 	static const uint64_t places[] = { 1, N / 3 - 1, N / 3, N / 3 + 1, 2 * N / 3, N - 1 };
 	struct requested_sort request;
 
-	(void)state;
 	request_sort(&request, "u64", 8, random_path, NULL);
 	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
 		write_disorder(places[i], N - 1);
@@ -730,11 +718,10 @@ static void first_disorder_of_all_ranks_is_found(void **state)
  * With -u, equal records at the end of one rank and the beginning of the next non-empty one are
  * disorder.
  */
-static void equal_records_of_neighbours_are_disorder_with_u(void **state)
+PART_TEST(requests, equal_records_of_neighbours_are_disorder_with_u)
 {
 	struct requested_sort request;
 
-	(void)state;
 	for (size_t i = 0; i < N; i++)
 		numbers[i] = i < N / 2 ? i : i - 1;
 	write_file(random_path, numbers, sizeof numbers);
@@ -752,11 +739,10 @@ static void equal_records_of_neighbours_are_disorder_with_u(void **state)
 	assert_finds(&request, 3, 0, 0);
 }
 
-static void there_may_be_less_to_sort_than_ranks(void **state)
+PART_TEST(requests, there_may_be_less_to_sort_than_ranks)
 {
 	struct requested_sort request;
 
-	(void)state;
 	write_file(few_path, numbers, 24);
 	request_sort(&request, "u64", 8, few_path, NULL);
 	check(&request, 5);
@@ -789,12 +775,11 @@ static void request_merge(struct requested_sort *request, const char *type, uint
 	request->spec.verify = true;
 }
 
-static void inputs_that_are_sorted_are_merged(void **state)
+PART_TEST(requests, inputs_that_are_sorted_are_merged)
 {
 	static const unsigned sizes[] = { 1, 2, 3, 8 };
 	struct requested_sort request;
 
-	(void)state;
 	request_merge(&request, "u16", 16);
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
 		check(&request, sizes[i]);
@@ -820,12 +805,11 @@ static void assert_reports(struct requested_sort *request, const char *said)
 	assert_int_equal(access(together_path, F_OK), -1);
 }
 
-static void input_that_is_not_in_order_is_found_wherever_it_is(void **state)
+PART_TEST(requests, input_that_is_not_in_order_is_found_wherever_it_is)
 {
 	static const size_t places[] = { 1, N / 3, N / 2, N - 1 };
 	struct requested_sort request;
 
-	(void)state;
 	for (size_t i = 0; i < N; i++)
 		numbers[i] = 10 * i;
 	write_file(random_path, numbers, sizeof numbers);
@@ -842,14 +826,13 @@ static void input_that_is_not_in_order_is_found_wherever_it_is(void **state)
 }
 
 /* Every rank has read a part of the file, and none has read all of it. */
-static void part_of_a_list_that_was_changed_is_found_by_all_together(void **state)
+PART_TEST(requests, part_of_a_list_that_was_changed_is_found_by_all_together)
 {
 	const unsigned char wrong = 77;
 	struct requested_sort request;
 	char list[600];
 	int fd;
 
-	(void)state;
 	request_sort(&request, "u16", 16, random_path, few_path);
 	request.spec.n_part_files = 2;
 	free_part_files(&request, save_part_files(&request));
@@ -913,14 +896,13 @@ static void check_faults(struct requested_sort *request)
 }
 
 /* With resident runs, with compressed stored runs, and with peer memory. */
-static void fault_anywhere_is_no_output_or_the_right_one(void **state)
+SORT_TEST(fault_anywhere_is_no_output_or_the_right_one)
 {
 	static const enum compression_mode modes[] = { COMPRESS_NONE, COMPRESS_ZSTD,
 						       COMPRESS_NONE };
 	enum { READS_MEMORY = 2 };
 	struct requested_sort request;
 
-	(void)state;
 	request_sort(&request, "u16", 8, few_path, NULL);
 	for (size_t mode = 0; mode < sizeof modes / sizeof modes[0]; mode++) {
 		request.spec.compression.mode = modes[mode];
@@ -949,7 +931,7 @@ static void assert_ends(struct requested_sort *request, unsigned size, const cha
 }
 
 /* Numbers received from another rank are validated before they are used. */
-static void corrupt_message_ends_all(void **state)
+SORT_TEST(corrupt_message_ends_all)
 {
 	static const char not_here[] = "invalid request of rank",
 			  cannot_be[] = "sent an invalid index",
@@ -974,7 +956,6 @@ static void corrupt_message_ends_all(void **state)
 	};
 	struct requested_sort request;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
 		if (all[i].tag == COMM_TAG_SEGMENT_DESCS || all[i].tag == COMM_TAG_SEGMENTS)
 			request_in_memory(&request, "u64", 8, random_path, NULL);
@@ -991,11 +972,10 @@ static void corrupt_message_ends_all(void **state)
  * Parts of the first frame. Without detection the compressor would wait for the missing part for
  * ever.
  */
-static void lost_foreign_bytes_are_detected(void **state)
+SORT_TEST(lost_foreign_bytes_are_detected)
 {
 	struct requested_sort request;
 
-	(void)state;
 	request_compressed(&request, "u64", 8, few_path, few_path);
 	lost_end = N_FEW * sizeof *numbers;
 	assert_ends(&request, 3, "received content at offset");
@@ -1028,11 +1008,10 @@ static int fail_to_write(struct comm *comm, void *argument)
 	return fake_rank_has_threads(n_threads) ? r : -ENOTRECOVERABLE;
 }
 
-static void failed_rank_serves_no_requests(void **state)
+SORT_TEST(failed_rank_serves_no_requests)
 {
 	struct requested_sort request;
 
-	(void)state;
 	for (unsigned fits = 0; fits < 2; fits++) {
 		struct fake_ranks ranks = fake_ranks_of(&request, 2);
 
@@ -1063,13 +1042,12 @@ static int fail_to_read_peers(struct comm *comm, void *argument)
 	return sort_on_rank(comm, &request);
 }
 
-static void unreadable_data_of_a_peer_is_reported(void **state)
+SORT_TEST(unreadable_data_of_a_peer_is_reported)
 {
 	static const char *const expected[] = { "temporary file of rank 0: cannot read",
 						"memory of a rank cannot be read" };
 	struct requested_sort request;
 
-	(void)state;
 	for (unsigned fits = 0; fits < 2; fits++) {
 		struct fake_ranks ranks = fake_ranks_of(&request, 2);
 
@@ -1153,14 +1131,13 @@ static int sort_with_policies(struct comm *comm, void *argument)
 }
 
 /* Otherwise some ranks would write to a file directly while others write through the cache. */
-static void ranks_of_a_host_use_its_first_policy(void **state)
+SORT_TEST(ranks_of_a_host_use_its_first_policy)
 {
 	static const enum cache_policy uses[] = { CACHE_USE, CACHE_BYPASS, CACHE_BYPASS,
 						  CACHE_USE };
 	struct requested_sort request;
 	struct fake_ranks ranks = fake_ranks_of(&request, 4);
 
-	(void)state;
 	request_sort(&request, "u64", 8, random_path, few_path);
 	sort_single(&request);
 	chosen_policies.policies = uses;
@@ -1324,13 +1301,12 @@ static void check_volumes(unsigned n_ranks, bool fits, bool is_random)
 	unlink(together_path);
 }
 
-static void volumes_and_balance_match_the_estimate(void **state)
+PART_TEST(volumes, volumes_and_balance_match_the_estimate)
 {
 	static uint64_t many[N_MANY];
 	/* If they were const, these zeros would be in the program file. */
 	static uint64_t zeros[N_MANY];
 
-	(void)state;
 	strcpy(many_path, fixture_path("many"));
 	strcpy(equal_path, fixture_path("equal"));
 	fill_pattern(many, sizeof many, 2);
@@ -1396,13 +1372,12 @@ static void assert_no_checkpoint(void)
 	assert_int_equal(access(kept_path, F_OK), -1);
 }
 
-static void killed_rank_is_resumed(void **state)
+PART_TEST(checkpoints, killed_rank_is_resumed)
 {
 	enum { N_PLACES = 5 };
 	struct requested_sort request;
 	unsigned n;
 
-	(void)state;
 	request_checkpoint(&request);
 	n = count_messages(&request);
 	assert_no_checkpoint();
@@ -1423,13 +1398,12 @@ static off_t nbytes_of(const char *path)
 }
 
 /* A rank that resumes all of its part stores no more runs. */
-static void resumed_runs_are_not_stored_again(void **state)
+PART_TEST(checkpoints, resumed_runs_are_not_stored_again)
 {
 	struct requested_sort request;
 	off_t nbytes;
 	unsigned n;
 
-	(void)state;
 	request_checkpoint(&request);
 	n = interrupt_with_checkpoint(&request);
 	nbytes = nbytes_of(checkpoint_file(2, "gsort-manifest"));
@@ -1457,11 +1431,10 @@ static void check_refused(struct requested_sort *request, unsigned size, unsigne
 	assert_int_equal(access(together_path, F_OK), -1);
 }
 
-static void another_number_of_ranks_is_refused_once(void **state)
+PART_TEST(checkpoints, another_number_of_ranks_is_refused_once)
 {
 	struct requested_sort request;
 
-	(void)state;
 	request_checkpoint(&request);
 	interrupt_with_checkpoint(&request);
 	check_refused(&request, 2, 0, "number of ranks was '3' and is '2' now");
@@ -1471,12 +1444,11 @@ static void another_number_of_ranks_is_refused_once(void **state)
 	assert_no_checkpoint();
 }
 
-static void damaged_checkpoint_is_reported_and_removable(void **state)
+PART_TEST(checkpoints, damaged_checkpoint_is_reported_and_removable)
 {
 	struct requested_sort request;
 	FILE *file;
 
-	(void)state;
 	request_checkpoint(&request);
 	interrupt_with_checkpoint(&request);
 	file = fopen(checkpoint_file(1, "gsort-manifest"), "r+");
@@ -1493,11 +1465,10 @@ static void damaged_checkpoint_is_reported_and_removable(void **state)
 }
 
 /* Otherwise these checkpoints would stay for ever and prevent another sort. */
-static void fewer_ranks_remove_all_checkpoints(void **state)
+PART_TEST(checkpoints, fewer_ranks_remove_all_checkpoints)
 {
 	struct requested_sort request;
 
-	(void)state;
 	request_checkpoint(&request);
 	interrupt_with_checkpoint(&request);
 	for (unsigned i = 0; i < 2; i++) {
@@ -1511,12 +1482,11 @@ static void fewer_ranks_remove_all_checkpoints(void **state)
 }
 
 /* The checkpoint of another rank is of another part. */
-static void rank_resumes_only_its_own_runs(void **state)
+PART_TEST(checkpoints, rank_resumes_only_its_own_runs)
 {
 	struct requested_sort request;
 	char other[600];
 
-	(void)state;
 	request_checkpoint(&request);
 	interrupt_with_checkpoint(&request);
 	strcpy(other, checkpoint_file(0, ""));
@@ -1698,7 +1668,7 @@ static void check_calls(struct requested_sort *request)
 		}
 }
 
-static void call_that_fails_with_one_rank_is_no_output_or_the_right_one(void **state)
+PART_TEST(calls, call_that_fails_with_one_rank_is_no_output_or_the_right_one)
 {
 	/* Without verification the error of a write must not be dropped. */
 	static const struct {
@@ -1713,7 +1683,6 @@ static void call_that_fails_with_one_rank_is_no_output_or_the_right_one(void **s
 	};
 	struct requested_sort request;
 
-	(void)state;
 	n_calls = mmap(NULL, N_FAULT_RANKS * sizeof *n_calls, PROT_READ | PROT_WRITE,
 		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(n_calls, MAP_FAILED);
@@ -1731,66 +1700,3 @@ static void call_that_fails_with_one_rank_is_no_output_or_the_right_one(void **s
 	has_several_hosts = false;
 	munmap(n_calls, N_FAULT_RANKS * sizeof *n_calls);
 }
-
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
-
-static const struct CMUnitTest same[] = {
-	FIXTURE(any_number_of_ranks_writes_the_same),
-	FIXTURE(what_ranks_have_in_memory_is_not_stored),
-	FIXTURE(no_two_ranks_write_to_one_stripe),
-	FIXTURE(no_two_ranks_write_to_one_stripe_of_what_is_compressed),
-	FIXTURE(stripes_of_a_file_may_be_longer_than_frames),
-	FIXTURE(foreign_bytes_may_arrive_out_of_order),
-	FIXTURE(whatever_order_messages_come_in),
-	FIXTURE(fault_anywhere_is_no_output_or_the_right_one),
-	FIXTURE(corrupt_message_ends_all),
-	FIXTURE(lost_foreign_bytes_are_detected),
-	FIXTURE(failed_rank_serves_no_requests),
-	FIXTURE(unreadable_data_of_a_peer_is_reported),
-	FIXTURE(ranks_of_a_host_use_its_first_policy),
-};
-
-UNIT_TESTS(distributed_sort, same, NULL, NULL)
-
-/* Other requests in the same threads: ThreadSanitizer leaves them out (tools/scripts/test.sh). */
-static const struct CMUnitTest requests[] = {
-	FIXTURE(what_ranks_have_in_files_is_the_same),
-	FIXTURE(any_records_in_memory_are_not_stored),
-	FIXTURE(compressed_output_is_that_of_one_process),
-	FIXTURE(ranks_with_little_memory_spill),
-	FIXTURE(equal_prefixes_go_to_one_rank),
-	FIXTURE(equal_records_of_all_ranks_are_merged),
-	FIXTURE(part_files_and_manifest_match_one_process),
-	FIXTURE(some_ranks_compress_nothing),
-	FIXTURE(inputs_that_are_sorted_are_merged),
-	FIXTURE(input_that_is_not_in_order_is_found_wherever_it_is),
-	FIXTURE(part_of_a_list_that_was_changed_is_found_by_all_together),
-	FIXTURE(first_disorder_of_all_ranks_is_found),
-	FIXTURE(equal_records_of_neighbours_are_disorder_with_u),
-	FIXTURE(there_may_be_less_to_sort_than_ranks),
-};
-
-UNIT_TESTS(distributed_sort_requests, requests, NULL, NULL)
-
-static const struct CMUnitTest volumes[] = {
-	FIXTURE(volumes_and_balance_match_the_estimate),
-};
-
-UNIT_TESTS(distributed_sort_volumes, volumes, NULL, NULL)
-
-static const struct CMUnitTest checkpoints[] = {
-	FIXTURE(killed_rank_is_resumed),
-	FIXTURE(resumed_runs_are_not_stored_again),
-	FIXTURE(another_number_of_ranks_is_refused_once),
-	FIXTURE(fewer_ranks_remove_all_checkpoints),
-	FIXTURE(damaged_checkpoint_is_reported_and_removable),
-	FIXTURE(rank_resumes_only_its_own_runs),
-};
-
-UNIT_TESTS(distributed_sort_checkpoints, checkpoints, NULL, NULL)
-
-static const struct CMUnitTest calls[] = {
-	FIXTURE(call_that_fails_with_one_rank_is_no_output_or_the_right_one),
-};
-
-UNIT_TESTS(distributed_sort_calls, calls, NULL, NULL)

@@ -49,9 +49,10 @@ static void assert_check_fails(const char *message)
 	assert_non_null(strstr(captured_messages_error(), message));
 }
 
-static void what_is_written_is_what_was_read(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, start, finish)
+
+FIXTURE_TEST(what_is_written_is_what_was_read)
 {
-	(void)state;
 	assert_int_equal(integrity_check(&integrity, &job), 0);
 	integrity.totals.read.sum++;
 	assert_check_fails("internal error: read 1000 records");
@@ -65,9 +66,8 @@ static void what_is_written_is_what_was_read(void **state)
 	assert_check_fails("1 records of the output are out of order");
 }
 
-static void what_is_counted_is_what_was_read(void **state)
+FIXTURE_TEST(what_is_counted_is_what_was_read)
 {
-	(void)state;
 	layout.projection.has_count = true;
 	integrity.result.n_counted = N - 1;
 	assert_check_fails("but counted 999");
@@ -79,9 +79,8 @@ static void what_is_counted_is_what_was_read(void **state)
 }
 
 /* Mapped records that changed are not an internal error. */
-static void indirect_records_may_have_changed(void **state)
+FIXTURE_TEST(indirect_records_may_have_changed)
 {
-	(void)state;
 	layout.kind = LAYOUT_INDIRECT;
 	assert_int_equal(integrity_check(&integrity, &job), 0);
 	integrity.totals.read.sum++;
@@ -121,11 +120,10 @@ static void assert_verify_fails(void)
 		strstr(captured_messages_error(), "data read back differs from the data written"));
 }
 
-static void write_that_exchanges_records_is_seen_when_it_is_read_back(void **state)
+FIXTURE_TEST(write_that_exchanges_records_is_seen_when_it_is_read_back)
 {
 	const encoded_key_t first = fixture_keys[500];
 
-	(void)state;
 	assert_int_equal(verify_all(), 0);
 	fixture_keys[500] = fixture_keys[501];
 	fixture_keys[501] = first;
@@ -137,14 +135,3 @@ static void write_that_exchanges_records_is_seen_when_it_is_read_back(void **sta
 	integrity.totals.written = digest_encoded_keys(fixture_keys, N);
 	assert_verify_fails();
 }
-
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(what_is_written_is_what_was_read),
-	FIXTURE(what_is_counted_is_what_was_read),
-	FIXTURE(indirect_records_may_have_changed),
-	FIXTURE(write_that_exchanges_records_is_seen_when_it_is_read_back),
-};
-
-UNIT_TESTS(integrity, tests, NULL, NULL)

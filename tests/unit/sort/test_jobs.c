@@ -80,7 +80,7 @@ static void assert_failed(const struct concurrent_sort *one, int r, const char *
 }
 
 /* An error in a thread of one sort is not attributed to another, and hides none there. */
-static void concurrent_sorts_report_separately(void **state)
+TEST_WITH(concurrent_sorts_report_separately, start, fixture_finish)
 {
 	const char *sorted = fixture_path("sorted"), *mixed = fixture_path("mixed");
 	const char *broken = fixture_path("broken"), *out = fixture_path("out");
@@ -94,7 +94,6 @@ static void concurrent_sorts_report_separately(void **state)
 	};
 	enum { N_SORTS = sizeof sorts / sizeof sorts[0] };
 
-	(void)state;
 	for (int round = 0; round < N_ROUNDS; round++) {
 		run_at_once(sorts, N_SORTS);
 		assert_failed(&sorts[0], -EINVAL, "record 3: disorder", mixed);
@@ -110,9 +109,3 @@ static void concurrent_sorts_report_separately(void **state)
 	for (int i = 0; i < N_SORTS; i++)
 		options_free(&sorts[i].options);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test_setup_teardown(concurrent_sorts_report_separately, start, fixture_finish),
-};
-
-UNIT_TESTS(jobs, tests, NULL, NULL)

@@ -99,11 +99,12 @@ static void check_default(uint32_t n, uint64_t nbytes, const struct sort_spec *s
 	close_them();
 }
 
-static void devices_opened_hold_the_input(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, start, fixture_finish)
+
+FIXTURE_TEST(devices_opened_hold_the_input)
 {
 	const uint64_t gib = UINT64_C(1) << 30;
 
-	(void)state;
 	check_default(1, gib / 8 * 7 - 8, &(struct sort_spec){ 0 });
 	check_default(2, gib / 8 * 7 + 8, &(struct sort_spec){ 0 });
 	check_default(3, gib / 8 * 7 * 3 - 32, &(struct sort_spec){ 0 });
@@ -117,9 +118,8 @@ static void devices_opened_hold_the_input(void **state)
 	check_default(1, gib << 10, &(struct sort_spec){ 0 });
 }
 
-static void unavailable_device_is_skipped_with_warning(void **state)
+FIXTURE_TEST(unavailable_device_is_skipped_with_warning)
 {
-	(void)state;
 	for (missing = 0; missing < N_DEVICES; missing++) {
 		captured_messages_reset(true);
 		check_all(N_DEVICES - 1);
@@ -128,9 +128,8 @@ static void unavailable_device_is_skipped_with_warning(void **state)
 	}
 }
 
-static void no_available_device_is_an_error(void **state)
+FIXTURE_TEST(no_available_device_is_an_error)
 {
-	(void)state;
 	missing = 0;
 	separate_memory_set_devices(1, false);
 	assert_int_equal(open_on(8, &(struct sort_spec){ .all_gpus = true }), -EIO);
@@ -138,11 +137,10 @@ static void no_available_device_is_an_error(void **state)
 	close_them();
 }
 
-static void requested_device_must_open(void **state)
+FIXTURE_TEST(requested_device_must_open)
 {
 	static const unsigned gpus[] = { 2, 1 };
 
-	(void)state;
 	missing = 1;
 	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = gpus, .n_gpus = 2 }), -EIO);
 	close_them();
@@ -150,13 +148,12 @@ static void requested_device_must_open(void **state)
 }
 
 /* The plan names them, and each knows how many share its memory. */
-static void requested_devices_keep_their_order(void **state)
+FIXTURE_TEST(requested_devices_keep_their_order)
 {
 	static const unsigned gpus[] = { 2, 0, 2 }, n_sharers[] = { 2, 1, 2 };
 	struct device_info info;
 	char expected[sizeof info.name + 32];
 
-	(void)state;
 	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = gpus, .n_gpus = 3 }), 0);
 	assert_int_equal(job.n_devices, 3);
 	assert_memory_equal(opened, gpus, sizeof gpus);
@@ -181,13 +178,12 @@ static void check_assignment(unsigned place, unsigned n, const struct sort_spec 
 	close_them();
 }
 
-static void several_ranks_share_them_out(void **state)
+FIXTURE_TEST(several_ranks_share_them_out)
 {
 	static const unsigned gpus[] = { 3, 1, 3, 0 };
 	const struct sort_spec usual = { 0 }, all = { .all_gpus = true },
 			       list = { .gpus = gpus, .n_gpus = 4 };
 
-	(void)state;
 	check_assignment(0, 2, &usual, &(unsigned){ 0 }, 1, 0);
 	check_assignment(1, 2, &usual, &(unsigned){ 2 }, 1, 0);
 	check_assignment(0, 2, &all, (unsigned[]){ 0, 1 }, 2, 0);
@@ -202,23 +198,21 @@ static void several_ranks_share_them_out(void **state)
 	check_assignment(3, 5, &list, &(unsigned){ 3 }, 1, 2);
 }
 
-static void a_rank_takes_as_many_of_its_own_as_hold_its_part(void **state)
+FIXTURE_TEST(a_rank_takes_as_many_of_its_own_as_hold_its_part)
 {
 	const uint64_t gib = UINT64_C(1) << 30;
 
-	(void)state;
 	assignment = (struct device_assignment){ 1, 2 };
 	check_default(1, gib / 8 * 7 - 8, &(struct sort_spec){ 0 });
 	check_default(2, gib / 8 * 7 + 8, &(struct sort_spec){ 0 });
 	check_default(2, gib << 10, &(struct sort_spec){ 0 });
 }
 
-static void shared_device_is_named(void **state)
+FIXTURE_TEST(shared_device_is_named)
 {
 	struct device_info info;
 	char expected[sizeof info.name + 32];
 
-	(void)state;
 	assignment = (struct device_assignment){ 1, 2 };
 	assert_int_equal(open_on(8, &(struct sort_spec){ 0 }), 0);
 	device_get_info(job_device(&job), &info);
@@ -227,11 +221,10 @@ static void shared_device_is_named(void **state)
 	close_them();
 }
 
-static void devices_use_the_smallest_memory(void **state)
+FIXTURE_TEST(devices_use_the_smallest_memory)
 {
 	static const unsigned gpus[] = { 0, 1 };
 
-	(void)state;
 	small = 1;
 	check_all(N_DEVICES - 1);
 	assert_non_null(strstr(captured_messages_warning(), ": only 100"));
@@ -242,9 +235,8 @@ static void devices_use_the_smallest_memory(void **state)
 	close_them();
 }
 
-static void peer_access_is_recorded(void **state)
+FIXTURE_TEST(peer_access_is_recorded)
 {
-	(void)state;
 	separate_memory_set_devices(3, true);
 	assert_int_equal(open_on(8, &(struct sort_spec){ .all_gpus = true }), 0);
 	assert_int_equal(job.devices[0].peer_access_mask, 7);
@@ -252,20 +244,3 @@ static void peer_access_is_recorded(void **state)
 	assert_int_equal(job.devices[2].peer_access_mask, 7);
 	close_them();
 }
-
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(devices_opened_hold_the_input),
-	FIXTURE(unavailable_device_is_skipped_with_warning),
-	FIXTURE(no_available_device_is_an_error),
-	FIXTURE(requested_device_must_open),
-	FIXTURE(requested_devices_keep_their_order),
-	FIXTURE(several_ranks_share_them_out),
-	FIXTURE(a_rank_takes_as_many_of_its_own_as_hold_its_part),
-	FIXTURE(shared_device_is_named),
-	FIXTURE(devices_use_the_smallest_memory),
-	FIXTURE(peer_access_is_recorded),
-};
-
-UNIT_TESTS(open_devices, tests, NULL, NULL)

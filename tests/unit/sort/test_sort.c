@@ -63,7 +63,9 @@ static int overwrite_input(void *context, const struct sort_spec *spec, const st
 	return close(fd);
 }
 
-static void input_that_changes_while_it_is_checked_is_not_vouched_for(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, start, fixture_finish)
+
+FIXTURE_TEST(input_that_changes_while_it_is_checked_is_not_vouched_for)
 {
 	const struct sort_observer writer = { .on_opened = overwrite_input };
 	const char *const input = input_path;
@@ -71,7 +73,6 @@ static void input_that_changes_while_it_is_checked_is_not_vouched_for(void **sta
 	struct sort_summary summary;
 	uint64_t disorder;
 
-	(void)state;
 	spec.check_only = true;
 	assert_int_equal(sort_check(&spec, "gsort -c", &writer, NULL, &summary, &disorder), -EBUSY);
 	assert_non_null(strstr(captured_messages_error(), "changed after it was read"));
@@ -87,7 +88,7 @@ static int end_it(void *context, const struct sort_spec *spec, const struct layo
 	return -EDOM;
 }
 
-static void observer_sees_the_inputs_and_may_end_the_sort(void **state)
+FIXTURE_TEST(observer_sees_the_inputs_and_may_end_the_sort)
 {
 	const char *const input = input_path;
 	const struct sort_spec spec = spec_of(&input);
@@ -95,14 +96,13 @@ static void observer_sees_the_inputs_and_may_end_the_sort(void **state)
 	const struct sort_observer observer = { .context = &was_asked, .on_opened = end_it };
 	struct sort_summary summary;
 
-	(void)state;
 	assert_int_equal(sort_run(&spec, &observer, NULL, &summary), -EDOM);
 	assert_true(was_asked);
 	assert_int_equal(access(output_path, F_OK), -1);
 }
 
 /* The message contains the memory of the index and of inputs, and no blocks. */
-static void too_little_memory_to_resume_is_reported(void **state)
+FIXTURE_TEST(too_little_memory_to_resume_is_reported)
 {
 	const char *const input = input_path;
 	const struct backend_config config = { .n_threads = 2 };
@@ -111,7 +111,6 @@ static void too_little_memory_to_resume_is_reported(void **state)
 	struct device *device;
 	struct layout layout;
 
-	(void)state;
 	assert_int_equal(layout_make_key_only(&key, &layout), 0);
 	assert_int_equal(device_open(&backend_cpu, &config, &device), 0);
 	assert_int_equal(input_open(&syscalls_plain, &input, 1, 8, &job.input), 0);
@@ -182,11 +181,10 @@ static uint64_t plan_to_resume(unsigned n_threads, uint64_t memory_mib)
 	return r == 0 ? 0 : stated_memory_mib();
 }
 
-static void reported_memory_to_resume_is_the_minimum(void **state)
+FIXTURE_TEST(reported_memory_to_resume_is_the_minimum)
 {
 	unsigned n_refused = 0;
 
-	(void)state;
 	assert_int_equal(truncate(input_path, 1 << 30), 0);
 	for (unsigned n_threads = 1; n_threads <= 64; n_threads *= 4)
 		for (uint64_t mib = 1; mib <= 16; mib *= 2) {
@@ -202,14 +200,3 @@ static void reported_memory_to_resume_is_the_minimum(void **state)
 		}
 	assert_true(n_refused > 4);
 }
-
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, fixture_finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(input_that_changes_while_it_is_checked_is_not_vouched_for),
-	FIXTURE(too_little_memory_to_resume_is_reported),
-	FIXTURE(reported_memory_to_resume_is_the_minimum),
-	FIXTURE(observer_sees_the_inputs_and_may_end_the_sort),
-};
-
-UNIT_TESTS(sort, tests, NULL, NULL)

@@ -7,7 +7,7 @@
 
 #include "tests/support/unit_test.h"
 
-static void modes_are_parsed(void **state)
+TEST(modes_are_parsed)
 {
 	static const char *const wrong[] = {
 		"",        "Auto",  "raw",     "delta:1", "zstd:",   "zstd:0",          "zstd:x",
@@ -15,7 +15,6 @@ static void modes_are_parsed(void **state)
 	};
 	struct compression_params choice;
 
-	(void)state;
 	assert_int_equal(compression_parse("auto", &choice), 0);
 	assert_int_equal(choice.mode, COMPRESS_AUTO);
 	assert_int_equal(compression_parse("none", &choice), 0);
@@ -57,9 +56,8 @@ static void assert_codec(const char *mode, bool are_encoded_keys, enum codec_id 
 			 zstd_level ? codec_context_nbytes(zstd_level, 1 << 20) : 0);
 }
 
-static void delta_of_records_is_zstd(void **state)
+TEST(delta_of_records_is_zstd)
 {
-	(void)state;
 	assert_codec("none", true, CODEC_RAW, 0);
 	assert_codec("delta", true, CODEC_DELTA, 0);
 	assert_codec("delta", false, CODEC_ZSTD, 1);
@@ -81,12 +79,11 @@ static void record_windows(struct compression *compression, unsigned n, uint64_t
 						       });
 }
 
-static void auto_follows_the_disk(void **state)
+TEST(auto_follows_the_disk)
 {
 	struct compression *compression = open_mode("auto", true);
 	struct compression_plan plan = compression_plan_window(compression);
 
-	(void)state;
 	/* Nothing is measured yet: store raw, and probe delta. */
 	assert_int_equal(plan.codec, CODEC_RAW);
 	assert_int_equal(plan.probe_codec, CODEC_DELTA);
@@ -100,12 +97,11 @@ static void auto_follows_the_disk(void **state)
 	compression_close(compression);
 }
 
-static void auto_probes_periodically(void **state)
+TEST(auto_probes_periodically)
 {
 	struct compression *compression = open_mode("auto", false);
 	unsigned n_trials = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 160; i++) {
 		const struct compression_plan plan = compression_plan_window(compression);
 
@@ -116,12 +112,3 @@ static void auto_probes_periodically(void **state)
 	assert_int_equal(n_trials, 10);
 	compression_close(compression);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(modes_are_parsed),
-	cmocka_unit_test(delta_of_records_is_zstd),
-	cmocka_unit_test(auto_follows_the_disk),
-	cmocka_unit_test(auto_probes_periodically),
-};
-
-UNIT_TESTS(compression_policy, tests, NULL, NULL)

@@ -76,25 +76,22 @@ static void assert_waits_for_the_disk(bool drains, uint64_t expected_nbytes)
 	hole_punch_close(user.puncher);
 }
 
-static void drain_waits_for_holes_in_progress(void **state)
+TEST(drain_waits_for_holes_in_progress)
 {
-	(void)state;
 	assert_waits_for_the_disk(true, 10);
 }
 
-static void adding_waits_when_too_much_is_pending(void **state)
+TEST(adding_waits_when_too_much_is_pending)
 {
-	(void)state;
 	assert_waits_for_the_disk(false, 20);
 }
 
 /* The background thread is blocked in the first ten bytes, so waiting would never end. */
-static void adding_below_the_hard_limit_does_not_wait(void **state)
+TEST(adding_below_the_hard_limit_does_not_wait)
 {
 	struct disk disk = { .begun = GATE_INITIALIZER, .gate = GATE_INITIALIZER };
 	struct hole_punch *puncher = open_hole_punch(&disk);
 
-	(void)state;
 	for (uint64_t i = 0; i < 10; i++) {
 		const struct hole_punch_limits limits = { .soft_nbytes = 1, .hard_nbytes = 100 };
 
@@ -108,12 +105,11 @@ static void adding_below_the_hard_limit_does_not_wait(void **state)
 	hole_punch_close(puncher);
 }
 
-static void drain_stops_at_the_limit(void **state)
+TEST(drain_stops_at_the_limit)
 {
 	struct disk disk = { .begun = GATE_INITIALIZER, .gate = GATE_INITIALIZER };
 	struct hole_punch *puncher = open_hole_punch(&disk);
 
-	(void)state;
 	for (uint64_t i = 0; i < 10; i++)
 		hole_punch_add(puncher, 0, i * 20, 10, limits_of(1000));
 	gate_open(&disk.gate, 10);
@@ -124,12 +120,11 @@ static void drain_stops_at_the_limit(void **state)
 	hole_punch_close(puncher);
 }
 
-static void neighbours_are_punched_as_one_hole(void **state)
+TEST(neighbours_are_punched_as_one_hole)
 {
 	struct disk disk = { .begun = GATE_INITIALIZER, .gate = GATE_INITIALIZER };
 	struct hole_punch *puncher = open_hole_punch(&disk);
 
-	(void)state;
 	for (uint64_t i = 0; i < 10; i++)
 		hole_punch_add(puncher, 0, i * 10, 10, limits_of(1000));
 	gate_open(&disk.gate, 1);
@@ -159,12 +154,11 @@ static void count_hole(void *context, uint32_t file, uint64_t offset, uint64_t n
 }
 
 /* When MAX_HOLES are pending, each addition punches another one at once. */
-static void separate_holes_fit_in_the_list(void **state)
+TEST(separate_holes_fit_in_the_list)
 {
 	struct ranges hole_totals = { 0 };
 	struct hole_punch *puncher;
 
-	(void)state;
 	assert_int_equal(hole_punch_open(count_hole, &hole_totals, &puncher), 0);
 	for (uint64_t i = 0; i < MANY; i++) {
 		hole_punch_add(puncher, 7, i * DISTANCE, 10, limits_of(UINT64_C(1) << 40));
@@ -175,14 +169,3 @@ static void separate_holes_fit_in_the_list(void **state)
 		assert_int_equal(hole_totals.times[i], 1);
 	hole_punch_close(puncher);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(drain_waits_for_holes_in_progress),
-	cmocka_unit_test(adding_waits_when_too_much_is_pending),
-	cmocka_unit_test(adding_below_the_hard_limit_does_not_wait),
-	cmocka_unit_test(drain_stops_at_the_limit),
-	cmocka_unit_test(neighbours_are_punched_as_one_hole),
-	cmocka_unit_test(separate_holes_fit_in_the_list),
-};
-
-UNIT_TESTS(hole_punch, tests, NULL, NULL)

@@ -18,12 +18,13 @@ static int start_auto(void **state)
 	return start_compressing(state, "auto");
 }
 
-static void windows_come_back_in_order(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, start, finish)
+
+FIXTURE_TEST(windows_come_back_in_order)
 {
 	struct run_file *run = make_finished_run(3);
 	const struct run_block *blocks = run_file_index(run)->blocks;
 
-	(void)state;
 	assert_int_equal(run_file_index(run)->n_items, 3 * WINDOW_N_ITEMS);
 	assert_int_equal(run_file_index(run)->n_blocks, 3 * WINDOW_N_BLOCKS);
 	for (uint64_t i = 0; i < 3 * WINDOW_N_BLOCKS; i++) {
@@ -40,14 +41,13 @@ static void windows_come_back_in_order(void **state)
 }
 
 /* Windows of compressible and incompressible blocks. */
-static void mixed_blocks_come_back(void **state)
+TEST_WITH(mixed_blocks_come_back, start_delta, finish)
 {
 	enum { N = 4000, IN_BLOCK = 500 };
 	uint64_t *items = malloc(N * sizeof *items), *back = guarded_alloc(N * sizeof *items);
 	const encoded_key_t first_keys[N / IN_BLOCK] = { 0 };
 	struct run_file *run;
 
-	(void)state;
 	fill_pattern(items, N * sizeof *items, 1);
 	for (uint64_t i = 0; i < N; i++)
 		if (i / IN_BLOCK % 4 < 2)
@@ -70,23 +70,21 @@ static void mixed_blocks_come_back(void **state)
 	free(items);
 }
 
-static void stored_bytes_are_counted(void **state)
+TEST_WITH(stored_bytes_are_counted, start_delta, finish)
 {
 	struct run_file *run = make_finished_run(3);
 	const struct compression_totals totals = compression_totals(compression);
 
-	(void)state;
 	assert_int_equal(totals.items_nbytes, 3 * WINDOW_N_ITEMS * sizeof(uint64_t));
 	assert_int_equal(totals.stored_nbytes, run_stored_nbytes(run));
 	assert_true(totals.stored_nbytes < totals.items_nbytes);
 	run_file_close(run);
 }
 
-static void run_without_items_is_fine(void **state)
+FIXTURE_TEST(run_without_items_is_fine)
 {
 	struct run_file *run = open_run();
 
-	(void)state;
 	assert_int_equal(run_file_write(run, 0, NULL, NULL, 0, NULL), 0);
 	assert_int_equal(run_file_finish(run), 0);
 	assert_int_equal(run_file_index(run)->n_blocks, 0);
@@ -98,7 +96,7 @@ static void run_without_items_is_fine(void **state)
  * Windows of one page: 0 is in memory at [0, 4096), 1 in the file at [4096, 8192), behind 2. Only
  * their offsets are adjacent.
  */
-static void neighbours_in_two_files_are_not_read_as_one(void **state)
+TEST_WITH(neighbours_in_two_files_are_not_read_as_one, start_in_memory, finish)
 {
 	enum { PAGE_ITEMS = SPILL_ALIGN_NBYTES / sizeof(uint64_t) };
 	static const uint64_t order[] = { 0, 2, 1 };
@@ -107,7 +105,6 @@ static void neighbours_in_two_files_are_not_read_as_one(void **state)
 	const struct run_block *blocks;
 	struct run_file *run;
 
-	(void)state;
 	assert_int_equal(run_file_open(spill, NULL, sizeof *items, PAGE_ITEMS, &run), 0);
 	for (int i = 0; i < 3; i++) {
 		for (uint64_t j = 0; j < PAGE_ITEMS; j++)
@@ -141,13 +138,12 @@ static void *write_windows(void *arg)
 	return NULL;
 }
 
-static void several_threads_write_one_run(void **state)
+FIXTURE_TEST(several_threads_write_one_run)
 {
 	struct run_file *run = open_run();
 	struct writer writers[3];
 	pthread_t threads[3];
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		writers[i] = (struct writer){ .run = run, .first = i, .step = 3 };
 		assert_int_equal(thread_start(write_windows, &writers[i], 0, &threads[i]), 0);
@@ -159,7 +155,7 @@ static void several_threads_write_one_run(void **state)
 	run_file_close(run);
 }
 
-static void groups_are_larger_than_a_transfer(void **state)
+FIXTURE_TEST(groups_are_larger_than_a_transfer)
 {
 	/* 5 MiB in blocks of 1 MiB. */
 	const uint32_t n_items = run_file_block_n_items(1 << 20, 8);
@@ -168,7 +164,6 @@ static void groups_are_larger_than_a_transfer(void **state)
 	unsigned char *items = malloc(nbytes), *back = guarded_alloc(nbytes);
 	struct run_file *run;
 
-	(void)state;
 	fill_pattern(items, nbytes, 1);
 	assert_int_equal(run_file_open(spill, compression, 8, n_items, &run), 0);
 	assert_int_equal(run_file_write(run, 0, items, NULL, 5 * (uint64_t)n_items, first_keys), 0);
@@ -183,14 +178,13 @@ static void groups_are_larger_than_a_transfer(void **state)
 }
 
 /* A failed write must not be ignored. */
-static void failing_group_ends_the_window(void **state)
+FIXTURE_TEST(failing_group_ends_the_window)
 {
 	enum { N_ITEMS = 1 << 20, N_BLOCKS = (N_ITEMS + BLOCK_N_ITEMS - 1) / BLOCK_N_ITEMS };
 	uint64_t *items = calloc(N_ITEMS, sizeof *items);
 	encoded_key_t *first_keys = calloc(N_BLOCKS, sizeof *first_keys);
 	struct run_file *run = open_run();
 
-	(void)state;
 	assert_true(items && first_keys);
 	faults.transfer_errno = ENOSPC;
 	assert_int_equal(run_file_write(run, 0, items, NULL, N_ITEMS, first_keys), -ENOSPC);
@@ -200,7 +194,7 @@ static void failing_group_ends_the_window(void **state)
 	free(first_keys);
 }
 
-static void exchanged_blocks_are_refused(void **state)
+FIXTURE_TEST(exchanged_blocks_are_refused)
 {
 	struct run_file *run = make_finished_run(1);
 	const struct run_block *blocks = run_file_index(run)->blocks;
@@ -210,7 +204,6 @@ static void exchanged_blocks_are_refused(void **state)
 	unsigned char a[BLOCK_N_ITEMS * 8];
 	uint64_t items[WINDOW_N_ITEMS];
 
-	(void)state;
 	assert_int_equal(pread(faults.tmpfile_fd, a, nbytes, (off_t)blocks[0].offset), nbytes);
 	assert_int_equal(pwrite(faults.tmpfile_fd, a, nbytes, (off_t)blocks[1].offset), nbytes);
 	assert_int_equal(run_file_read(run, 0, WINDOW_N_BLOCKS, READ_ITEMS, items), -EBADMSG);
@@ -219,11 +212,10 @@ static void exchanged_blocks_are_refused(void **state)
 }
 
 /* A window is one page, which is released with its last block. */
-static void discarded_blocks_leave_the_rest(void **state)
+FIXTURE_TEST(discarded_blocks_leave_the_rest)
 {
 	struct run_file *run = make_finished_run(2);
 
-	(void)state;
 	assert_int_equal(spill_used_nbytes(spill), 2 * SPILL_ALIGN_NBYTES);
 	run_file_discard(run, 0, 3);
 	assert_int_equal(spill_used_nbytes(spill), 2 * SPILL_ALIGN_NBYTES);
@@ -235,9 +227,8 @@ static void discarded_blocks_leave_the_rest(void **state)
 	assert_int_equal(spill_used_nbytes(spill), 0);
 }
 
-static void large_blocks_fill_whole_pages(void **state)
+FIXTURE_TEST(large_blocks_fill_whole_pages)
 {
-	(void)state;
 	for (uint32_t item_nbytes = 1; item_nbytes <= 16; item_nbytes++) {
 		const uint32_t n = run_file_block_n_items(1 << 20, item_nbytes);
 
@@ -250,32 +241,18 @@ static void large_blocks_fill_whole_pages(void **state)
 	assert_true((uint64_t)run_file_block_n_items(UINT64_MAX, 16) * 16 < UINT32_MAX);
 }
 
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, start, finish)
-#define IN_MEMORY(name) cmocka_unit_test_setup_teardown(name, start_in_memory, finish)
-#define ENCODED(name)                                                                              \
-	cmocka_unit_test_setup_teardown(name, start_delta, finish),                                \
-		cmocka_unit_test_setup_teardown(name, start_zstd, finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(windows_come_back_in_order),
-	FIXTURE(run_without_items_is_fine),
-	FIXTURE(several_threads_write_one_run),
-	FIXTURE(groups_are_larger_than_a_transfer),
-	FIXTURE(failing_group_ends_the_window),
-	FIXTURE(exchanged_blocks_are_refused),
-	FIXTURE(discarded_blocks_leave_the_rest),
-	FIXTURE(large_blocks_fill_whole_pages),
-	IN_MEMORY(windows_come_back_in_order),
-	IN_MEMORY(several_threads_write_one_run),
-	IN_MEMORY(neighbours_in_two_files_are_not_read_as_one),
-	ENCODED(windows_come_back_in_order),
-	ENCODED(run_without_items_is_fine),
-	ENCODED(several_threads_write_one_run),
-	ENCODED(exchanged_blocks_are_refused),
-	ENCODED(discarded_blocks_leave_the_rest),
-	ENCODED(mixed_blocks_come_back),
-	ENCODED(stored_bytes_are_counted),
-	cmocka_unit_test_setup_teardown(several_threads_write_one_run, start_auto, finish),
-};
-
-UNIT_TESTS(run_file, tests, NULL, NULL)
+TEST_AGAIN(windows_come_back_in_order, start_in_memory, finish)
+TEST_AGAIN(several_threads_write_one_run, start_in_memory, finish)
+TEST_AGAIN(windows_come_back_in_order, start_delta, finish)
+TEST_AGAIN(windows_come_back_in_order, start_zstd, finish)
+TEST_AGAIN(run_without_items_is_fine, start_delta, finish)
+TEST_AGAIN(run_without_items_is_fine, start_zstd, finish)
+TEST_AGAIN(several_threads_write_one_run, start_delta, finish)
+TEST_AGAIN(several_threads_write_one_run, start_zstd, finish)
+TEST_AGAIN(exchanged_blocks_are_refused, start_delta, finish)
+TEST_AGAIN(exchanged_blocks_are_refused, start_zstd, finish)
+TEST_AGAIN(discarded_blocks_leave_the_rest, start_delta, finish)
+TEST_AGAIN(discarded_blocks_leave_the_rest, start_zstd, finish)
+TEST_AGAIN(mixed_blocks_come_back, start_zstd, finish)
+TEST_AGAIN(stored_bytes_are_counted, start_zstd, finish)
+TEST_AGAIN(several_threads_write_one_run, start_auto, finish)

@@ -19,13 +19,14 @@ static struct spill *open_spill(const char *const *directories, size_t n, uint64
 	return spill;
 }
 
-static void extents_come_back_and_leave_no_name(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
+
+FIXTURE_TEST(extents_come_back_and_leave_no_name)
 {
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill;
 	struct spill_extent a, b;
 
-	(void)state;
 	for (int nameless = 0; nameless < 2; nameless++) {
 		faults.rejects_tmpfile = !nameless;
 		faults.max_transfer_nbytes = 7777;
@@ -41,13 +42,12 @@ static void extents_come_back_and_leave_no_name(void **state)
 	}
 }
 
-static void file_that_keeps_its_name_is_not_used(void **state)
+FIXTURE_TEST(file_that_keeps_its_name_is_not_used)
 {
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
 	struct spill_extent extent;
 
-	(void)state;
 	faults.rejects_tmpfile = true;
 	faults.unlink_errno = EROFS;
 	assert_int_equal(spill_write(spill, spill_bytes, N, &extent), -EROFS);
@@ -57,13 +57,12 @@ static void file_that_keeps_its_name_is_not_used(void **state)
 	spill_close(spill);
 }
 
-static void every_directory_is_used(void **state)
+FIXTURE_TEST(every_directory_is_used)
 {
 	const char *const directories[] = { fixture_directory, "/tmp", "/var/tmp" };
 	struct spill *spill = open_spill(directories, 3, SPILL_UNLIMITED);
 	unsigned n_in[3] = { 0 };
 
-	(void)state;
 	for (int i = 0; i < 12; i++)
 		n_in[store_bytes(spill, N).file]++;
 	for (int i = 0; i < 3; i++)
@@ -73,7 +72,7 @@ static void every_directory_is_used(void **state)
 }
 
 /* Writers of one directory do not wait for each other. */
-static void each_writer_has_a_file(void **state)
+FIXTURE_TEST(each_writer_has_a_file)
 {
 	enum { N_WRITERS = 4, N_EXTENTS = 24 };
 	const char *const directories[] = { fixture_directory, "/tmp" };
@@ -81,7 +80,6 @@ static void each_writer_has_a_file(void **state)
 	struct spill_extent extents[N_EXTENTS];
 	unsigned n_in[N_WRITERS] = { 0 };
 
-	(void)state;
 	spill_set_n_writers(spill, N_WRITERS);
 	assert_int_equal(spill_n_files(spill), N_WRITERS);
 	for (int i = 0; i < N_EXTENTS; i++) {
@@ -97,12 +95,11 @@ static void each_writer_has_a_file(void **state)
 	spill_close(spill);
 }
 
-static void extents_come_back_by_direct_io(void **state)
+FIXTURE_TEST(extents_come_back_by_direct_io)
 {
 	static _Alignas(SPILL_ALIGN_NBYTES) unsigned char aligned[N];
 	const char *const directories[] = { fixture_directory };
 
-	(void)state;
 	fill_pattern(aligned, N, 1);
 	for (int refuses = 0; refuses < 2; refuses++) {
 		struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
@@ -120,13 +117,12 @@ static void extents_come_back_by_direct_io(void **state)
 }
 
 /* Without direct I/O or a second file, everything is written through the cache. */
-static void extents_come_back_by_adaptive_io(void **state)
+FIXTURE_TEST(extents_come_back_by_adaptive_io)
 {
 	enum { LONG = (1 << 20) + 5, N_EXTENTS = 16 };
 	static _Alignas(SPILL_ALIGN_NBYTES) unsigned char long_data[LONG], back[LONG];
 	const char *const directories[] = { fixture_directory };
 
-	(void)state;
 	fill_pattern(long_data, LONG, 1);
 	for (int refuses = 0; refuses < 2; refuses++) {
 		struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
@@ -156,12 +152,11 @@ static void extents_come_back_by_adaptive_io(void **state)
 	}
 }
 
-static void full_directory_is_skipped(void **state)
+FIXTURE_TEST(full_directory_is_skipped)
 {
 	const char *const directories[] = { fixture_directory, "/tmp" };
 	struct spill *spill = open_spill(directories, 2, SPILL_UNLIMITED);
 
-	(void)state;
 	faults.faulty_directory = fixture_directory;
 	faults.faulty_write_errno = ENOSPC;
 	for (int i = 0; i < 4; i++) {
@@ -185,13 +180,12 @@ static void *store_pages(void *spill)
 	return NULL;
 }
 
-static void one_writer_avoids_a_slow_directory(void **state)
+FIXTURE_TEST(one_writer_avoids_a_slow_directory)
 {
 	const char *const directories[] = { fixture_directory, "/tmp" };
 	struct spill *spill = open_spill(directories, 2, SPILL_UNLIMITED);
 	unsigned n_slow = 0;
 
-	(void)state;
 	faults.faulty_directory = fixture_directory;
 	faults.faulty_write_delay_us = 20000;
 	for (int i = 0; i < 20; i++)
@@ -200,14 +194,13 @@ static void one_writer_avoids_a_slow_directory(void **state)
 	spill_close(spill);
 }
 
-static void slow_directory_gets_less(void **state)
+FIXTURE_TEST(slow_directory_gets_less)
 {
 	const char *const directories[] = { fixture_directory, "/tmp" };
 	struct spill *spill = open_spill(directories, 2, SPILL_UNLIMITED);
 	struct stat slow;
 	pthread_t threads[2];
 
-	(void)state;
 	faults.faulty_directory = fixture_directory;
 	faults.faulty_write_delay_us = 5000;
 	n_stored = 0;
@@ -220,19 +213,18 @@ static void slow_directory_gets_less(void **state)
 	spill_close(spill);
 }
 
-static void late_allocation_reserves_no_space(void **state)
+FIXTURE_TEST(late_allocation_reserves_no_space)
 {
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
 
-	(void)state;
 	spill_disable_preallocation(spill);
 	assert_stored(spill, store_bytes(spill, N));
 	assert_int_equal(faults.max_preallocated_nbytes, 0);
 	spill_close(spill);
 }
 
-static void real_full_disk_is_survived(void **state)
+FIXTURE_TEST(real_full_disk_is_survived)
 {
 	const char *small = fixture_path("small");
 	const char *const directories[] = { small, fixture_directory };
@@ -240,7 +232,6 @@ static void real_full_disk_is_survived(void **state)
 	struct spill_extent extents[8];
 	unsigned n_small = 0;
 
-	(void)state;
 	assert_int_equal(mkdir(small, 0700), 0);
 	if (mount("none", small, "tmpfs", 0, "size=256k") < 0)
 		skip(); /* requires root */
@@ -267,14 +258,13 @@ static void real_full_disk_is_survived(void **state)
 	assert_int_equal(n_small, 2);
 }
 
-static void limit_counts_discarded_space(void **state)
+FIXTURE_TEST(limit_counts_discarded_space)
 {
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill = open_spill(directories, 1, 2 * N_IN_PAGES);
 	struct spill_extent a = store_bytes(spill, N), b = store_bytes(spill, N);
 	uint64_t nbytes;
 
-	(void)state;
 	assert_int_equal(spill_write(spill, spill_bytes, 1, &b), -ENOSPC);
 	spill_discard(spill, a);
 	assert_int_equal(spill_used_nbytes(spill), N_IN_PAGES);
@@ -285,12 +275,11 @@ static void limit_counts_discarded_space(void **state)
 	spill_close(spill);
 }
 
-static void discarded_space_is_reclaimed_at_the_limit(void **state)
+FIXTURE_TEST(discarded_space_is_reclaimed_at_the_limit)
 {
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill = open_spill(directories, 1, N_IN_PAGES);
 
-	(void)state;
 	for (int i = 0; i < 20; i++)
 		spill_discard(spill, store_bytes(spill, N));
 	assert_int_equal(spill_peak_nbytes(spill), N_IN_PAGES);
@@ -298,14 +287,13 @@ static void discarded_space_is_reclaimed_at_the_limit(void **state)
 	spill_close(spill);
 }
 
-static void discarded_space_returns_to_the_disk(void **state)
+FIXTURE_TEST(discarded_space_returns_to_the_disk)
 {
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
 	struct spill_extent extent = store_bytes(spill, N);
 	struct stat before, after;
 
-	(void)state;
 	assert_int_equal(fstat(faults.tmpfile_fd, &before), 0);
 	spill_discard(spill, extent);
 	assert_int_equal(spill_used_nbytes(spill), 0);
@@ -314,13 +302,12 @@ static void discarded_space_returns_to_the_disk(void **state)
 	spill_close(spill);
 }
 
-static void nothing_is_discarded_before_the_close(void **state)
+FIXTURE_TEST(nothing_is_discarded_before_the_close)
 {
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
 	struct spill_extent extent = store_bytes(spill, N);
 
-	(void)state;
 	spill_begin_close(spill);
 	spill_discard(spill, extent);
 	assert_int_equal(spill_used_nbytes(spill), N_IN_PAGES);
@@ -329,7 +316,7 @@ static void nothing_is_discarded_before_the_close(void **state)
 }
 
 /* In the background: a backlog of 4 MiB may stay, and as much may be in progress. */
-static void backlog_of_discarded_space_is_small(void **state)
+FIXTURE_TEST(backlog_of_discarded_space_is_small)
 {
 	enum { N_EXTENTS = 400, MAX_BACKLOG = 8 << 20 };
 	const char *const directories[] = { fixture_directory };
@@ -337,7 +324,6 @@ static void backlog_of_discarded_space_is_small(void **state)
 	struct spill_extent extents[N_EXTENTS];
 	struct stat file;
 
-	(void)state;
 	for (int i = 0; i < N_EXTENTS; i++)
 		extents[i] = store_bytes(spill, N);
 	for (int i = 0; i < N_EXTENTS; i++) {
@@ -401,12 +387,11 @@ static void discard_many(struct spill *spill, const struct spill_extent *extents
 		sched_yield();
 }
 
-static void discard_does_not_wait_with_ample_space(void **state)
+FIXTURE_TEST(discard_does_not_wait_with_ample_space)
 {
 	static struct spill_extent extents[N_MANY];
 	struct spill *spill = open_busy_spill(SPILL_UNLIMITED, UINT64_C(2) * ALL, extents);
 
-	(void)state;
 	discard_many(spill, extents);
 	gate_open(&hole, 1);
 	assert_int_equal(spill_used_nbytes(spill), (N_MANY - MUCH) * N_IN_PAGES);
@@ -428,29 +413,26 @@ static void assert_small_backlog(struct spill *spill, const struct spill_extent 
 	spill_close(spill);
 }
 
-static void backlog_is_small_with_little_space(void **state)
+FIXTURE_TEST(backlog_is_small_with_little_space)
 {
 	static struct spill_extent extents[N_MANY];
 
-	(void)state;
 	assert_small_backlog(open_busy_spill(SPILL_UNLIMITED, UINT64_C(2) * ALL - 1, extents),
 			     extents);
 }
 
-static void backlog_is_small_near_the_limit(void **state)
+FIXTURE_TEST(backlog_is_small_near_the_limit)
 {
 	static struct spill_extent extents[N_MANY];
 
-	(void)state;
 	assert_small_backlog(open_busy_spill(UINT64_C(3) * ALL - 1, UINT64_MAX, extents), extents);
 }
 
-static void backlog_does_not_raise_the_peak(void **state)
+FIXTURE_TEST(backlog_does_not_raise_the_peak)
 {
 	static struct spill_extent extents[N_MANY];
 	struct spill *spill = open_busy_spill(SPILL_UNLIMITED, UINT64_MAX, extents);
 
-	(void)state;
 	discard_many(spill, extents);
 	for (int i = 0; i < MUCH - LITTLE / N_IN_PAGES - 1; i++)
 		store_bytes(spill, N);
@@ -459,13 +441,12 @@ static void backlog_does_not_raise_the_peak(void **state)
 	spill_close(spill);
 }
 
-static void neighbours_are_discarded_together(void **state)
+FIXTURE_TEST(neighbours_are_discarded_together)
 {
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
 	struct spill_extent extents[9];
 
-	(void)state;
 	for (int i = 0; i < 9; i++)
 		extents[i] = store_bytes(spill, N);
 	/* From both ends to the middle, and a separate one. */
@@ -481,26 +462,24 @@ static void neighbours_are_discarded_together(void **state)
 	spill_close(spill);
 }
 
-static void unpunchable_space_stays_in_use(void **state)
+FIXTURE_TEST(unpunchable_space_stays_in_use)
 {
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
 
-	(void)state;
 	faults.punch_errno = EOPNOTSUPP;
 	spill_discard(spill, store_bytes(spill, N));
 	assert_int_equal(spill_used_nbytes(spill), N_IN_PAGES);
 	spill_close(spill);
 }
 
-static void directories_of_one_disk_count_once(void **state)
+FIXTURE_TEST(directories_of_one_disk_count_once)
 {
 	const char *const directories[] = { fixture_directory, fixture_directory };
 	struct spill *one = open_spill(directories, 1, SPILL_UNLIMITED);
 	struct spill *two = open_spill(directories, 2, SPILL_UNLIMITED);
 	uint64_t of_one, of_two;
 
-	(void)state;
 	assert_int_equal(spill_free_nbytes(one, &of_one), 0);
 	assert_int_equal(spill_free_nbytes(two, &of_two), 0);
 	assert_true(of_two < of_one + of_one / 2);
@@ -508,32 +487,4 @@ static void directories_of_one_disk_count_once(void **state)
 	spill_close(two);
 }
 
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(extents_come_back_and_leave_no_name),
-	FIXTURE(file_that_keeps_its_name_is_not_used),
-	FIXTURE(every_directory_is_used),
-	FIXTURE(each_writer_has_a_file),
-	FIXTURE(extents_come_back_by_direct_io),
-	FIXTURE(extents_come_back_by_adaptive_io),
-	FIXTURE(full_directory_is_skipped),
-	FIXTURE(one_writer_avoids_a_slow_directory),
-	FIXTURE(slow_directory_gets_less),
-	FIXTURE(late_allocation_reserves_no_space),
-	FIXTURE(real_full_disk_is_survived),
-	FIXTURE(limit_counts_discarded_space),
-	FIXTURE(discarded_space_is_reclaimed_at_the_limit),
-	FIXTURE(discarded_space_returns_to_the_disk),
-	FIXTURE(nothing_is_discarded_before_the_close),
-	FIXTURE(backlog_of_discarded_space_is_small),
-	FIXTURE(discard_does_not_wait_with_ample_space),
-	FIXTURE(backlog_is_small_with_little_space),
-	FIXTURE(backlog_is_small_near_the_limit),
-	FIXTURE(backlog_does_not_raise_the_peak),
-	FIXTURE(neighbours_are_discarded_together),
-	FIXTURE(unpunchable_space_stays_in_use),
-	FIXTURE(directories_of_one_disk_count_once),
-};
-
-UNIT_TESTS(spill, tests, fill_spill_bytes, NULL)
+GROUP_FIXTURE(fill_spill_bytes, NULL)

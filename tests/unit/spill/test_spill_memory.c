@@ -26,13 +26,14 @@ static bool is_in_memory(struct spill *spill, struct spill_extent extent)
 	return strcmp(spill_directory(spill, extent.file), "memory") == 0;
 }
 
-static void memory_is_filled_before_a_file_is_opened(void **state)
+#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
+
+FIXTURE_TEST(memory_is_filled_before_a_file_is_opened)
 {
 	const char *const directory = "/nowhere";
 	struct spill *spill = open_with_memory(&directory, 3, SPILL_UNLIMITED);
 	struct spill_extent extents[3];
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		extents[i] = store_bytes(spill, N);
 		assert_true(is_in_memory(spill, extents[i]));
@@ -44,13 +45,12 @@ static void memory_is_filled_before_a_file_is_opened(void **state)
 	spill_close(spill);
 }
 
-static void overflow_of_memory_goes_to_files(void **state)
+FIXTURE_TEST(overflow_of_memory_goes_to_files)
 {
 	const char *const directory = fixture_directory;
 	struct spill *spill = open_with_memory(&directory, 1, SPILL_UNLIMITED);
 	struct spill_extent extents[3];
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		extents[i] = store_bytes(spill, N);
 	assert_true(is_in_memory(spill, extents[0]));
@@ -61,14 +61,13 @@ static void overflow_of_memory_goes_to_files(void **state)
 	spill_close(spill);
 }
 
-static void memory_does_not_count_against_the_limit(void **state)
+FIXTURE_TEST(memory_does_not_count_against_the_limit)
 {
 	const char *const directory = fixture_directory;
 	struct spill *spill = open_with_memory(&directory, 2, N_IN_PAGES);
 	struct spill_extent extent;
 	uint64_t nbytes;
 
-	(void)state;
 	assert_int_equal(spill_free_nbytes(spill, &nbytes), 0);
 	assert_int_equal(nbytes, 3 * N_IN_PAGES);
 	for (int i = 0; i < 3; i++)
@@ -85,7 +84,7 @@ static struct spill_extent part(struct spill_extent extent, uint64_t first, uint
 	return extent;
 }
 
-static void discarded_pages_of_memory_are_used_again(void **state)
+FIXTURE_TEST(discarded_pages_of_memory_are_used_again)
 {
 	const char *const directory = "/nowhere";
 	struct spill *spill = open_with_memory(&directory, 2, SPILL_UNLIMITED);
@@ -93,7 +92,6 @@ static void discarded_pages_of_memory_are_used_again(void **state)
 	unsigned char back[SPILL_ALIGN_NBYTES];
 	struct spill_extent extent;
 
-	(void)state;
 	spill_discard(spill, part(a, 0, 8 * SPILL_ALIGN_NBYTES));
 	assert_stored(spill, store_bytes(spill, 8 * SPILL_ALIGN_NBYTES));
 	assert_int_equal(spill_write(spill, spill_bytes, 1, &extent), -ENOENT);
@@ -115,14 +113,13 @@ static long resident_pages(void)
 	return n;
 }
 
-static void discarded_memory_returns_to_the_system(void **state)
+FIXTURE_TEST(discarded_memory_returns_to_the_system)
 {
 	const char *const directory = "/nowhere";
 	struct spill *spill = open_with_memory(&directory, 100, SPILL_UNLIMITED);
 	struct spill_extent extents[100];
 	long n_pages;
 
-	(void)state;
 	for (int i = 0; i < 100; i++)
 		extents[i] = store_bytes(spill, N);
 	n_pages = resident_pages();
@@ -142,14 +139,13 @@ static void discarded_memory_returns_to_the_system(void **state)
 #define CAN_LIMIT_MEMORY 1
 #endif
 
-static void failed_allocation_falls_back_to_files(void **state)
+FIXTURE_TEST(failed_allocation_falls_back_to_files)
 {
 	const char *const directory = fixture_directory;
 	struct spill *spill;
 	struct spill_extent extent;
 	struct rlimit before, none;
 
-	(void)state;
 	if (!CAN_LIMIT_MEMORY)
 		skip();
 	spill = open_with_memory(&directory, 1, SPILL_UNLIMITED);
@@ -197,7 +193,7 @@ static void free_list(void *list)
 }
 
 /* The extent can be mapped, but the table of extents cannot grow. */
-static void unrecorded_extent_leaves_no_mapping(void **state)
+FIXTURE_TEST(unrecorded_extent_leaves_no_mapping)
 {
 	struct memory_tier *tier;
 	struct rlimit before, limit;
@@ -205,7 +201,6 @@ static void unrecorded_extent_leaves_no_mapping(void **state)
 	void *list;
 	int r;
 
-	(void)state;
 	if (!CAN_LIMIT_MEMORY)
 		skip();
 	assert_int_equal(memory_tier_open(10 * N_IN_PAGES, &tier), 0);
@@ -238,13 +233,12 @@ static void *use_memory(void *spill)
 	return NULL;
 }
 
-static void threads_share_memory(void **state)
+FIXTURE_TEST(threads_share_memory)
 {
 	const char *const directory = fixture_directory;
 	struct spill *spill = open_with_memory(&directory, 2, SPILL_UNLIMITED);
 	pthread_t threads[3];
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(thread_start(use_memory, spill, 0, &threads[i]), 0);
 	for (int i = 0; i < 3; i++)
@@ -255,12 +249,11 @@ static void threads_share_memory(void **state)
 	spill_close(spill);
 }
 
-static void memory_limit_may_be_raised_later(void **state)
+FIXTURE_TEST(memory_limit_may_be_raised_later)
 {
 	const char *const directory = fixture_directory;
 	struct spill *spill = open_with_memory(&directory, 0, SPILL_UNLIMITED);
 
-	(void)state;
 	assert_false(is_in_memory(spill, store_bytes(spill, N)));
 	memory_tier_raise_limit(spill_memory(spill), N_IN_PAGES);
 	assert_true(is_in_memory(spill, store_bytes(spill, N)));
@@ -271,18 +264,4 @@ static void memory_limit_may_be_raised_later(void **state)
 	spill_close(spill);
 }
 
-#define FIXTURE(name) cmocka_unit_test_setup_teardown(name, fixture_start, fixture_finish)
-
-static const struct CMUnitTest tests[] = {
-	FIXTURE(memory_is_filled_before_a_file_is_opened),
-	FIXTURE(overflow_of_memory_goes_to_files),
-	FIXTURE(memory_does_not_count_against_the_limit),
-	FIXTURE(discarded_pages_of_memory_are_used_again),
-	FIXTURE(discarded_memory_returns_to_the_system),
-	FIXTURE(failed_allocation_falls_back_to_files),
-	FIXTURE(unrecorded_extent_leaves_no_mapping),
-	FIXTURE(threads_share_memory),
-	FIXTURE(memory_limit_may_be_raised_later),
-};
-
-UNIT_TESTS(spill_memory, tests, fill_spill_bytes, NULL)
+GROUP_FIXTURE(fill_spill_bytes, NULL)

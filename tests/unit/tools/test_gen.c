@@ -54,9 +54,8 @@ static void count_special_halves(const char *type, uint16_t infinity)
 	free(data.records);
 }
 
-static void special_halves_are_all_there(void **state)
+TEST(special_halves_are_all_there)
 {
-	(void)state;
 	count_special_halves("f16", 0x7c00);
 	count_special_halves("bf16", 0x7f80);
 }
@@ -95,12 +94,11 @@ static void make_records(const struct layout *layout, enum gen_dist dist, uint32
 	gen_fill(&gen, 0, N_RECORDS, records);
 }
 
-static void bytes_of_records_never_change(void **state)
+TEST(bytes_of_records_never_change)
 {
 	unsigned char *records = malloc(N_RECORDS * RECORD_NBYTES);
 	struct layout layout = records_layout();
 
-	(void)state;
 	assert_non_null(records);
 	make_records(&layout, GEN_ZIPF, 3, records);
 	assert_int_equal(crc32(0, records, N_RECORDS * RECORD_NBYTES), 0x3e463b65);
@@ -109,7 +107,7 @@ static void bytes_of_records_never_change(void **state)
 }
 
 /* Checksums in tests and reports hang on it: a change here is a change of the format. */
-static void bytes_never_change(void **state)
+TEST(bytes_never_change)
 {
 	static const uint32_t expected[GEN_NAN + 1] = {
 		[GEN_RANDOM] = 0x2e421024,       [GEN_SORTED] = 0xabc14784,
@@ -120,7 +118,6 @@ static void bytes_never_change(void **state)
 		[GEN_CLUSTERED] = 0xf971cc74,    [GEN_NAN] = 0xe76125d7,
 	};
 
-	(void)state;
 	for (unsigned dist = GEN_RANDOM; dist <= GEN_NAN; dist++) {
 		unsigned long hash = 0;
 
@@ -135,11 +132,3 @@ static void bytes_never_change(void **state)
 		assert_int_equal(hash, expected[dist]);
 	}
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(special_halves_are_all_there),
-	cmocka_unit_test(bytes_of_records_never_change),
-	cmocka_unit_test(bytes_never_change),
-};
-
-UNIT_TESTS(gen, tests, NULL, NULL)

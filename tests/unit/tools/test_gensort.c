@@ -33,28 +33,19 @@ static uint64_t sum_of(enum gensort_kind kind, uint64_t first, uint64_t n)
 	return sum;
 }
 
-static void million_records_have_the_published_programs_checksum(void **state)
+TEST(million_records_have_the_published_programs_checksum)
 {
-	(void)state;
 	assert_int_equal(sum_of(GENSORT_ASCII, 0, 1000000), 0x7a19cff467438);
 	assert_int_equal(sum_of(GENSORT_BINARY, 0, 1000000), 0x7a0e0d4868cd4);
 	assert_int_equal(sum_of(GENSORT_SKEWED, 0, 1000000), 0x79f9a7e6de673);
 }
 
 /* Across 2^32; and, as lengths of numbers decide on the skew, 2^60 and the last numbers. */
-static void records_far_away_have_the_published_programs_checksum(void **state)
+TEST(records_far_away_have_the_published_programs_checksum)
 {
-	(void)state;
 	assert_int_equal(sum_of(GENSORT_ASCII, 4294967000, 1000), 0x1fb2272be23);
 	assert_int_equal(sum_of(GENSORT_BINARY, 4294967000, 1000), 0x1ff3abdb77b);
 	assert_int_equal(sum_of(GENSORT_SKEWED, 4294967000, 1000), 0x1f44400e385);
 	assert_int_equal(sum_of(GENSORT_SKEWED, 1152921504606846900, 100), 0x348d22027d);
 	assert_int_equal(sum_of(GENSORT_SKEWED, UINT64_C(18446744073709551000), 100), 0x3366d20ad7);
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(million_records_have_the_published_programs_checksum),
-	cmocka_unit_test(records_far_away_have_the_published_programs_checksum),
-};
-
-UNIT_TESTS(gensort, tests, NULL, NULL)

@@ -39,9 +39,8 @@ static const char *printed(void)
 	return text;
 }
 
-static void message_is_one_line_of_the_program(void **state)
+TEST_WITH(message_is_one_line_of_the_program, capture, NULL)
 {
-	(void)state;
 	warn("a");
 	notice("b\n%s", "\033[1mc");
 	fail(-EIO, "d: %m");
@@ -50,9 +49,3 @@ static void message_is_one_line_of_the_program(void **state)
 				       "gsort: b$'\\n\\033'[1mc\n"
 				       "gsort: d: Input/output error\n");
 }
-
-static const struct CMUnitTest tests[] = {
-	cmocka_unit_test_setup(message_is_one_line_of_the_program, capture),
-};
-
-UNIT_TESTS(print_diagnostics, tests, NULL, NULL)
