@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config.h"
 #include "io/header/python_literal.h"
 #include "src/base/diagnostics.h"
 #include "src/record/layout.h"

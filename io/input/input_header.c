@@ -4,7 +4,6 @@
  * The first source that is probed determines the format of all: plain records, perhaps after a
  * header of skip_nbytes, or .npy files with the same records.
  */
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 #include "io/file/file.h"
-#include "io/file/io_queue.h"
 #include "io/file/mapping.h"
 #include "src/base/adaptive.h"
 

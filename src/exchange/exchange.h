@@ -3,7 +3,6 @@
  */
 #pragma once
 
-#include "src/comm/comm.h"
 #include "src/comm/peer_memory.h"
 #include "src/run/run.h"
 

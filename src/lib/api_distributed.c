@@ -13,7 +13,6 @@
 #include "src/checkpoint/fingerprint.h"
 #include "src/comm/comm.h"
 #include "src/lib/lib_internal.h"
-#include "src/options/command_files.h"
 #include "src/options/file_roles.h"
 #include "src/sort/distributed_sort.h"
 

@@ -14,7 +14,6 @@
  */
 #pragma once
 
-#include "src/base/thread_pool.h"
 #include "src/lines/line_elements.h"
 #include "src/record/digest.h"
 

@@ -1,7 +1,6 @@
 /*
  * line_merge.c - merge spilled runs of lines (see line_sort.h)
  */
-#include "src/lines/line_sort.h"
 #include "src/lines/line_sort_internal.h"
 
 #include <errno.h>

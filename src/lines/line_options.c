@@ -11,8 +11,6 @@
 
 #include "config.h"
 #include "io/input/part_manifest.h"
-#include "io/spill/spill.h"
-#include "src/base/array.h"
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
 #include "src/base/size.h"

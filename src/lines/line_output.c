@@ -1,7 +1,6 @@
 /*
  * line_output.c - the output of a sort of lines (see line_sort_internal.h)
  */
-#include "src/lines/line_sort.h"
 #include "src/lines/line_sort_internal.h"
 
 #include <errno.h>

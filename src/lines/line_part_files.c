@@ -7,7 +7,6 @@
  * Several ranks write to the same files. Rank 0 creates them, and completes them when all ranks
  * have written (line_rank_output.c).
  */
-#include "src/lines/line_sort.h"
 #include "src/lines/line_sort_internal.h"
 
 #include <errno.h>

@@ -6,7 +6,6 @@
 
 #include "src/base/diagnostics.h"
 #include "src/comm/comm.h"
-#include "src/lines/line_sort.h"
 #include "src/lines/line_sort_internal.h"
 #include "src/plan/job.h"
 

@@ -22,7 +22,6 @@
  */
 #pragma once
 
-#include "src/base/stats.h"
 #include "src/lines/line_keys.h"
 #include "src/plan/sort_spec.h"
 #include "src/sort/sort_summary.h"

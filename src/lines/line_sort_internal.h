@@ -13,13 +13,10 @@
  */
 #pragma once
 
-#include "io/output/output.h"
 #include "io/spill/run_file.h"
-#include "src/base/thread_pool.h"
 #include "src/checkpoint/checkpoint.h"
 #include "src/lines/device_text.h"
 #include "src/lines/line_block.h"
-#include "src/lines/line_input.h"
 #include "src/lines/line_scan.h"
 #include "src/run/run.h"
 #include "src/sort/sort_summary.h"

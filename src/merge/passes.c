@@ -19,7 +19,6 @@
 #include "src/merge/merge.h"
 
 #include "io/spill/run_file.h"
-#include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
 
 /* Return a number that orders all windows of a merge. There are less than 2^24 partitions. */

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config.h"
 #include "io/output/orphans.h"
 #include "src/base/diagnostics.h"
 #include "src/checkpoint/checkpoint_dir.h"

@@ -7,7 +7,6 @@
  */
 #pragma once
 
-#include "io/input/input.h"
 #include "src/options/options.h"
 
 /*

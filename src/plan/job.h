@@ -7,8 +7,6 @@
  */
 #pragma once
 
-#include "io/input/input.h"
-#include "io/spill/compression_policy.h"
 #include "io/spill/spill.h"
 #include "src/base/cancellation.h"
 #include "src/base/stats.h"

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config.h"
 #include "src/base/diagnostics.h"
 
 int schema_add_field(struct schema *schema, struct field field)

@@ -8,7 +8,6 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "io/input/input.h"
 #include "src/plan/sort_spec.h"
 #include "src/sort/sort.h"
 

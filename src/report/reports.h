@@ -12,7 +12,6 @@
 #include <stdio.h>
 
 #include "src/base/time_series.h"
-#include "src/base/trace.h"
 #include "src/report/stats_report.h"
 
 /*

@@ -11,7 +11,6 @@
 
 #include "src/base/array.h"
 #include "src/base/diagnostics.h"
-#include "src/base/size.h"
 
 int run_set_stride(struct run *run, uint64_t stride, struct run_samples *samples)
 {

@@ -25,7 +25,6 @@
 #include "src/comm/comm.h"
 #include "src/merge/cuts.h"
 #include "src/rungen/chunk_pool.h"
-#include "src/sort/setup.h"
 #include "src/sort/sort_internal.h"
 
 /* Cut the own runs into n partitions. Free *ret_cuts also after a failure. */

@@ -8,7 +8,6 @@
  */
 #pragma once
 
-#include "src/checkpoint/checkpoint.h"
 #include "src/plan/job.h"
 #include "src/plan/sort_spec.h"
 #include "src/sort/open_devices.h"

@@ -12,7 +12,6 @@
 
 #include "src/check/verify.h"
 #include "src/exchange/exchange.h"
-#include "src/merge/merge.h"
 #include "src/run/run.h"
 #include "src/sort/setup.h"
 #include "src/sort/sort_output.h"

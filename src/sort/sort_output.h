@@ -27,12 +27,10 @@
 #include "io/codec/zst.h"
 #include "io/input/part_manifest.h"
 #include "io/output/orphans.h"
-#include "io/output/output.h"
 #include "io/output/part_files.h"
 #include "src/checkpoint/checkpoint.h"
 #include "src/merge/sink.h"
 #include "src/plan/job.h"
-#include "src/run/run.h"
 
 struct collective_zst;
 struct comm;

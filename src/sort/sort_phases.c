@@ -17,7 +17,6 @@
 #include "src/merge/cuts.h"
 #include "src/rungen/chunk_pool.h"
 #include "src/sort/distributed_sort.h"
-#include "src/sort/setup.h"
 
 /* --- runs --- */
 

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "io/input/part_manifest.h"
-#include "src/base/diagnostics.h"
 #include "src/record/digest.h"
 #include "tests/fault/sort_scenarios.h"
 

@@ -3,10 +3,8 @@
  *
  * The kind of file decides which point the transfers of a descriptor pass.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

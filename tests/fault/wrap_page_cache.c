@@ -3,7 +3,6 @@
  */
 #include <unistd.h>
 
-#include "io/file/direct_io.h"
 #include "src/base/adaptive.h"
 #include "src/plan/job.h"
 #include "tests/fault/fault_points.h"

@@ -12,7 +12,6 @@
 
 #include <dlfcn.h>
 #include <setjmp.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 

@@ -5,7 +5,6 @@
  * Each call of the driver takes microseconds, and queues of one GPU wait for each other in it. So
  * needless calls slow down merges of short windows.
  */
-#include <stdlib.h>
 
 #include <cuda_runtime_api.h>
 

@@ -3,7 +3,6 @@
  */
 #pragma once
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

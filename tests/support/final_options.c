@@ -3,10 +3,8 @@
  */
 #include "tests/support/final_options.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
-#include "src/base/diagnostics.h"
 #include "src/cli/cli_main.h"
 #include "src/options/file_roles.h"
 #include "tools/cli/tool_main.h"

@@ -12,7 +12,6 @@
  */
 #pragma once
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

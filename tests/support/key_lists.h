@@ -4,7 +4,6 @@
 #pragma once
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "src/record/layout.h"

@@ -1,7 +1,6 @@
 /*
  * main_records.c - gsort for records only, as a program that tests link in their own way
  */
-#include <stddef.h>
 
 #include "src/cli/cli_main.h"
 #include "src/cli/process_setup.h"

@@ -7,7 +7,6 @@
 
 #include "io/output/output.h"
 #include "src/base/thread.h"
-#include "tests/support/guarded.h"
 #include "tests/support/io_fixture.h"
 #include "tests/support/unit_test.h"
 

@@ -3,7 +3,6 @@
  */
 #pragma once
 
-#include <stdint.h>
 #include <string.h>
 
 #include "src/options/options.h"

@@ -24,7 +24,6 @@
 #include <string.h>
 
 #include "io/output/output.h"
-#include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
 #include "src/base/thread_pool.h"
 #include "src/record/key_batch.h"

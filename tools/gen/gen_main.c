@@ -3,7 +3,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stddef.h>
 #include <unistd.h>
 
 #include "config.h"

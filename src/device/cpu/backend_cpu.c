@@ -19,7 +19,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "src/base/diagnostics.h"
 #include "src/device/cpu/queue_pool.h"
 #include "src/device/cpu/cpu_merge.h"
 #include "src/device/cpu/cpu_ops.h"

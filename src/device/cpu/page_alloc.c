@@ -3,7 +3,6 @@
  */
 #include "src/device/cpu/page_alloc.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>

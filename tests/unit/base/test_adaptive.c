@@ -3,8 +3,6 @@
  */
 #include "src/base/adaptive.h"
 
-#include <stdbool.h>
-
 #include "tests/support/unit_test.h"
 
 enum { WRITE_NBYTES = 8 << 20 };

@@ -4,7 +4,6 @@
 #include "src/base/thread_pool.h"
 
 #include <errno.h>
-#include <stdint.h>
 
 #include "tests/support/thread_gate.h"
 #include "tests/support/unit_test.h"

@@ -2,7 +2,6 @@
  * test_size - sizes are parsed as GNU sort parses them, and each mistake has its error
  */
 #include "src/base/size.h"
-#include "tests/support/captured_messages.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -1,12 +1,10 @@
 /*
  * test_stats - spans are added up correctly, and the reports show the sums
  */
-#include "src/base/diagnostics.h"
 #include "src/report/format.h"
 #include "src/report/stats_report.h"
 #include "tests/support/capture_output.h"
 
-#include <errno.h>
 #include <pthread.h>
 
 #include "tests/support/unit_test.h"

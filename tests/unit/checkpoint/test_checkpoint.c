@@ -3,7 +3,6 @@
  */
 #include "src/checkpoint/checkpoint_state.h"
 
-#include "io/output/output.h"
 #include "src/checkpoint/fingerprint.h"
 #include "src/checkpoint/checkpoint_dir.h"
 #include "tests/support/io_fixture.h"

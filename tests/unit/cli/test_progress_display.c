@@ -12,7 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/base/clock.h"
 #include "tests/support/unit_test.h"
 
 enum { GIVE_UP_MS = 10000 };

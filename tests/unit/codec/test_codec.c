@@ -7,7 +7,6 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#include "src/base/diagnostics.h"
 #include "src/record/key_encoding.h"
 #include "src/record/delta_pack.h"
 #include "tests/support/guarded.h"

@@ -1,7 +1,6 @@
 /*
  * test_cpu_merge - two-way merges, and merges of thousands of slices, against a sort of everything
  */
-#include "src/device/cpu/cpu_ops.h"
 #include "src/device/cpu/cpu_merge.h"
 #include "tests/support/elements.h"
 

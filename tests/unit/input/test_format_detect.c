@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "io/input/format_detect.h"
-#include "tests/support/captured_messages.h"
 #include "tests/support/unit_test.h"
 
 /* A file of these bytes. */

@@ -3,7 +3,6 @@
  */
 #include "src/lib/api_distributed.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

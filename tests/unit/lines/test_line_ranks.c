@@ -3,7 +3,6 @@
  */
 #include "src/lines/line_options.h"
 
-#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "io/spill/run_file.h"
-#include "src/base/size.h"
 #include "src/device/cpu/cpu_sort.h"
 #include "src/report/explain.h"
 #include "tests/support/capture_output.h"

@@ -1,10 +1,8 @@
 /*
  * test_layout.c - keys, normalised keys, layouts and items
  */
-#include <errno.h>
 
 #include "tests/support/key_lists.h"
-#include "tests/support/captured_messages.h"
 #include "tests/support/record_fixture.h"
 #include "tests/support/unit_test.h"
 

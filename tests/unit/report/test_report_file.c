@@ -11,7 +11,6 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "tests/support/unit_test.h"
 

@@ -10,9 +10,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "io/output/output.h"
-#include "io/output/part_files.h"
-#include "io/spill/spill.h"
 #include "src/base/diagnostics.h"
 #include "src/sort/sort_output.h"
 #include "src/plan/job.h"

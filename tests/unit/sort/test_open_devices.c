@@ -3,7 +3,6 @@
  */
 #include "src/sort/open_devices.h"
 
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -3,7 +3,6 @@
  */
 #include "src/sort/sort.h"
 
-#include "src/base/diagnostics.h"
 #include "src/sort/setup.h"
 #include "tests/support/io_fixture.h"
 #include "tests/support/captured_messages.h"

@@ -3,7 +3,6 @@
  */
 #include "tools/gen/gen.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -25,8 +25,6 @@
  */
 #include "src/device/cpu/cpu_merge.h"
 
-#include <stdbool.h>
-
 #include "src/device/cpu/x86/network_avx512.h"
 
 #define ELEMENT uint32_t
