@@ -9,6 +9,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "src/base/thread.h"
 #include "src/record/delta_pack.h"
 
 enum { PAGE_NBYTES = 4096 };
@@ -190,7 +191,6 @@ void codec_pool_release(struct codec_pool *pool, struct codec_context *context)
 {
 	if (!context)
 		return;
-	pthread_mutex_lock(&pool->lock);
+	SCOPED_LOCK(&pool->lock);
 	pool->idle[pool->n_idle++] = context;
-	pthread_mutex_unlock(&pool->lock);
 }

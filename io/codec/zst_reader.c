@@ -16,6 +16,7 @@
 #include <zstd.h>
 
 #include "src/base/diagnostics.h"
+#include "src/base/thread.h"
 
 /* As many as a file has readers: each shares an edge with the next one. */
 enum { MAX_FRAME_SLOTS = 8 };
@@ -247,12 +248,11 @@ static int load_slot(struct zst_reader *reader, const struct file *file, struct 
 		slot->content = malloc(reader->slot_nbytes);
 	r = slot->content ? decode_frame(reader, file, frame, slot->content) :
 			    fail(-ENOMEM, "%s: decompression: %m", reader->name);
-	pthread_mutex_lock(&reader->lock);
+	SCOPED_LOCK(&reader->lock);
 	slot->is_loading = false;
 	if (r < 0)
 		slot->frame = NO_FRAME;
 	pthread_cond_broadcast(&reader->changed);
-	pthread_mutex_unlock(&reader->lock);
 	return r;
 }
 

@@ -94,10 +94,9 @@ static int assign_frame_offset(struct zst_writer *writer, uint64_t frame, size_t
 /* Let the next frame proceed. */
 static void advance_write_turn(struct zst_writer *writer)
 {
-	pthread_mutex_lock(&writer->lock);
+	SCOPED_LOCK(&writer->lock);
 	writer->n_assigned++;
 	pthread_cond_broadcast(&writer->changed);
-	pthread_mutex_unlock(&writer->lock);
 }
 
 /* Compress and release a buffer, and write the frame. */

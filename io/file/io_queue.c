@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "src/base/thread.h"
 #include "src/base/thread_pool.h"
 
 enum { MAX_THREADS = 16 };
@@ -58,7 +59,7 @@ static void *thread_main(void *argument)
 {
 	struct io_queue *queue = argument;
 
-	pthread_mutex_lock(&queue->lock);
+	SCOPED_LOCK(&queue->lock);
 	for (;;) {
 		while (!queue->first && !queue->closing) {
 			queue->n_idle++;
@@ -69,7 +70,6 @@ static void *thread_main(void *argument)
 			break;
 		run_first(queue);
 	}
-	pthread_mutex_unlock(&queue->lock);
 	return NULL;
 }
 
@@ -125,7 +125,7 @@ void io_queue_submit(struct io_queue *queue, struct io_request *requests, size_t
 		requests[i].is_done = false;
 		requests[i].next = i + 1 < n ? &requests[i + 1] : NULL;
 	}
-	pthread_mutex_lock(&queue->lock);
+	SCOPED_LOCK(&queue->lock);
 	*queue->end = requests;
 	queue->end = &requests[n - 1].next;
 	queue->n_waiting += (unsigned)n;
@@ -137,14 +137,12 @@ void io_queue_submit(struct io_queue *queue, struct io_request *requests, size_t
 	/* Without any thread the caller carries the requests out. */
 	while (queue->threads.n_threads == 0 && queue->first)
 		run_first(queue);
-	pthread_mutex_unlock(&queue->lock);
 }
 
 int io_queue_wait(struct io_queue *queue, struct io_request *request)
 {
-	pthread_mutex_lock(&queue->lock);
+	SCOPED_LOCK(&queue->lock);
 	while (!request->is_done)
 		pthread_cond_wait(&queue->done, &queue->lock);
-	pthread_mutex_unlock(&queue->lock);
 	return request->r;
 }

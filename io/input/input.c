@@ -29,6 +29,7 @@
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
 #include "src/base/rendezvous.h"
+#include "src/base/thread.h"
 
 /* Store the first error, which all later reads return. */
 static void stop_reading(struct input *input, int r)
@@ -124,13 +125,12 @@ static size_t claim(struct input *input, size_t nbytes, uint64_t *ret_position)
 {
 	uint64_t remaining;
 
-	pthread_mutex_lock(&input->claim_lock);
+	SCOPED_LOCK(&input->claim_lock);
 	remaining = input->total_nbytes - input->excluded_end_nbytes - input->next;
 	if (nbytes > remaining)
 		nbytes = (size_t)remaining;
 	*ret_position = input->next;
 	input->next += nbytes;
-	pthread_mutex_unlock(&input->claim_lock);
 	return nbytes;
 }
 
@@ -342,7 +342,7 @@ static int read_serialized(struct input *input, void *buffer, size_t nbytes, uin
 	/* A short input must not use more of a buffer than it fills. */
 	if (atomic_load(&input->has_filled_buffer))
 		touch_pages(buffer, nbytes);
-	pthread_mutex_lock(&input->claim_lock);
+	SCOPED_LOCK(&input->claim_lock);
 	r = atomic_load(&input->r); /* of earlier readers */
 	if (r == 0)
 		r = read_serial(input, buffer, nbytes, ret_position, ret_nbytes);
@@ -350,7 +350,6 @@ static int read_serialized(struct input *input, void *buffer, size_t nbytes, uin
 		stop_reading(input, r);
 	else if (*ret_nbytes == nbytes)
 		atomic_store(&input->has_filled_buffer, true);
-	pthread_mutex_unlock(&input->claim_lock);
 	return r;
 }
 
@@ -375,17 +374,15 @@ int input_read(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_p
 void input_start_at(struct input *input, uint64_t position)
 {
 	assert(!input->is_serial && position <= input->total_nbytes);
-	pthread_mutex_lock(&input->claim_lock);
+	SCOPED_LOCK(&input->claim_lock);
 	input->next = position;
-	pthread_mutex_unlock(&input->claim_lock);
 }
 
 void input_end_at(struct input *input, uint64_t position)
 {
 	assert(!input->is_serial && position <= input->total_nbytes);
-	pthread_mutex_lock(&input->claim_lock);
+	SCOPED_LOCK(&input->claim_lock);
 	input->excluded_end_nbytes = input->total_nbytes - position;
-	pthread_mutex_unlock(&input->claim_lock);
 }
 
 int input_share_cancel(struct input *input, const struct input *other)

@@ -13,6 +13,7 @@
 #include "io/input/source.h"
 #include "config.h"
 #include "src/base/diagnostics.h"
+#include "src/base/thread.h"
 
 /* --- reading manifests --- */
 
@@ -345,10 +346,6 @@ int part_inputs_add_read_digest(struct part_inputs *part_inputs, size_t i, struc
 
 struct digest part_inputs_get_read_digest(struct part_inputs *part_inputs, size_t i)
 {
-	struct digest digest;
-
-	pthread_mutex_lock(&part_inputs->lock);
-	digest = part_inputs->files[i].read_digest;
-	pthread_mutex_unlock(&part_inputs->lock);
-	return digest;
+	SCOPED_LOCK(&part_inputs->lock);
+	return part_inputs->files[i].read_digest;
 }

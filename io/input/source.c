@@ -22,6 +22,7 @@
 #include "io/input/part_manifest.h"
 #include "src/base/diagnostics.h"
 #include "src/base/rendezvous.h"
+#include "src/base/thread.h"
 
 /* The first bytes of a stream's content, read to detect its format. */
 struct source_head {
@@ -239,24 +240,22 @@ int source_acquire(struct source_table *table, struct source *source)
 {
 	int r = 0;
 
-	pthread_mutex_lock(&table->lock);
+	SCOPED_LOCK(&table->lock);
 	if (source->file.fd < 0 && source->endpoint.kind != ENDPOINT_RENDEZVOUS)
 		r = open_source(table, source);
 	if (r == 0)
 		source->n_users++;
-	pthread_mutex_unlock(&table->lock);
 	return r;
 }
 
 void source_release(struct source_table *table, struct source *source)
 {
-	pthread_mutex_lock(&table->lock);
+	SCOPED_LOCK(&table->lock);
 	assert(source->n_users > 0);
 	source->n_users--;
 	if (source->n_users == 0 && source->file.fd >= 0 &&
 	    (source->is_stream || table->n_open > table->max_idle))
 		close_source(table, source);
-	pthread_mutex_unlock(&table->lock);
 }
 
 void source_move(struct source_table *table, struct source *source, struct source_table *to_table,

@@ -29,6 +29,7 @@
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
 #include "src/base/rendezvous.h"
+#include "src/base/thread.h"
 
 enum { FIRST_NBYTES = 4096 }; /* remembered for output_first_bytes() */
 
@@ -419,11 +420,10 @@ uint64_t output_stripe_nbytes(const struct output *output)
 
 void output_record_remote_writes(struct output *output, uint64_t nbytes, uint64_t end)
 {
-	pthread_mutex_lock(&output->lock);
+	SCOPED_LOCK(&output->lock);
 	output->written_nbytes += nbytes;
 	if (output->written_end < end)
 		output->written_end = end;
-	pthread_mutex_unlock(&output->lock);
 }
 
 int output_close_shared(struct output *output)
@@ -659,19 +659,18 @@ static int wait_for_turn(struct output *output, uint64_t offset)
 {
 	int r;
 
-	pthread_mutex_lock(&output->lock);
+	SCOPED_LOCK(&output->lock);
 	while ((r = atomic_load(&output->error)) == 0 && output->written_nbytes != offset) {
 		assert(output->written_nbytes < offset);
 		pthread_cond_wait(&output->turn, &output->lock);
 	}
-	pthread_mutex_unlock(&output->lock);
 	return r;
 }
 
 /* r: the result of the write. */
 static void record_write(struct output *output, int r, uint64_t offset, size_t nbytes)
 {
-	pthread_mutex_lock(&output->lock);
+	SCOPED_LOCK(&output->lock);
 	if (r == 0) {
 		output->written_nbytes += nbytes;
 		if (output->written_end < offset + nbytes)
@@ -680,7 +679,6 @@ static void record_write(struct output *output, int r, uint64_t offset, size_t n
 		atomic_store(&output->error, r);
 	}
 	pthread_cond_broadcast(&output->turn);
-	pthread_mutex_unlock(&output->lock);
 }
 
 /* Allocate the bytes; if they may be mapped, the whole segments that contain them. */
@@ -801,7 +799,7 @@ static int finish_writes(struct output *output)
 {
 	int r;
 
-	pthread_mutex_lock(&output->lock);
+	SCOPED_LOCK(&output->lock);
 	r = atomic_load(&output->error);
 	if (r == 0 && output->zst_writer && !output->zst_reader) {
 		r = zst_writer_finish(output->zst_writer);
@@ -810,7 +808,6 @@ static int finish_writes(struct output *output)
 						 zst_writer_detach_index(output->zst_writer));
 	}
 	atomic_store(&output->error, r);
-	pthread_mutex_unlock(&output->lock);
 	return r;
 }
 

@@ -13,6 +13,7 @@
 #include "io/file/file.h"
 #include "io/file/mapping.h"
 #include "src/base/int_math.h"
+#include "src/base/thread.h"
 #include "src/base/thread_pool.h"
 
 enum {
@@ -173,12 +174,11 @@ bool preallocate_range(struct preallocation *preallocation, uint64_t begin, uint
 		end = preallocation->total_nbytes;
 	if (begin >= end)
 		return is_allocated;
-	pthread_mutex_lock(&preallocation->lock);
+	SCOPED_LOCK(&preallocation->lock);
 	for (uint64_t step = begin / preallocation->step_nbytes;
 	     step <= (end - 1) / preallocation->step_nbytes; step++)
 		if (preallocate_step(preallocation, step) < 0)
 			is_allocated = false;
-	pthread_mutex_unlock(&preallocation->lock);
 	return is_allocated;
 }
 

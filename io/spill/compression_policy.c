@@ -11,6 +11,7 @@
 
 #include "io/codec/codec.h"
 #include "src/base/diagnostics.h"
+#include "src/base/thread.h"
 
 /* Windows are stored raw until the codec is measured again. */
 enum { PROBE_INTERVAL = 16 };
@@ -172,14 +173,13 @@ struct compression_plan compression_plan_window(struct compression *compression)
 	plan.codec = compression->codec;
 	if (!compression->is_auto)
 		return plan;
-	pthread_mutex_lock(&compression->lock);
+	SCOPED_LOCK(&compression->lock);
 	if (!encoding_pays(compression)) {
 		plan.codec = CODEC_RAW;
 		if (compression->n_planned % PROBE_INTERVAL == 0)
 			plan.probe_codec = compression->codec;
 	}
 	compression->n_planned++;
-	pthread_mutex_unlock(&compression->lock);
 	return plan;
 }
 
@@ -196,7 +196,7 @@ void compression_record_sample(struct compression *compression,
 
 	if (!compression)
 		return;
-	pthread_mutex_lock(&compression->lock);
+	SCOPED_LOCK(&compression->lock);
 	weight = decay_factor(compression->encoder_input_nbytes, recent_probe_nbytes);
 	compression->encoder_input_nbytes =
 		weight * compression->encoder_input_nbytes + (double)sample->encoder_input_nbytes;
@@ -210,20 +210,15 @@ void compression_record_sample(struct compression *compression,
 	compression->items_nbytes += sample->items_nbytes;
 	compression->stored_nbytes += sample->stored_nbytes;
 	compression->n_encoded_blocks += sample->n_encoded_blocks;
-	pthread_mutex_unlock(&compression->lock);
 }
 
 struct compression_totals compression_totals(struct compression *compression)
 {
-	struct compression_totals totals;
-
-	pthread_mutex_lock(&compression->lock);
-	totals = (struct compression_totals){
+	SCOPED_LOCK(&compression->lock);
+	return (struct compression_totals){
 		.codec =
 			codecs[compression->n_encoded_blocks ? compression->codec : CODEC_RAW].name,
 		.items_nbytes = compression->items_nbytes,
 		.stored_nbytes = compression->stored_nbytes,
 	};
-	pthread_mutex_unlock(&compression->lock);
-	return totals;
 }

@@ -90,14 +90,13 @@ static void *hole_punch_main(void *argument)
 {
 	struct hole_punch *puncher = argument;
 
-	pthread_mutex_lock(&puncher->lock);
+	SCOPED_LOCK(&puncher->lock);
 	while (!puncher->is_closing) {
 		if (puncher->n_holes > 0 && puncher->pending_nbytes > puncher->limits.soft_nbytes)
 			punch_largest(puncher);
 		else
 			pthread_cond_wait(&puncher->changed, &puncher->lock);
 	}
-	pthread_mutex_unlock(&puncher->lock);
 	return NULL;
 }
 
@@ -136,7 +135,7 @@ static void punch_down_to(struct hole_punch *puncher, uint64_t nbytes)
 void hole_punch_add(struct hole_punch *puncher, uint32_t file, uint64_t offset, uint64_t nbytes,
 		    struct hole_punch_limits limits)
 {
-	pthread_mutex_lock(&puncher->lock);
+	SCOPED_LOCK(&puncher->lock);
 	while (puncher->n_holes == MAX_PENDING_HOLES)
 		punch_largest(puncher);
 	merge_hole(puncher, (struct file_hole){ .file = file, .offset = offset, .nbytes = nbytes });
@@ -148,16 +147,14 @@ void hole_punch_add(struct hole_punch *puncher, uint32_t file, uint64_t offset, 
 	if (puncher->pending_nbytes > limits.soft_nbytes)
 		pthread_cond_broadcast(&puncher->changed);
 	punch_down_to(puncher, puncher->has_thread ? limits.hard_nbytes : limits.soft_nbytes);
-	pthread_mutex_unlock(&puncher->lock);
 }
 
 bool hole_punch_drain(struct hole_punch *puncher, uint64_t nbytes)
 {
 	bool was_above;
 
-	pthread_mutex_lock(&puncher->lock);
+	SCOPED_LOCK(&puncher->lock);
 	was_above = puncher->pending_nbytes > nbytes;
 	punch_down_to(puncher, nbytes);
-	pthread_mutex_unlock(&puncher->lock);
 	return was_above;
 }

@@ -18,6 +18,7 @@
 
 #include "src/base/array.h"
 #include "src/base/int_math.h"
+#include "src/base/thread.h"
 
 enum { PAGE_NBYTES = 4096, HUGE_PAGE_NBYTES = 2 << 20 };
 
@@ -52,10 +53,9 @@ int memory_tier_open(uint64_t limit_nbytes, struct memory_tier **ret_tier)
 
 void memory_tier_raise_limit(struct memory_tier *tier, uint64_t limit_nbytes)
 {
-	pthread_mutex_lock(&tier->lock);
+	SCOPED_LOCK(&tier->lock);
 	if (tier->limit_nbytes < limit_nbytes)
 		tier->limit_nbytes = limit_nbytes;
-	pthread_mutex_unlock(&tier->lock);
 }
 
 void memory_tier_close(struct memory_tier *tier)
@@ -72,22 +72,17 @@ void memory_tier_close(struct memory_tier *tier)
 
 static int charge_memory(struct memory_tier *tier, uint64_t nbytes)
 {
-	int r = -ENOSPC;
-
-	pthread_mutex_lock(&tier->lock);
-	if (tier->limit_nbytes - tier->used_nbytes >= nbytes) {
-		tier->used_nbytes += nbytes;
-		r = 0;
-	}
-	pthread_mutex_unlock(&tier->lock);
-	return r;
+	SCOPED_LOCK(&tier->lock);
+	if (tier->limit_nbytes - tier->used_nbytes < nbytes)
+		return -ENOSPC;
+	tier->used_nbytes += nbytes;
+	return 0;
 }
 
 static void uncharge_memory(struct memory_tier *tier, uint64_t nbytes)
 {
-	pthread_mutex_lock(&tier->lock);
+	SCOPED_LOCK(&tier->lock);
 	tier->used_nbytes -= nbytes;
-	pthread_mutex_unlock(&tier->lock);
 }
 
 static int append_extent(struct memory_tier *tier, struct memory_extent extent,
@@ -160,18 +155,16 @@ static struct memory_extent *find_memory_extent(struct memory_tier *tier, uint64
 
 bool memory_tier_contains(struct memory_tier *tier, uint64_t offset, uint64_t nbytes)
 {
-	bool is_contained = false;
+	const struct memory_extent *extent;
+	uint64_t begin;
 
-	pthread_mutex_lock(&tier->lock);
-	if (tier->n_extents > 0 && tier->extents[0].offset <= offset) {
-		const struct memory_extent *extent = find_memory_extent(tier, offset);
-		const uint64_t begin = offset - extent->offset;
-
-		is_contained = extent->live_nbytes > 0 && begin <= extent->mapped_nbytes &&
-			       nbytes <= extent->mapped_nbytes - begin;
-	}
-	pthread_mutex_unlock(&tier->lock);
-	return is_contained;
+	SCOPED_LOCK(&tier->lock);
+	if (tier->n_extents == 0 || tier->extents[0].offset > offset)
+		return false;
+	extent = find_memory_extent(tier, offset);
+	begin = offset - extent->offset;
+	return extent->live_nbytes > 0 && begin <= extent->mapped_nbytes &&
+	       nbytes <= extent->mapped_nbytes - begin;
 }
 
 void memory_tier_read(struct memory_tier *tier, uint64_t offset, void *buffer, size_t nbytes)
@@ -192,7 +185,7 @@ void memory_tier_discard(struct memory_tier *tier, uint64_t offset, uint64_t nby
 	struct memory_extent *extent;
 
 	assert(offset % PAGE_NBYTES == 0 && nbytes % PAGE_NBYTES == 0);
-	pthread_mutex_lock(&tier->lock);
+	SCOPED_LOCK(&tier->lock);
 	extent = find_memory_extent(tier, offset);
 	assert(nbytes <= extent->live_nbytes);
 	extent->live_nbytes -= nbytes;
@@ -201,48 +194,34 @@ void memory_tier_discard(struct memory_tier *tier, uint64_t offset, uint64_t nby
 	else
 		munmap(extent->memory, extent->mapped_nbytes);
 	tier->used_nbytes -= nbytes;
-	pthread_mutex_unlock(&tier->lock);
 }
 
 size_t memory_tier_n_extents(struct memory_tier *tier)
 {
-	size_t n;
-
-	pthread_mutex_lock(&tier->lock);
-	n = tier->n_extents;
-	pthread_mutex_unlock(&tier->lock);
-	return n;
+	SCOPED_LOCK(&tier->lock);
+	return tier->n_extents;
 }
 
 void memory_tier_get_addresses(struct memory_tier *tier, size_t n,
 			       struct extent_address *ret_addresses)
 {
-	pthread_mutex_lock(&tier->lock);
+	SCOPED_LOCK(&tier->lock);
 	assert(n <= tier->n_extents);
 	for (size_t i = 0; i < n; i++)
 		ret_addresses[i] =
 			(struct extent_address){ .offset = tier->extents[i].offset,
 						 .nbytes = tier->extents[i].mapped_nbytes,
 						 .address = (uintptr_t)tier->extents[i].memory };
-	pthread_mutex_unlock(&tier->lock);
 }
 
 uint64_t memory_tier_free_nbytes(struct memory_tier *tier)
 {
-	uint64_t nbytes;
-
-	pthread_mutex_lock(&tier->lock);
-	nbytes = tier->limit_nbytes - tier->used_nbytes;
-	pthread_mutex_unlock(&tier->lock);
-	return nbytes;
+	SCOPED_LOCK(&tier->lock);
+	return tier->limit_nbytes - tier->used_nbytes;
 }
 
 uint64_t memory_tier_used_nbytes(struct memory_tier *tier)
 {
-	uint64_t nbytes;
-
-	pthread_mutex_lock(&tier->lock);
-	nbytes = tier->used_nbytes;
-	pthread_mutex_unlock(&tier->lock);
-	return nbytes;
+	SCOPED_LOCK(&tier->lock);
+	return tier->used_nbytes;
 }

@@ -21,6 +21,7 @@
 #include "src/base/clock.h"
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
+#include "src/base/thread.h"
 
 struct run_file {
 	/* Constant. */
@@ -338,19 +339,14 @@ void run_file_close(struct run_file *run)
 static int append_blocks(struct run_file *run, const struct run_block *blocks, size_t n,
 			 uint64_t n_items)
 {
-	int r = 0;
-
-	pthread_mutex_lock(&run->lock);
-	if (array_reserve(&run->index.blocks, &run->capacity, run->index.n_blocks + n,
-			  sizeof *blocks)) {
-		memcpy(run->index.blocks + run->index.n_blocks, blocks, n * sizeof *blocks);
-		run->index.n_blocks += n;
-		run->index.n_items += n_items;
-	} else {
-		r = fail_index(run->index.n_blocks + n);
-	}
-	pthread_mutex_unlock(&run->lock);
-	return r;
+	SCOPED_LOCK(&run->lock);
+	if (!array_reserve(&run->index.blocks, &run->capacity, run->index.n_blocks + n,
+			   sizeof *blocks))
+		return fail_index(run->index.n_blocks + n);
+	memcpy(run->index.blocks + run->index.n_blocks, blocks, n * sizeof *blocks);
+	run->index.n_blocks += n;
+	run->index.n_items += n_items;
+	return 0;
 }
 
 int run_file_write(struct run_file *run, uint64_t sequence, const void *items,

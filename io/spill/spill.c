@@ -90,12 +90,8 @@ static uint64_t limit_remaining(const struct spill *spill, uint64_t used_nbytes)
 
 static uint64_t read_counter(struct spill *spill, const uint64_t *counter)
 {
-	uint64_t value;
-
-	pthread_mutex_lock(&spill->lock);
-	value = *counter;
-	pthread_mutex_unlock(&spill->lock);
-	return value;
+	SCOPED_LOCK(&spill->lock);
+	return *counter;
 }
 
 /* --- one file --- */
@@ -213,10 +209,9 @@ static void punch_file(void *context, uint32_t file, uint64_t offset, uint64_t n
 
 	if (file_punch_hole(&f->file, offset, nbytes) < 0)
 		return;
-	pthread_mutex_lock(&spill->lock);
+	SCOPED_LOCK(&spill->lock);
 	spill->used_nbytes -= u64_min(nbytes, spill->used_nbytes);
 	f->full_error = 0;
-	pthread_mutex_unlock(&spill->lock);
 }
 
 int spill_open(const struct syscalls *calls, const char *const *directories, size_t n,
@@ -417,10 +412,9 @@ static void update_free_space(struct spill *spill, struct spill_file *f)
 
 	if (fstatvfs(f->file.fd, &space) == 0)
 		disk_nbytes = (uint64_t)space.f_bavail * space.f_frsize;
-	pthread_mutex_lock(&spill->lock);
+	SCOPED_LOCK(&spill->lock);
 	f->known_free_nbytes = u64_min(limit_remaining(spill, spill->peak_nbytes), disk_nbytes);
 	f->recheck_nbytes = free_space_recheck_nbytes;
-	pthread_mutex_unlock(&spill->lock);
 }
 
 /*
@@ -594,7 +588,7 @@ static int write_extent(struct spill *spill, struct spill_extent extent, const v
 
 	if (r < 0)
 		file_punch_hole(&f->file, extent.offset, extent.nbytes);
-	pthread_mutex_lock(&spill->lock);
+	SCOPED_LOCK(&spill->lock);
 	f->in_flight_nbytes -= extent.nbytes;
 	if (r == 0) {
 		f->written_nbytes += extent.nbytes;
@@ -604,7 +598,6 @@ static int write_extent(struct spill *spill, struct spill_extent extent, const v
 	}
 	if (is_full_error(r))
 		f->full_error = r;
-	pthread_mutex_unlock(&spill->lock);
 	return r;
 }
 
@@ -711,12 +704,8 @@ uint32_t spill_n_files(const struct spill *spill)
 
 int spill_descriptor(struct spill *spill, uint32_t file)
 {
-	int fd;
-
-	pthread_mutex_lock(&spill->lock);
-	fd = spill->files[file].file.fd;
-	pthread_mutex_unlock(&spill->lock);
-	return fd;
+	SCOPED_LOCK(&spill->lock);
+	return spill->files[file].file.fd;
 }
 
 const char *spill_directory(const struct spill *spill, uint32_t file)

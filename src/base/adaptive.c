@@ -2,6 +2,7 @@
  * adaptive.c - choose the fastest of several methods to do the same thing (see adaptive.h)
  */
 #include "src/base/adaptive.h"
+#include "src/base/thread.h"
 
 /* Trials of each operation's methods at first; choices between two trials of an equal method. */
 enum { N_INITIAL_TRIALS = 2, MIN_BETWEEN_TRIALS = 32 };
@@ -25,9 +26,8 @@ void adaptive_destroy(struct adaptive *adaptive)
 
 void adaptive_presume(struct adaptive *adaptive, unsigned methods)
 {
-	pthread_mutex_lock(&adaptive->lock);
+	SCOPED_LOCK(&adaptive->lock);
 	adaptive->presumed_methods = methods;
-	pthread_mutex_unlock(&adaptive->lock);
 }
 
 /* Infinite if the method was not timed yet. */
@@ -101,18 +101,16 @@ enum adaptive_method adaptive_choose(struct adaptive *adaptive, unsigned availab
 {
 	enum adaptive_method method;
 
-	pthread_mutex_lock(&adaptive->lock);
-	method = adaptive->method;
-	if (!adaptive->has_turn || !(available & 1U << method)) {
-		method = choose_method(adaptive, available);
-		adaptive->methods[method].n_started++;
-		adaptive->methods[method].n_since_trial = 0;
-		adaptive->method = method;
-		adaptive->has_turn = adaptive->scope == ADAPTIVE_TURNS;
-		adaptive->is_timed = false;
-		adaptive->turn_nbytes = 0;
-	}
-	pthread_mutex_unlock(&adaptive->lock);
+	SCOPED_LOCK(&adaptive->lock);
+	if (adaptive->has_turn && available & 1U << adaptive->method)
+		return adaptive->method;
+	method = choose_method(adaptive, available);
+	adaptive->methods[method].n_started++;
+	adaptive->methods[method].n_since_trial = 0;
+	adaptive->method = method;
+	adaptive->has_turn = adaptive->scope == ADAPTIVE_TURNS;
+	adaptive->is_timed = false;
+	adaptive->turn_nbytes = 0;
 	return method;
 }
 
@@ -148,11 +146,10 @@ static void record_in_turn(struct adaptive *adaptive, uint64_t nbytes, uint64_t 
 void adaptive_record(struct adaptive *adaptive, enum adaptive_method method, uint64_t nbytes,
 		     uint64_t begin_ns, uint64_t end_ns)
 {
-	pthread_mutex_lock(&adaptive->lock);
+	SCOPED_LOCK(&adaptive->lock);
 	if (adaptive->scope == ADAPTIVE_SINGLE)
 		record_operation(&adaptive->methods[method], (double)nbytes,
 				 (double)(end_ns - begin_ns));
 	else if (adaptive->has_turn && method == adaptive->method)
 		record_in_turn(adaptive, nbytes, end_ns);
-	pthread_mutex_unlock(&adaptive->lock);
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "src/base/diagnostics.h"
+#include "src/base/thread.h"
 
 void cancellation_init(struct cancellation *cancellation)
 {
@@ -23,11 +24,10 @@ void cancellation_destroy(struct cancellation *cancellation)
 
 void cancellation_request(struct cancellation *cancellation)
 {
-	pthread_mutex_lock(&cancellation->lock);
+	SCOPED_LOCK(&cancellation->lock);
 	atomic_store(&cancellation->is_requested, true);
 	if (cancellation->wake)
 		cancellation->wake(cancellation->context);
-	pthread_mutex_unlock(&cancellation->lock);
 }
 
 void cancellation_set_wakeup(struct cancellation *cancellation, void (*wake)(void *context),
@@ -35,21 +35,19 @@ void cancellation_set_wakeup(struct cancellation *cancellation, void (*wake)(voi
 {
 	if (!cancellation)
 		return;
-	pthread_mutex_lock(&cancellation->lock);
+	SCOPED_LOCK(&cancellation->lock);
 	cancellation->wake = wake;
 	cancellation->context = context;
 	if (atomic_load(&cancellation->is_requested))
 		wake(context);
-	pthread_mutex_unlock(&cancellation->lock);
 }
 
 void cancellation_clear_wakeup(struct cancellation *cancellation)
 {
 	if (!cancellation)
 		return;
-	pthread_mutex_lock(&cancellation->lock);
+	SCOPED_LOCK(&cancellation->lock);
 	cancellation->wake = NULL;
-	pthread_mutex_unlock(&cancellation->lock);
 }
 
 int cancellation_check(const struct cancellation *cancellation)

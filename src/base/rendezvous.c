@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "src/base/int_math.h"
+#include "src/base/thread.h"
 
 void rendezvous_init(struct rendezvous *rendezvous)
 {
@@ -51,9 +52,8 @@ static void consume_pending(struct rendezvous *rendezvous, size_t nbytes)
 int rendezvous_put(struct rendezvous *rendezvous, const void *data, size_t nbytes)
 {
 	const unsigned char *from = data;
-	int r;
 
-	pthread_mutex_lock(&rendezvous->lock);
+	SCOPED_LOCK(&rendezvous->lock);
 	while (nbytes > 0 && !rendezvous->ended && wait_for_pending(rendezvous)) {
 		const size_t n = u64_min(nbytes, rendezvous->pending_nbytes);
 
@@ -62,9 +62,7 @@ int rendezvous_put(struct rendezvous *rendezvous, const void *data, size_t nbyte
 		from += n;
 		nbytes -= n;
 	}
-	r = rendezvous->error < 0 ? rendezvous->error : nbytes ? -EPIPE : 0;
-	pthread_mutex_unlock(&rendezvous->lock);
-	return r;
+	return rendezvous->error < 0 ? rendezvous->error : nbytes ? -EPIPE : 0;
 }
 
 int rendezvous_get(struct rendezvous *rendezvous, void *buffer, size_t nbytes, size_t *ret_nbytes)
@@ -97,12 +95,10 @@ int rendezvous_get(struct rendezvous *rendezvous, void *buffer, size_t nbytes, s
 static int wait_until_consumed(struct rendezvous *rendezvous, void *memory, size_t nbytes,
 			       size_t *ret_remaining)
 {
-	int r;
-
 	*ret_remaining = 0;
 	if (nbytes == 0)
 		return 0;
-	pthread_mutex_lock(&rendezvous->lock);
+	SCOPED_LOCK(&rendezvous->lock);
 	rendezvous->pending = memory;
 	rendezvous->pending_nbytes = nbytes;
 	pthread_cond_broadcast(&rendezvous->changed);
@@ -110,9 +106,7 @@ static int wait_until_consumed(struct rendezvous *rendezvous, void *memory, size
 		pthread_cond_wait(&rendezvous->changed, &rendezvous->lock);
 	*ret_remaining = rendezvous->pending ? rendezvous->pending_nbytes : 0;
 	rendezvous->pending = NULL;
-	r = rendezvous->error;
-	pthread_mutex_unlock(&rendezvous->lock);
-	return r;
+	return rendezvous->error;
 }
 
 int rendezvous_receive(struct rendezvous *rendezvous, void *buffer, size_t nbytes,
@@ -139,17 +133,15 @@ int rendezvous_send(struct rendezvous *rendezvous, const void *data, size_t nbyt
 
 void rendezvous_end(struct rendezvous *rendezvous)
 {
-	pthread_mutex_lock(&rendezvous->lock);
+	SCOPED_LOCK(&rendezvous->lock);
 	rendezvous->ended = true;
 	pthread_cond_broadcast(&rendezvous->changed);
-	pthread_mutex_unlock(&rendezvous->lock);
 }
 
 void rendezvous_fail(struct rendezvous *rendezvous, int r)
 {
-	pthread_mutex_lock(&rendezvous->lock);
+	SCOPED_LOCK(&rendezvous->lock);
 	if (rendezvous->error == 0)
 		rendezvous->error = r;
 	pthread_cond_broadcast(&rendezvous->changed);
-	pthread_mutex_unlock(&rendezvous->lock);
 }

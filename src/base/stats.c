@@ -21,6 +21,7 @@
 #include <sys/resource.h>
 
 #include "src/base/diagnostics.h"
+#include "src/base/thread.h"
 
 struct phase_counters {
 	uint64_t begin_ns, end_ns; /* 0: not begun, not ended */
@@ -205,10 +206,9 @@ void stats_set_volume_source(struct stats *stats, stats_volume_source *source, v
 {
 	if (!stats)
 		return;
-	pthread_mutex_lock(&stats->lock);
+	SCOPED_LOCK(&stats->lock);
 	stats->volume_source = source;
 	stats->volumes_context = context;
-	pthread_mutex_unlock(&stats->lock);
 }
 
 void stats_begin_phase(struct stats *stats, enum phase phase, uint64_t total_nbytes)
@@ -217,7 +217,7 @@ void stats_begin_phase(struct stats *stats, enum phase phase, uint64_t total_nby
 
 	if (!stats)
 		return;
-	pthread_mutex_lock(&stats->lock);
+	SCOPED_LOCK(&stats->lock);
 	if (phase != stats->phase)
 		emit_phase(stats, now_ns);
 	close_phase_volumes(stats);
@@ -225,26 +225,23 @@ void stats_begin_phase(struct stats *stats, enum phase phase, uint64_t total_nby
 	stats->phase = phase;
 	stats->phases[phase] =
 		(struct phase_counters){ .begin_ns = now_ns, .total_nbytes = total_nbytes };
-	pthread_mutex_unlock(&stats->lock);
 }
 
 void stats_complete_phase(struct stats *stats)
 {
 	if (!stats)
 		return;
-	pthread_mutex_lock(&stats->lock);
+	SCOPED_LOCK(&stats->lock);
 	stats->phases[stats->phase].is_complete = true;
-	pthread_mutex_unlock(&stats->lock);
 }
 
 void stats_set_phase_total(struct stats *stats, enum phase phase, uint64_t total_nbytes)
 {
 	if (!stats)
 		return;
-	pthread_mutex_lock(&stats->lock);
+	SCOPED_LOCK(&stats->lock);
 	if (!stats->phases[phase].begin_ns)
 		stats->phases[phase].total_nbytes = total_nbytes;
-	pthread_mutex_unlock(&stats->lock);
 }
 
 static void add_active_time(const struct span *span, uint64_t end_ns, uint64_t *active_until_ns,
@@ -294,7 +291,7 @@ void stats_add_device(struct stats *stats, uint32_t device, const struct device_
 
 	if (!stats || !is_valid_device_number(device))
 		return;
-	pthread_mutex_lock(&stats->lock);
+	SCOPED_LOCK(&stats->lock);
 	sum = &stats->devices[device - 1];
 	sum->n_chunks += totals->n_chunks;
 	sum->sorted_nbytes += totals->sorted_nbytes;
@@ -302,21 +299,19 @@ void stats_add_device(struct stats *stats, uint32_t device, const struct device_
 	sum->merged_nbytes += totals->merged_nbytes;
 	sum->peer_read_nbytes += totals->peer_read_nbytes;
 	sum->staged_read_nbytes += totals->staged_read_nbytes;
-	pthread_mutex_unlock(&stats->lock);
 }
 
 void stats_end_at(struct stats *stats, struct span span, uint64_t end_ns, uint64_t nbytes)
 {
 	if (!stats)
 		return;
-	pthread_mutex_lock(&stats->lock);
+	SCOPED_LOCK(&stats->lock);
 	if (stats->end_ns == 0) {
 		add_span(&stats->phases[stats->phase], &span, end_ns, nbytes);
 		add_device_span(stats, &span, end_ns);
 		if (has_timeline(stats))
 			emit_span(stats, &span, true, end_ns, nbytes);
 	}
-	pthread_mutex_unlock(&stats->lock);
 }
 
 void stats_end(struct stats *stats, struct span span, uint64_t nbytes)
@@ -328,10 +323,9 @@ void stats_skip(struct stats *stats, enum stage stage, uint64_t nbytes)
 {
 	if (!stats)
 		return;
-	pthread_mutex_lock(&stats->lock);
+	SCOPED_LOCK(&stats->lock);
 	if (stats->end_ns == 0 && phase_kinds[stats->phase].measured_stage == stage)
 		stats->phases[stats->phase].skipped_nbytes += nbytes;
-	pthread_mutex_unlock(&stats->lock);
 }
 
 void stats_end_wait(struct stats *stats, struct span span)
@@ -340,11 +334,10 @@ void stats_end_wait(struct stats *stats, struct span span)
 
 	if (!stats)
 		return;
-	pthread_mutex_lock(&stats->lock);
+	SCOPED_LOCK(&stats->lock);
 	stats->phases[stats->phase].stages[span.stage].blocked_ns += end_ns - span.begin_ns;
 	if (has_timeline(stats) && stats->end_ns == 0)
 		emit_span(stats, &span, false, end_ns, 0);
-	pthread_mutex_unlock(&stats->lock);
 }
 
 void stats_add_partition(struct stats *stats, uint64_t number, uint64_t begin_ns, uint64_t nbytes)
@@ -363,10 +356,9 @@ void stats_add_partition(struct stats *stats, uint64_t number, uint64_t begin_ns
 
 	if (!stats)
 		return;
-	pthread_mutex_lock(&stats->lock);
+	SCOPED_LOCK(&stats->lock);
 	if (has_timeline(stats) && stats->end_ns == 0)
 		timeline_add(&stats->timeline, &event);
-	pthread_mutex_unlock(&stats->lock);
 }
 
 static uint64_t timeval_to_ns(struct timeval time)
@@ -390,7 +382,7 @@ void stats_finish(struct stats *stats)
 {
 	if (!stats)
 		return;
-	pthread_mutex_lock(&stats->lock);
+	SCOPED_LOCK(&stats->lock);
 	if (!stats->end_ns) {
 		stats->end_ns = clock_now_ns();
 		stats->usage = get_usage();
@@ -398,7 +390,6 @@ void stats_finish(struct stats *stats)
 		close_phase_volumes(stats);
 		stats->phases[stats->phase].end_ns = stats->end_ns;
 	}
-	pthread_mutex_unlock(&stats->lock);
 }
 
 const char *stage_name(enum stage stage)
@@ -447,13 +438,12 @@ void stats_get_progress_counters(struct stats *stats, struct progress_counters *
 	*ret_counters = (struct progress_counters){ .phase = N_PHASES };
 	if (!stats)
 		return;
-	pthread_mutex_lock(&stats->lock);
+	SCOPED_LOCK(&stats->lock);
 	now_ns = clock_now_ns();
 	if (stats->phases[stats->phase].begin_ns)
 		ret_counters->phase = stats->phase;
 	for (enum phase i = 0; i < N_PHASES; i++)
 		ret_counters->phases[i] = get_phase_progress(stats, i, now_ns);
-	pthread_mutex_unlock(&stats->lock);
 }
 
 void progress_counters_add(struct progress_counters *sum, const struct progress_counters *addend)

@@ -28,6 +28,22 @@ const char *thread_format_limits(int r, char text[static THREAD_LIMITS_NBYTES]);
 /* Initialise a condition whose timed waits use the monotonic clock. */
 void thread_init_timed_condition(pthread_cond_t *condition);
 
+static inline pthread_mutex_t *scoped_lock_acquire(pthread_mutex_t *mutex)
+{
+	pthread_mutex_lock(mutex);
+	return mutex;
+}
+
+static inline void scoped_lock_release(pthread_mutex_t **lock)
+{
+	pthread_mutex_unlock(*lock);
+}
+
+/* Lock a mutex until the end of the block, also if it is left by return. */
+#define SCOPED_LOCK(mutex)                                                                         \
+	__attribute__((cleanup(scoped_lock_release), unused))                                      \
+	pthread_mutex_t *scoped_lock = scoped_lock_acquire(mutex)
+
 /* Block all signals in the calling thread until thread_restore_signals(). */
 void thread_block_signals(sigset_t *ret_mask);
 void thread_restore_signals(const sigset_t *mask);

@@ -85,14 +85,13 @@ static void *task_thread_main(void *argument)
 {
 	struct thread_pool *pool = argument;
 
-	pthread_mutex_lock(&pool->lock);
+	SCOPED_LOCK(&pool->lock);
 	while (!pool->closing) {
 		if (pool->n_claimed < pool->n_tasks && pool->error == 0)
 			run_tasks(pool);
 		else
 			pthread_cond_wait(&pool->work_available, &pool->lock);
 	}
-	pthread_mutex_unlock(&pool->lock);
 	return NULL;
 }
 
@@ -130,9 +129,7 @@ void thread_pool_close(struct thread_pool *pool)
 int thread_pool_run(struct thread_pool *pool, thread_pool_task *task, void *context,
 		    uint32_t n_tasks)
 {
-	int r;
-
-	pthread_mutex_lock(&pool->lock);
+	SCOPED_LOCK(&pool->lock);
 	pool->task = task;
 	pool->context = context;
 	pool->diagnostics = diagnostics_current();
@@ -144,10 +141,8 @@ int thread_pool_run(struct thread_pool *pool, thread_pool_task *task, void *cont
 	run_tasks(pool);
 	while (pool->n_active > 0)
 		pthread_cond_wait(&pool->work_done, &pool->lock);
-	r = pool->error;
 	pool->n_tasks = 0;
-	pthread_mutex_unlock(&pool->lock);
-	return r;
+	return pool->error;
 }
 
 struct thread_team {
@@ -263,51 +258,41 @@ void bounded_queue_close(struct bounded_queue *queue)
 
 int bounded_queue_push(struct bounded_queue *queue, void *item)
 {
-	int r;
-
-	pthread_mutex_lock(&queue->lock);
+	SCOPED_LOCK(&queue->lock);
 	while (queue->n_items == queue->capacity && !queue->error && !queue->finished)
 		pthread_cond_wait(&queue->changed, &queue->lock);
-	r = queue->error ? queue->error : queue->finished ? -EPIPE : 0;
-	if (r == 0) {
-		queue->items[(queue->head + queue->n_items++) % queue->capacity] = item;
-		pthread_cond_broadcast(&queue->changed);
-	}
-	pthread_mutex_unlock(&queue->lock);
-	return r;
+	if (queue->error || queue->finished)
+		return queue->error ? queue->error : -EPIPE;
+	queue->items[(queue->head + queue->n_items++) % queue->capacity] = item;
+	pthread_cond_broadcast(&queue->changed);
+	return 0;
 }
 
 int bounded_queue_pop(struct bounded_queue *queue, void **ret_item)
 {
-	int r;
-
-	pthread_mutex_lock(&queue->lock);
+	SCOPED_LOCK(&queue->lock);
 	while (queue->n_items == 0 && !queue->error && !queue->finished)
 		pthread_cond_wait(&queue->changed, &queue->lock);
-	r = queue->error ? queue->error : queue->n_items == 0 ? -ENODATA : 0;
-	if (r == 0) {
-		*ret_item = queue->items[queue->head];
-		queue->head = (queue->head + 1) % queue->capacity;
-		queue->n_items--;
-		pthread_cond_broadcast(&queue->changed);
-	}
-	pthread_mutex_unlock(&queue->lock);
-	return r;
+	if (queue->error || queue->n_items == 0)
+		return queue->error ? queue->error : -ENODATA;
+	*ret_item = queue->items[queue->head];
+	queue->head = (queue->head + 1) % queue->capacity;
+	queue->n_items--;
+	pthread_cond_broadcast(&queue->changed);
+	return 0;
 }
 
 void bounded_queue_finish(struct bounded_queue *queue)
 {
-	pthread_mutex_lock(&queue->lock);
+	SCOPED_LOCK(&queue->lock);
 	queue->finished = true;
 	pthread_cond_broadcast(&queue->changed);
-	pthread_mutex_unlock(&queue->lock);
 }
 
 void bounded_queue_fail(struct bounded_queue *queue, int r)
 {
-	pthread_mutex_lock(&queue->lock);
+	SCOPED_LOCK(&queue->lock);
 	if (!queue->error)
 		queue->error = r;
 	pthread_cond_broadcast(&queue->changed);
-	pthread_mutex_unlock(&queue->lock);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "src/base/int_math.h"
+#include "src/base/thread.h"
 #include "src/base/thread_pool.h"
 #include "src/base/diagnostics.h"
 #include "src/record/key_batch.h"
@@ -374,13 +375,12 @@ static bool can_stop_at_first(const struct verify *verify, uint64_t position)
 
 static void add_result(struct verify *verify, const struct verify_result *result)
 {
-	pthread_mutex_lock(&verify->lock);
+	SCOPED_LOCK(&verify->lock);
 	digest_add(&verify->result.digest, result->digest);
 	verify->result.n_disorders += result->n_disorders;
 	verify->result.n_duplicates += result->n_duplicates;
 	verify->result.counts_sum += result->counts_sum;
 	verify->result.hash_sum += result->hash_sum;
-	pthread_mutex_unlock(&verify->lock);
 }
 
 /* Read and check a block, and the record before it. A process_block_fn. */

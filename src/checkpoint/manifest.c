@@ -239,13 +239,12 @@ static struct sync_request *dequeue_requests(struct sync_thread *sync_thread)
 {
 	struct sync_request *requests;
 
-	pthread_mutex_lock(&sync_thread->lock);
+	SCOPED_LOCK(&sync_thread->lock);
 	while (!sync_thread->head && !sync_thread->is_closing)
 		pthread_cond_wait(&sync_thread->wake, &sync_thread->lock);
 	requests = sync_thread->head;
 	sync_thread->head = NULL;
 	sync_thread->tail = &sync_thread->head;
-	pthread_mutex_unlock(&sync_thread->lock);
 	return requests;
 }
 

@@ -329,14 +329,13 @@ static int wait_condition(struct comm *comm, pthread_cond_t *condition, uint64_t
 /* Stop using transfers; every thread that waits for one gets the error. */
 static void stop_transfers(struct comm *comm, int r)
 {
-	pthread_mutex_lock(&comm->lock);
+	SCOPED_LOCK(&comm->lock);
 	if (comm->first_error == 0)
 		comm->first_error = r;
 	comm->has_stopped = true;
 	pthread_cond_broadcast(&comm->state_changed);
 	for (struct comm_waiter *waiter = comm->waiters; waiter; waiter = waiter->next)
 		pthread_cond_signal(&waiter->wakeup);
-	pthread_mutex_unlock(&comm->lock);
 }
 
 /*
@@ -369,12 +368,11 @@ static int open_transport(struct comm *comm)
 	watchdog_end_call(comm->watchdog);
 	if (r < 0)
 		return r;
-	pthread_mutex_lock(&comm->lock);
+	SCOPED_LOCK(&comm->lock);
 	comm->rank = (unsigned)comm->transport->rank;
 	comm->size = (unsigned)comm->transport->size;
 	comm->is_open = true;
 	pthread_cond_broadcast(&comm->state_changed);
-	pthread_mutex_unlock(&comm->lock);
 	return 0;
 }
 
@@ -508,14 +506,13 @@ static void wait_for_abort(struct comm *comm)
 {
 	const uint64_t until_ns = clock_now_ns() + comm->params.abort_timeout_ns / 5;
 
-	pthread_mutex_lock(&comm->lock);
+	SCOPED_LOCK(&comm->lock);
 	while (!comm->is_aborting && clock_now_ns() < until_ns)
 		wait_condition(comm, &comm->work_available, until_ns);
 	if (!comm->is_aborting) {
 		comm->is_aborting = true;
 		comm->abort_status = EXIT_STATUS_FAILURE;
 	}
-	pthread_mutex_unlock(&comm->lock);
 }
 
 static void abort_all(struct comm *comm) __attribute__((noreturn));
@@ -601,13 +598,11 @@ static int get_error(struct comm *comm)
 
 int comm_fail(struct comm *comm, int r)
 {
-	pthread_mutex_lock(&comm->lock);
+	SCOPED_LOCK(&comm->lock);
 	if (comm->first_error == 0)
 		comm->first_error = r;
 	pthread_cond_signal(&comm->work_available);
-	r = get_error(comm);
-	pthread_mutex_unlock(&comm->lock);
-	return r;
+	return get_error(comm);
 }
 
 int comm_wait_remote_failure(struct comm *comm)
@@ -615,31 +610,27 @@ int comm_wait_remote_failure(struct comm *comm)
 	const uint64_t until_ns = clock_now_ns() + comm->params.abort_timeout_ns;
 	struct comm_waiter waiter;
 	bool timed_out = false;
-	int r;
 
-	pthread_mutex_lock(&comm->lock);
+	SCOPED_LOCK(&comm->lock);
 	waiter_add(comm, &waiter);
 	while (!comm->has_stopped && !timed_out)
 		timed_out = wait_condition(comm, &waiter.wakeup, until_ns) == ETIMEDOUT;
 	waiter_remove(&waiter);
-	r = get_error(comm);
-	pthread_mutex_unlock(&comm->lock);
-	return r;
+	return get_error(comm);
 }
 
 static int submit_transfer(struct comm *comm, struct comm_transfer *transfer)
 {
 	int r;
 
-	pthread_mutex_lock(&comm->lock);
+	SCOPED_LOCK(&comm->lock);
 	r = get_error(comm);
-	if (r == 0) {
-		*comm->submitted_end = transfer;
-		comm->submitted_end = &transfer->next;
-		pthread_cond_signal(&comm->work_available);
-	}
-	pthread_mutex_unlock(&comm->lock);
-	return r;
+	if (r < 0)
+		return r;
+	*comm->submitted_end = transfer;
+	comm->submitted_end = &transfer->next;
+	pthread_cond_signal(&comm->work_available);
+	return 0;
 }
 
 int comm_send(struct comm *comm, unsigned to, unsigned tag, const void *data, size_t nbytes,
@@ -703,7 +694,7 @@ int comm_wait_until(struct comm *comm, struct comm_transfer *transfer, uint64_t 
 	bool timed_out = false;
 	int r;
 
-	pthread_mutex_lock(&comm->lock);
+	SCOPED_LOCK(&comm->lock);
 	waiter_add(comm, &waiter);
 	transfer->waiter = &waiter;
 	while (!transfer->is_done && !comm->has_stopped && !timed_out)
@@ -713,7 +704,6 @@ int comm_wait_until(struct comm *comm, struct comm_transfer *transfer, uint64_t 
 	r = get_error(comm);
 	if (r == 0)
 		*ret_done = transfer->is_done;
-	pthread_mutex_unlock(&comm->lock);
 	return r;
 }
 
@@ -737,11 +727,10 @@ void comm_get_volumes(const struct comm *comm, struct stats_volumes *ret_volumes
 void comm_set_timeout(struct comm *comm, uint64_t timeout_ns)
 {
 	watchdog_set_timeout(comm->watchdog, timeout_ns);
-	pthread_mutex_lock(&comm->lock);
+	SCOPED_LOCK(&comm->lock);
 	comm->params.timeout_ns = timeout_ns;
 	comm->has_new_timeout = true;
 	pthread_cond_signal(&comm->work_available);
-	pthread_mutex_unlock(&comm->lock);
 }
 
 void comm_allow_peer_access(const struct comm *comm, bool is_allowed)
@@ -916,16 +905,12 @@ int comm_open(const struct comm_params *params, transport_open_fn *transport_ope
 /* Stop waiting for other ranks. Returns 0 or the first error. */
 static int cancel_posted_receives(struct comm *comm)
 {
-	int r;
-
-	pthread_mutex_lock(&comm->lock);
+	SCOPED_LOCK(&comm->lock);
 	comm->cancels_receives = true;
 	pthread_cond_signal(&comm->work_available);
 	while (comm->cancels_receives && !comm->has_stopped)
 		pthread_cond_wait(&comm->state_changed, &comm->lock);
-	r = get_error(comm);
-	pthread_mutex_unlock(&comm->lock);
-	return r;
+	return get_error(comm);
 }
 
 int comm_close(struct comm *comm)

@@ -178,7 +178,7 @@ static int finish_queries(struct rank_progress *progress)
 	const unsigned n = comm_size(progress->comm);
 	int r = 0;
 
-	pthread_mutex_lock(&progress->lock);
+	SCOPED_LOCK(&progress->lock);
 	for (unsigned i = 1; i < n && r == 0; i++) {
 		if (progress->peers[i].is_pending) /* send_query() reuses its buffer */
 			r = comm_wait(progress->comm, &progress->peers[i].query_send);
@@ -188,7 +188,6 @@ static int finish_queries(struct rank_progress *progress)
 	for (unsigned i = 1; i < n && r == 0; i++)
 		r = receive_final_reply(progress, i);
 	progress->is_finished = r == 0;
-	pthread_mutex_unlock(&progress->lock);
 	return r;
 }
 

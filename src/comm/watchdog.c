@@ -101,7 +101,7 @@ static void *run_watchdog(void *argument)
 	struct watchdog *watchdog = argument;
 	uint64_t last_round_ns = clock_now_ns();
 
-	pthread_mutex_lock(&watchdog->lock);
+	SCOPED_LOCK(&watchdog->lock);
 	while (!watchdog->is_closing) {
 		const uint64_t now_ns = clock_now_ns(),
 			       round_ns = watchdog->timeout_ns / WATCHDOG_ROUNDS;
@@ -120,7 +120,6 @@ static void *run_watchdog(void *argument)
 			pthread_cond_wait(&watchdog->changed, &watchdog->lock);
 		}
 	}
-	pthread_mutex_unlock(&watchdog->lock);
 	return NULL;
 }
 
@@ -162,11 +161,10 @@ void watchdog_close(struct watchdog *watchdog)
 
 void watchdog_set_timeout(struct watchdog *watchdog, uint64_t timeout_ns)
 {
-	pthread_mutex_lock(&watchdog->lock);
+	SCOPED_LOCK(&watchdog->lock);
 	watchdog->timeout_ns = timeout_ns;
 	watchdog->n_stuck_rounds = 0;
 	pthread_cond_signal(&watchdog->changed);
-	pthread_mutex_unlock(&watchdog->lock);
 }
 
 void watchdog_set_transport(struct watchdog *watchdog, struct transport *transport)

@@ -22,6 +22,7 @@
 #include "io/spill/spill.h"
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
+#include "src/base/thread.h"
 #include "src/base/thread_pool.h"
 #include "src/comm/comm.h"
 
@@ -233,10 +234,9 @@ static void *allocate_response(struct remote_runs *remote, size_t nbytes)
 static void free_response(struct remote_runs *remote, void *response, size_t nbytes)
 {
 	free(response);
-	pthread_mutex_lock(&remote->lock);
+	SCOPED_LOCK(&remote->lock);
 	remote->responses_nbytes -= nbytes;
 	pthread_cond_broadcast(&remote->response_freed);
-	pthread_mutex_unlock(&remote->lock);
 }
 
 static int receive_request(struct remote_runs *remote, struct request *ret_request,

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "src/lib/lib_internal.h"
+#include "src/base/thread.h"
 #include "src/report/format.h"
 #include "src/report/html_report.h"
 #include "src/report/stats_report.h"
@@ -25,9 +26,8 @@ static void call_message_callback(struct gsort *sort, enum message_kind kind, co
 
 	if (!sort->message_callback)
 		return;
-	pthread_mutex_lock(&sort->message_callback_lock);
+	SCOPED_LOCK(&sort->message_callback_lock);
 	sort->message_callback(sort->message_context, kinds[kind], line);
-	pthread_mutex_unlock(&sort->message_callback_lock);
 }
 
 void api_on_sort_message(void *context, const struct message *message)
@@ -84,20 +84,18 @@ int gsort_set_message_callback(struct gsort *sort, gsort_message_callback *callb
 
 static void get_local_progress(struct gsort *sort, struct stats_progress *ret_progress)
 {
-	pthread_mutex_lock(&sort->lock);
+	SCOPED_LOCK(&sort->lock);
 	stats_get_progress(sort->stats, ret_progress);
-	pthread_mutex_unlock(&sort->lock);
 }
 
 /* Read the progress of all ranks, which may take a moment. */
 static void get_current_progress(struct gsort *sort, struct stats_progress *ret_progress)
 {
-	pthread_mutex_lock(&sort->progress_lock);
+	SCOPED_LOCK(&sort->progress_lock);
 	if (sort->rank_progress)
 		rank_progress_get(sort->rank_progress, ret_progress);
 	else
 		get_local_progress(sort, ret_progress);
-	pthread_mutex_unlock(&sort->progress_lock);
 }
 
 /* sort: may be NULL. */
@@ -275,15 +273,12 @@ static struct timespec deadline_after_ms(unsigned ms)
 static bool wait_until_ended(struct gsort *sort, unsigned ms)
 {
 	const struct timespec deadline = deadline_after_ms(ms);
-	bool has_ended;
 	int r = 0;
 
-	pthread_mutex_lock(&sort->lock);
+	SCOPED_LOCK(&sort->lock);
 	while (!sort->has_ended && r == 0)
 		r = pthread_cond_timedwait(&sort->ended_cond, &sort->lock, &deadline);
-	has_ended = sort->has_ended;
-	pthread_mutex_unlock(&sort->lock);
-	return has_ended;
+	return sort->has_ended;
 }
 
 void *api_progress_thread(void *argument)
@@ -302,12 +297,8 @@ void *api_progress_thread(void *argument)
 
 static bool has_succeeded(struct gsort *sort)
 {
-	bool succeeded;
-
-	pthread_mutex_lock(&sort->lock);
-	succeeded = sort->has_ended && sort->result == 0;
-	pthread_mutex_unlock(&sort->lock);
-	return succeeded;
+	SCOPED_LOCK(&sort->lock);
+	return sort->has_ended && sort->result == 0;
 }
 
 _Static_assert(sizeof((struct gsort_stats *)0)->type == KEYS_TEXT_NBYTES, "one buffer for types");

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "src/lib/api_lines.h"
+#include "src/base/thread.h"
 #include "src/lib/lib_internal.h"
 #include "src/options/command_files.h"
 #include "src/report/explain.h"
@@ -159,28 +160,20 @@ void *api_sort_thread(void *argument)
 /* Return the error of the operation if it has failed already, else 0. */
 static int get_failure(struct gsort *sort)
 {
-	int r;
-
-	pthread_mutex_lock(&sort->lock);
-	r = sort->has_ended ? sort->result : 0;
-	if (r < 0)
+	SCOPED_LOCK(&sort->lock);
+	if (sort->result < 0)
 		api_set_failure(sort);
-	pthread_mutex_unlock(&sort->lock);
-	return r;
+	return sort->result;
 }
 
 int api_wait(struct gsort *sort)
 {
-	int r;
-
-	pthread_mutex_lock(&sort->lock);
+	SCOPED_LOCK(&sort->lock);
 	while (!sort->has_ended)
 		pthread_cond_wait(&sort->ended_cond, &sort->lock);
-	r = sort->result;
-	if (r < 0)
+	if (sort->result < 0)
 		api_set_failure(sort);
-	pthread_mutex_unlock(&sort->lock);
-	return r;
+	return sort->result;
 }
 
 /* --- Streams --- */

@@ -20,6 +20,7 @@
 #include "src/base/array.h"
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
+#include "src/base/thread.h"
 #include "src/lines/line_scan.h"
 #include "src/record/record_hash.h"
 
@@ -301,11 +302,10 @@ void line_input_close(struct line_input *input)
 
 void line_input_cancel(struct line_input *input)
 {
-	pthread_mutex_lock(&input->lock);
+	SCOPED_LOCK(&input->lock);
 	input->is_cancelled = true;
 	if (input->input)
 		input_cancel(input->input);
-	pthread_mutex_unlock(&input->lock);
 }
 
 /* Set or clear the current input. Returns 0, or -ECANCELED (not reported). */

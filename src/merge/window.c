@@ -45,6 +45,7 @@
 
 #include "io/input/input.h"
 #include "src/base/diagnostics.h"
+#include "src/base/thread.h"
 #include "src/base/thread_pool.h"
 
 /* --- Buffers --- */
@@ -497,30 +498,25 @@ static void add_window_result(struct window_order *order, const struct window *w
 int window_order_assign(struct window_order *order, const struct window *window,
 			uint64_t *ret_position)
 {
-	int r;
-
-	pthread_mutex_lock(&order->lock);
+	SCOPED_LOCK(&order->lock);
 	while (order->turn != window->number && !order->error)
 		pthread_cond_wait(&order->turn_changed, &order->lock);
-	r = order->error;
-	if (r == 0) {
-		*ret_position = order->result.n_items;
-		add_window_result(order, window);
-		if (order->discards_runs)
-			for (uint32_t i = 0; i < order->n_runs; i++)
-				run_discard_slice(order->runs[i], &window->slices[i]);
-		order->turn++;
-		pthread_cond_broadcast(&order->turn_changed);
-	}
-	pthread_mutex_unlock(&order->lock);
-	return r;
+	if (order->error)
+		return order->error;
+	*ret_position = order->result.n_items;
+	add_window_result(order, window);
+	if (order->discards_runs)
+		for (uint32_t i = 0; i < order->n_runs; i++)
+			run_discard_slice(order->runs[i], &window->slices[i]);
+	order->turn++;
+	pthread_cond_broadcast(&order->turn_changed);
+	return 0;
 }
 
 void window_order_fail(struct window_order *order, int r)
 {
-	pthread_mutex_lock(&order->lock);
+	SCOPED_LOCK(&order->lock);
 	if (!order->error)
 		order->error = r;
 	pthread_cond_broadcast(&order->turn_changed);
-	pthread_mutex_unlock(&order->lock);
 }

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "src/base/diagnostics.h"
+#include "src/base/thread.h"
 
 void *chunk_records(const struct chunk *chunk, uint64_t n)
 {
@@ -126,7 +127,7 @@ static struct chunk *pop_free_chunk(struct chunk_pool *pool)
 	struct chunk_list *list;
 	struct chunk *chunk;
 
-	pthread_mutex_lock(&pool->lock);
+	SCOPED_LOCK(&pool->lock);
 	list = find_free_list(pool);
 	chunk = list->first;
 	list->first = chunk->next;
@@ -134,7 +135,6 @@ static struct chunk *pop_free_chunk(struct chunk_pool *pool)
 		list->last = &list->first;
 	list->n_pending++;
 	chunk->is_pending = true;
-	pthread_mutex_unlock(&pool->lock);
 	return chunk;
 }
 
@@ -491,10 +491,9 @@ static void clear_pending(struct chunk *chunk)
 {
 	struct chunk_pool *pool = chunk->pool;
 
-	pthread_mutex_lock(&pool->lock);
+	SCOPED_LOCK(&pool->lock);
 	pool->free_lists[chunk->device_index].n_pending -= chunk->is_pending;
 	chunk->is_pending = false;
-	pthread_mutex_unlock(&pool->lock);
 }
 
 int chunk_pool_collect(struct chunk *chunk)

@@ -46,6 +46,7 @@
 #include "io/input/input.h"
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
+#include "src/base/thread.h"
 #include "src/merge/merge.h"
 
 struct upload_slot {
@@ -83,21 +84,16 @@ struct chunk_reader {
 /* Return whether there is a read left to claim. Requires claim_lock. */
 static bool has_unclaimed_read(struct chunk_reader *reader)
 {
-	bool has_more;
-
-	pthread_mutex_lock(&reader->lock);
-	has_more = reader->start + reader->n_claimed_reads * reader->read_nbytes < reader->end;
-	pthread_mutex_unlock(&reader->lock);
-	return has_more;
+	SCOPED_LOCK(&reader->lock);
+	return reader->start + reader->n_claimed_reads * reader->read_nbytes < reader->end;
 }
 
 /* Record that the input ends at `end`. */
 static void record_input_end(struct chunk_reader *reader, uint64_t end)
 {
-	pthread_mutex_lock(&reader->lock);
+	SCOPED_LOCK(&reader->lock);
 	if (end < reader->end)
 		reader->end = end;
-	pthread_mutex_unlock(&reader->lock);
 }
 
 /* --- Reading in host memory: directly into chunks --- */
@@ -213,31 +209,28 @@ static int add_chunk(struct chunk_reader *reader, uint64_t number)
 	if (r < 0)
 		return r;
 	chunk->number = number;
-	pthread_mutex_lock(&reader->lock);
+	SCOPED_LOCK(&reader->lock);
 	chunk->next = reader->filling_chunks;
 	reader->filling_chunks = chunk;
-	pthread_mutex_unlock(&reader->lock);
 	return 0;
 }
 
 /* Claim a read. Returns 1, 0 if there is none left, or a negative errno. */
 static int claim_read(struct chunk_reader *reader)
 {
+	uint64_t offset;
 	int r = 0;
 
-	pthread_mutex_lock(&reader->claim_lock);
-	if (has_unclaimed_read(reader)) {
-		const uint64_t offset = reader->n_claimed_reads * reader->read_nbytes;
-
-		if (offset % reader->chunk_nbytes == 0)
-			r = add_chunk(reader, offset / reader->chunk_nbytes);
-		if (r == 0) {
-			reader->n_claimed_reads++;
-			r = 1;
-		}
-	}
-	pthread_mutex_unlock(&reader->claim_lock);
-	return r;
+	SCOPED_LOCK(&reader->claim_lock);
+	if (!has_unclaimed_read(reader))
+		return 0;
+	offset = reader->n_claimed_reads * reader->read_nbytes;
+	if (offset % reader->chunk_nbytes == 0)
+		r = add_chunk(reader, offset / reader->chunk_nbytes);
+	if (r < 0)
+		return r;
+	reader->n_claimed_reads++;
+	return 1;
 }
 
 /* Queue the copy of what is in the slot into the chunk. */

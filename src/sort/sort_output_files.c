@@ -15,6 +15,7 @@
 
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
+#include "src/base/thread.h"
 #include "src/comm/comm.h"
 
 /* --- header and trailers --- */
@@ -279,7 +280,7 @@ static void add_part_stats(struct sort_output *out, uint32_t i, uint64_t positio
 		digest && !table->needs_digest ? *digest : digest_records(records, n, nbytes);
 	struct part_stats *stats = &table->stats[i];
 
-	pthread_mutex_lock(&table->lock);
+	SCOPED_LOCK(&table->lock);
 	digest_add(&stats->digest, records_digest);
 	if (stats->first_end == 0 || position < stats->first_end) {
 		stats->first_end = position + 1;
@@ -289,7 +290,6 @@ static void add_part_stats(struct sort_output *out, uint32_t i, uint64_t positio
 		stats->last_end = position + n;
 		copy_keys(table, last, stats->last);
 	}
-	pthread_mutex_unlock(&table->lock);
 }
 
 /* Statistics of a part file as they are sent to other ranks. */
@@ -600,19 +600,16 @@ static int begin_file_locked(struct sort_output *out, uint32_t i)
 int sort_output_begin_file(struct sort_output *out, uint32_t i)
 {
 	struct output_file *file = &out->files[i];
-	int r = 0;
 
 	if (atomic_load(&file->is_begun))
 		return 0;
-	pthread_mutex_lock(&out->lock);
+	SCOPED_LOCK(&out->lock);
 	/* After a failure the next writer does not try again. */
 	if (!atomic_load(&file->is_begun) && file->begin_error == 0) {
 		file->begin_error = begin_file_locked(out, i);
 		atomic_store(&file->is_begun, file->begin_error == 0);
 	}
-	r = file->begin_error;
-	pthread_mutex_unlock(&out->lock);
-	return r;
+	return file->begin_error;
 }
 
 /* --- writing records --- */

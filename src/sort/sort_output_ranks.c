@@ -33,6 +33,7 @@
 
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
+#include "src/base/thread.h"
 #include "src/comm/comm.h"
 #include "src/sort/sort_output.h"
 
@@ -182,10 +183,9 @@ static int keep_for_rank(struct sort_output *out, uint32_t i, unsigned owner, ui
 		return fail(-ENOMEM, "no memory for %zu bytes that another rank writes", nbytes);
 	*foreign = (struct foreign_bytes){ .owner = owner, .bytes = { i, offset, nbytes } };
 	memcpy(foreign->bytes.data, data, nbytes);
-	pthread_mutex_lock(&out->lock);
+	SCOPED_LOCK(&out->lock);
 	foreign->next = out->foreign;
 	out->foreign = foreign;
-	pthread_mutex_unlock(&out->lock);
 	return 0;
 }
 

@@ -199,7 +199,7 @@ static void *pool_thread_main(void *argument)
 	struct queue_pool *pool = argument;
 	struct ready_list *list;
 
-	pthread_mutex_lock(&pool->lock);
+	SCOPED_LOCK(&pool->lock);
 	for (;;) {
 		while (!(list = find_ready_list(pool)) && !pool->closing)
 			pthread_cond_wait(&pool->work_cond, &pool->lock);
@@ -207,7 +207,6 @@ static void *pool_thread_main(void *argument)
 			break;
 		run_queue(pop_ready_queue(list));
 	}
-	pthread_mutex_unlock(&pool->lock);
 	return NULL;
 }
 
@@ -323,9 +322,8 @@ int pool_queue_submit(struct device_queue *handle, queue_task_fn *run, const voi
 	task->run = run;
 	task->messages = diagnostics_current();
 	memcpy(task->arguments, arguments, nbytes);
-	pthread_mutex_lock(&queue->pool->lock);
+	SCOPED_LOCK(&queue->pool->lock);
 	append_task(queue, task);
-	pthread_mutex_unlock(&queue->pool->lock);
 	return 0;
 }
 
@@ -360,10 +358,9 @@ int pool_queue_record(struct device_queue *queue_handle, struct device_event *ev
 	if (!task)
 		return -ENOMEM;
 	task->event = event;
-	pthread_mutex_lock(&queue->pool->lock);
+	SCOPED_LOCK(&queue->pool->lock);
 	event->n_recorded++;
 	append_task(queue, task);
-	pthread_mutex_unlock(&queue->pool->lock);
 	return 0;
 }
 
@@ -396,9 +393,8 @@ int pool_queue_wait_event(struct device_queue *queue_handle, struct device_event
 	if (!task)
 		return -ENOMEM;
 	task->event = event;
-	pthread_mutex_lock(&queue->pool->lock);
+	SCOPED_LOCK(&queue->pool->lock);
 	task->ticket = event->n_recorded;
 	append_task(queue, task);
-	pthread_mutex_unlock(&queue->pool->lock);
 	return 0;
 }

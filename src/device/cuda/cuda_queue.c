@@ -9,6 +9,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/diagnostics.h"
+#include "src/base/thread.h"
 
 enum {
 	MIN_ARENA_NBYTES = 64 << 10,
@@ -267,15 +268,12 @@ int cuda_queue_record(struct device_queue *queue_handle, struct device_event *ev
 {
 	struct cuda_queue *queue = cuda_queue(queue_handle);
 	struct cuda_event *event = cuda_event(event_handle);
-	int r;
 
-	pthread_mutex_lock(&queue->lock);
+	SCOPED_LOCK(&queue->lock);
 	event->queue = queue;
 	event->n_queued = queue->n_queued;
-	r = cuda_device_status(queue->device, cudaEventRecord(event->event, queue->stream),
-			       "event");
-	pthread_mutex_unlock(&queue->lock);
-	return r;
+	return cuda_device_status(queue->device, cudaEventRecord(event->event, queue->stream),
+				  "event");
 }
 
 int cuda_event_wait(struct device_event *handle)
@@ -287,9 +285,8 @@ int cuda_event_wait(struct device_event *handle)
 		return 0;
 	r = cuda_device_status(event->queue->device, cudaEventSynchronize(event->event),
 			       "waiting for an event");
-	pthread_mutex_lock(&event->queue->lock);
+	SCOPED_LOCK(&event->queue->lock);
 	deliver_results(event->queue, event->n_queued);
-	pthread_mutex_unlock(&event->queue->lock);
 	return r;
 }
 
@@ -297,16 +294,13 @@ int cuda_queue_wait_event(struct device_queue *handle, struct device_event *even
 {
 	const struct cuda_event *event = cuda_event(event_handle);
 	struct cuda_queue *queue = cuda_queue(handle);
-	int r;
 
 	if (!event->queue)
 		return 0;
-	pthread_mutex_lock(&queue->lock);
+	SCOPED_LOCK(&queue->lock);
 	queue->has_pending_wait = true;
-	r = cuda_device_status(event->queue->device,
-			       cudaStreamWaitEvent(queue->stream, event->event, 0), "event");
-	pthread_mutex_unlock(&queue->lock);
-	return r;
+	return cuda_device_status(event->queue->device,
+				  cudaStreamWaitEvent(queue->stream, event->event, 0), "event");
 }
 
 /* Reserve space for a result in the arena. The lock is held. */
