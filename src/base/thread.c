@@ -114,6 +114,14 @@ void thread_init_timed_condition(pthread_cond_t *condition)
 	pthread_condattr_destroy(&attributes);
 }
 
+bool thread_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex, uint64_t until_ns)
+{
+	const struct timespec until = { .tv_sec = (time_t)(until_ns / 1000000000),
+					.tv_nsec = (long)(until_ns % 1000000000) };
+
+	return pthread_cond_timedwait(condition, mutex, &until) == ETIMEDOUT;
+}
+
 void thread_block_signals(sigset_t *ret_mask)
 {
 	sigset_t all_signals;

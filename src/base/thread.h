@@ -9,7 +9,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * Start a thread that calls run(argument); the caller must join it. stack_nbytes: the stack size;
@@ -25,8 +27,12 @@ int thread_start(void *(*run)(void *argument), void *argument, size_t stack_nbyt
 enum { THREAD_LIMITS_NBYTES = 160 };
 const char *thread_format_limits(int r, char text[static THREAD_LIMITS_NBYTES]);
 
-/* Initialise a condition whose timed waits use the monotonic clock. */
+/*
+ * Initialise a condition for timed waits, and wait for it at most until a time of clock_now_ns().
+ * thread_wait_until() returns whether that time has come.
+ */
 void thread_init_timed_condition(pthread_cond_t *condition);
+bool thread_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex, uint64_t until_ns);
 
 static inline pthread_mutex_t *scoped_lock_acquire(pthread_mutex_t *mutex)
 {

@@ -317,15 +317,6 @@ static int poll_transport(struct comm *comm, bool *ret_progressed)
 
 /* --- the progress thread --- */
 
-/* Requires the lock. Returns 0 or ETIMEDOUT. */
-static int wait_condition(struct comm *comm, pthread_cond_t *condition, uint64_t until_ns)
-{
-	const struct timespec until = { .tv_sec = (time_t)(until_ns / 1000000000),
-					.tv_nsec = (long)(until_ns % 1000000000) };
-
-	return pthread_cond_timedwait(condition, &comm->lock, &until);
-}
-
 /* Stop using transfers; every thread that waits for one gets the error. */
 static void stop_transfers(struct comm *comm, int r)
 {
@@ -435,7 +426,7 @@ static void pause_progress(struct comm *comm, bool progressed)
 		pause_ns = min_pause_ns;
 	if (!comm->submitted && !comm->cancels_receives && !comm->is_aborting &&
 	    !comm->has_new_timeout && comm->first_error == 0)
-		wait_condition(comm, &comm->work_available, now_ns + pause_ns);
+		thread_wait_until(&comm->work_available, &comm->lock, now_ns + pause_ns);
 }
 
 /* Requires the lock. */
@@ -508,7 +499,7 @@ static void wait_for_abort(struct comm *comm)
 
 	SCOPED_LOCK(&comm->lock);
 	while (!comm->is_aborting && clock_now_ns() < until_ns)
-		wait_condition(comm, &comm->work_available, until_ns);
+		thread_wait_until(&comm->work_available, &comm->lock, until_ns);
 	if (!comm->is_aborting) {
 		comm->is_aborting = true;
 		comm->abort_status = EXIT_STATUS_FAILURE;
@@ -614,7 +605,7 @@ int comm_wait_remote_failure(struct comm *comm)
 	SCOPED_LOCK(&comm->lock);
 	waiter_add(comm, &waiter);
 	while (!comm->has_stopped && !timed_out)
-		timed_out = wait_condition(comm, &waiter.wakeup, until_ns) == ETIMEDOUT;
+		timed_out = thread_wait_until(&waiter.wakeup, &comm->lock, until_ns);
 	waiter_remove(&waiter);
 	return get_error(comm);
 }
@@ -698,7 +689,7 @@ int comm_wait_until(struct comm *comm, struct comm_transfer *transfer, uint64_t 
 	waiter_add(comm, &waiter);
 	transfer->waiter = &waiter;
 	while (!transfer->is_done && !comm->has_stopped && !timed_out)
-		timed_out = wait_condition(comm, &waiter.wakeup, until_ns) == ETIMEDOUT;
+		timed_out = thread_wait_until(&waiter.wakeup, &comm->lock, until_ns);
 	transfer->waiter = NULL;
 	waiter_remove(&waiter);
 	r = get_error(comm);

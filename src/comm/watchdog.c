@@ -79,14 +79,6 @@ static bool is_transport_stuck(struct watchdog *watchdog)
 	return watchdog->n_stuck_rounds++ > WATCHDOG_ROUNDS;
 }
 
-static void sleep_until(struct watchdog *watchdog, uint64_t deadline_ns)
-{
-	const struct timespec deadline = { .tv_sec = (time_t)(deadline_ns / 1000000000),
-					   .tv_nsec = (long)(deadline_ns % 1000000000) };
-
-	pthread_cond_timedwait(&watchdog->changed, &watchdog->lock, &deadline);
-}
-
 /* Of several callers, the first ends the process. */
 void watchdog_exit_process(struct watchdog *watchdog)
 {
@@ -113,9 +105,11 @@ static void *run_watchdog(void *argument)
 			if (is_transport_stuck(watchdog))
 				report_stuck_transport(watchdog);
 		} else if (watchdog->is_aborting) {
-			sleep_until(watchdog, watchdog->exit_deadline_ns);
+			thread_wait_until(&watchdog->changed, &watchdog->lock,
+					  watchdog->exit_deadline_ns);
 		} else if (round_ns > 0) {
-			sleep_until(watchdog, last_round_ns + round_ns);
+			thread_wait_until(&watchdog->changed, &watchdog->lock,
+					  last_round_ns + round_ns);
 		} else {
 			pthread_cond_wait(&watchdog->changed, &watchdog->lock);
 		}

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "src/base/text.h"
+#include "src/base/thread.h"
 #include "src/lib/api_distributed.h"
 #include "src/lib/api_lines.h"
 #include "src/lib/lib_internal.h"
@@ -46,7 +47,6 @@ int gsort_open(struct gsort **ret_sort)
 {
 	const struct options defaults = OPTIONS_DEFAULTS;
 	struct gsort *sort;
-	pthread_condattr_t clock_attributes;
 
 	if (!ret_sort)
 		return -EINVAL;
@@ -63,10 +63,7 @@ int gsort_open(struct gsort **ret_sort)
 	pthread_mutex_init(&sort->lock, NULL);
 	pthread_mutex_init(&sort->message_callback_lock, NULL);
 	pthread_mutex_init(&sort->progress_lock, NULL);
-	pthread_condattr_init(&clock_attributes);
-	pthread_condattr_setclock(&clock_attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&sort->ended_cond, &clock_attributes);
-	pthread_condattr_destroy(&clock_attributes);
+	thread_init_timed_condition(&sort->ended_cond);
 	*ret_sort = sort;
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "src/lib/lib_internal.h"
+#include "src/base/clock.h"
 #include "src/base/thread.h"
 #include "src/report/format.h"
 #include "src/report/html_report.h"
@@ -255,29 +256,14 @@ int gsort_set_progress_callback(struct gsort *sort, gsort_progress_callback *cal
 	return API_CALL(sort, set_progress_callback(sort, callback, context, interval_ms));
 }
 
-static struct timespec deadline_after_ms(unsigned ms)
-{
-	struct timespec deadline;
-
-	clock_gettime(CLOCK_MONOTONIC, &deadline);
-	deadline.tv_sec += ms / 1000;
-	deadline.tv_nsec += ms % 1000 * 1000000L;
-	if (deadline.tv_nsec >= 1000000000L) {
-		deadline.tv_nsec -= 1000000000L;
-		deadline.tv_sec++;
-	}
-	return deadline;
-}
-
 /* Wait for the end of the operation, at most ms. Return whether it has ended. */
 static bool wait_until_ended(struct gsort *sort, unsigned ms)
 {
-	const struct timespec deadline = deadline_after_ms(ms);
-	int r = 0;
+	const uint64_t deadline_ns = clock_now_ns() + ms * UINT64_C(1000000);
 
 	SCOPED_LOCK(&sort->lock);
-	while (!sort->has_ended && r == 0)
-		r = pthread_cond_timedwait(&sort->ended_cond, &sort->lock, &deadline);
+	while (!sort->has_ended && !thread_wait_until(&sort->ended_cond, &sort->lock, deadline_ns))
+		;
 	return sort->has_ended;
 }
 
