@@ -1,5 +1,5 @@
 /*
- * collective_zst.c - one compressed file whose frames several ranks compress (see sort_output.h)
+ * collective_zst.c - a file whose frames several ranks compress (see collective_files.h)
  *
  *	frames       |     0     |     1     |     2     |     3     | 4 |
  *	partitions   000000000000000000111111111111111111111222222222222222
@@ -12,13 +12,14 @@
  * own. The last rank that has any also writes the index. Stripes of the compressed file have one
  * writer as well: the rank whose bytes begin the stripe.
  */
-#include "src/sort/sort_output.h"
+#include "src/sort/collective_files.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/spill/spill.h"
 #include "src/base/array.h"
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"

@@ -306,7 +306,7 @@ static int locate_partitions(struct sort *sort, uint64_t n)
 		rank_begin[i] = distributed->n_total;
 		distributed->n_total += n_of_rank;
 	}
-	return r < 0 ? r : sort_output_agree_stripe(&sort->output);
+	return r < 0 ? r : collective_files_agree_stripe(&sort->output.collective);
 }
 
 int distributed_place_partition(struct sort *sort)
@@ -454,7 +454,7 @@ void distributed_close(struct sort *sort)
 	remote_runs_close(distributed->remote_runs);
 	all_to_all_close(distributed->all_to_all);
 	peer_memory_close(distributed->peer_memory);
-	sort_output_drop_foreign(&sort->output);
+	collective_files_close(&sort->output.collective);
 	free(distributed->cuts);
 	free(distributed->edges.first);
 	free(distributed->edges.last);

@@ -200,6 +200,9 @@ int sort_output_open(const struct sort_spec *spec, const struct job *job,
 		return fail(-ENOMEM, "no memory for %u outputs", n);
 	for (uint32_t i = 0; i < n; i++)
 		out->files[i].end = UINT64_MAX;
+	r = spec->comm ? collective_files_open(spec->comm, out->outputs, n, &out->collective) : 0;
+	if (r < 0)
+		return r;
 	out->joined = spec->comm && comm_rank(spec->comm) != 0;
 	r = out->joined               ? 0 :
 	    sort_output_is_split(out) ? open_part_files(out) :
@@ -473,7 +476,6 @@ void sort_output_abort(struct sort_output *out)
 	cancellation_clear_wakeup(out->spec->cancellation);
 	for (uint32_t i = 0; out->outputs && i <= out->n_files; i++)
 		output_abort(out->outputs[i]);
-	sort_output_close_zst(out);
 	free(out->outputs);
 	free(out->files);
 	free(out->names);

@@ -24,32 +24,21 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "io/codec/zst.h"
 #include "io/input/part_manifest.h"
 #include "io/output/orphans.h"
 #include "io/output/part_files.h"
 #include "src/checkpoint/checkpoint.h"
 #include "src/merge/sink.h"
 #include "src/plan/job.h"
-
-struct collective_zst;
-struct comm;
-struct foreign_bytes;
-struct spill;
+#include "src/sort/collective_files.h"
 
 /* A file. Members marked (L) are accessed with sort_output.lock held. */
 struct output_file {
 	uint64_t begin, end; /* its records; UINT64_MAX: not known yet */
 	atomic_bool is_begun;
-	int begin_error;                      /* (L) 0, or why it could not be begun */
-	bool is_finished;                     /* (L) or all own content is compressed */
-	atomic_uint_least64_t n_records;      /* written */
-	atomic_uint_least64_t foreign_nbytes; /* written for other ranks */
-
-	/* If several ranks compress it; otherwise zeroed. */
-	struct collective_zst *zst;
-	struct zst_index index; /* of the own frames, later of those of all ranks */
-	uint64_t stored_nbytes; /* written to the file by this rank */
+	int begin_error;                 /* (L) 0, or why it could not be begun */
+	bool is_finished;                /* (L) or all own content is compressed */
+	atomic_uint_least64_t n_records; /* written */
 };
 
 /* What the manifest lists about a part file. A zeroed struct describes an empty file. */
@@ -87,16 +76,12 @@ struct sort_output {
 	pthread_mutex_t lock; /* serialises the beginning of files */
 
 	/* Of several ranks. */
-	uint64_t begin, end;            /* the records that this rank writes */
-	uint64_t *rank_begin;           /* by rank: `begin` of each; free() */
-	uint64_t stripe_nbytes;         /* one rank writes all of a stripe of a file */
-	struct foreign_bytes *foreign;  /* with the lock: bytes that other ranks write */
-	bool is_collective_zst;         /* the ranks compress: a stripe of the content is a frame */
-	uint64_t file_stripe_nbytes;    /* then: of a stripe of the compressed file */
-	bool has_all_frames;            /* all ranks have compressed their frames */
-	enum cache_policy cache_policy; /* the ranks of a host use the same one */
-	bool joined;                    /* rank 0 has created the files and will commit them */
-	struct orphan_owner owner;      /* owner of temp files of killed runs of the same sort */
+	uint64_t begin, end;                /* the records that this rank writes */
+	uint64_t *rank_begin;               /* by rank: `begin` of each; free() */
+	struct collective_files collective; /* what ranks write for each other */
+	enum cache_policy cache_policy;     /* the ranks of a host use the same one */
+	bool joined;                        /* rank 0 has created the files and will commit them */
+	struct orphan_owner owner; /* owner of temp files of killed runs of the same sort */
 	struct shared_file_name {
 		char name[TEMP_NAME_SIZE];
 		char preallocates; /* whether its file system can; a boolean */
@@ -221,9 +206,6 @@ void sort_output_abort(struct sort_output *out);
  */
 void sort_output_place_part_files(struct sort_output *out, const uint64_t *part_bounds);
 
-/* Collective, before any rank begins: agree on stripe_nbytes. */
-int sort_output_agree_stripe(struct sort_output *out);
-
 /*
  * Collective, after all ranks have merged: exchange the bytes of shared stripes and the statistics
  * of part files. n_total: records of all ranks. Then rank 0 calls sort_output_end() for all.
@@ -233,16 +215,12 @@ int sort_output_sync_ranks(struct sort_output *out, uint64_t n_total);
 /* Sync and close the files on a rank that has joined, in place of sort_output_commit(). */
 int sort_output_close_shared(struct sort_output *out);
 
-/* Free bytes kept for other ranks; after sort_output_abort(), with no transfer in progress. */
-void sort_output_drop_foreign(struct sort_output *out);
-
 /* ------------------------------------------------------------------------------------------------
  * Between the files of this module:
  *
  *	sort_output.c		opening, choosing the I/O mode, committing
  *	sort_output_files.c	header, records and statistics of each file
  *	sort_output_ranks.c	files that several ranks write, and the stripes of each rank
- *	collective_zst.c	compressed files whose frames several ranks compress
  */
 
 /* --- sort_output.c --- */
@@ -289,11 +267,9 @@ int sort_output_open_shared_parts(struct sort_output *out);
 int sort_output_set_shared_size(struct sort_output *out, uint32_t i, uint64_t nbytes);
 
 /*
- * Files that the ranks compress: open_zst when the ranks' records are known; begin_zst when the
- * first record of a file comes; end_zst when all own content is there (may_be_empty: or none).
+ * Files that the ranks compress: begin_zst when the first record of a file comes; end_zst when all
+ * content is there (may_be_empty: or none).
  */
-int sort_output_open_zst(struct sort_output *out);
-void sort_output_close_zst(struct sort_output *out);
 int sort_output_begin_zst(struct sort_output *out, uint32_t i);
 int sort_output_end_zst(struct sort_output *out, uint32_t i, bool may_be_empty);
 
@@ -303,39 +279,3 @@ int sort_output_end_zst(struct sort_output *out, uint32_t i, bool may_be_empty);
  */
 int sort_output_keep_foreign(struct sort_output *out, uint32_t i, uint64_t offset, const void *data,
 			     size_t nbytes, size_t *ret_n_foreign);
-
-/* --- collective_zst.c --- */
-
-int collective_zst_open(struct comm *comm, struct spill *spill, struct collective_zst **ret_zst);
-
-/* NULL is ignored. Does not free space of the spill. */
-void collective_zst_close(struct collective_zst *zst);
-
-/* Return a sink for the own frames, which are spilled. */
-struct zst_sink collective_zst_sink(struct collective_zst *zst);
-
-/* Keep content of other ranks that follows the own. */
-int collective_zst_buffer_content(struct collective_zst *zst, uint64_t offset, const void *data,
-				  size_t nbytes);
-
-/* Write that content to the output, in order and without gaps. The own content ends at `end`. */
-int collective_zst_flush_content(struct collective_zst *zst, uint64_t end, struct output *output);
-
-/*
- * Collective: combine the indexes of all ranks, which must describe content_nbytes. Free
- * *ret_index with zst_index_free().
- */
-int collective_zst_merge_index(struct collective_zst *zst, const struct zst_index *own_index,
-			       uint64_t content_nbytes, struct zst_index *ret_index);
-
-/* Writes bytes of the file that belong to rank `owner`. */
-struct stripe_sink {
-	uint64_t stripe_nbytes; /* no write crosses the end of a stripe */
-	void *context;
-	int (*write)(void *context, unsigned owner, uint64_t offset, const void *data,
-		     size_t nbytes);
-};
-
-/* Write the own frames, and the index if this rank has the last one. *ret_nbytes: of the file. */
-int collective_zst_write(struct collective_zst *zst, const struct zst_index *index,
-			 const struct stripe_sink *sink, uint64_t *ret_nbytes);

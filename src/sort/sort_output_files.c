@@ -528,8 +528,8 @@ static int finish_file_writes(struct sort_output *out, uint32_t i)
 	struct stat status;
 
 	out->files[i].is_finished = true;
-	return out->is_collective_zst ? sort_output_end_zst(out, i, true) :
-					output_finalize(out->outputs[i], &status);
+	return out->collective.is_compressed ? sort_output_end_zst(out, i, true) :
+					       output_finalize(out->outputs[i], &status);
 }
 
 /* Finish complete files before file n, to free the memory of their compressors. With the lock. */
@@ -553,9 +553,10 @@ static int begin_compressed(struct sort_output *out, uint32_t i)
 
 	if (r < 0)
 		return r;
-	return out->is_collective_zst ? sort_output_begin_zst(out, i) :
-					output_compress(out->outputs[i], out->spec->zstd_level,
-							spec_n_compressors(out->spec));
+	return out->collective.is_compressed ?
+		       sort_output_begin_zst(out, i) :
+		       output_compress(out->outputs[i], out->spec->zstd_level,
+				       spec_n_compressors(out->spec));
 }
 
 /*
@@ -756,7 +757,7 @@ int sort_output_begin(struct sort_output *out, const struct input_runs *merge_in
 	if (sort_output_is_split(out))
 		r = part_stats_open(out, &out->part_stats);
 	if (r == 0 && spec->comm && spec->zstd_level)
-		r = sort_output_open_zst(out);
+		r = collective_files_compress(&out->collective, out->job->spill);
 	return r == 0 && out->joined && sort_output_is_split(out) ?
 		       sort_output_open_shared_parts(out) :
 		       r;
@@ -785,7 +786,7 @@ static int end_file(struct sort_output *out, uint32_t i, uint64_t begin)
 	if (out->has_exact_sizes && n != file->end - file->begin)
 		return fail_record_count(output_name(out->outputs[i]), n, file->end - file->begin);
 	r = sort_output_begin_file(out, i);
-	if (r == 0 && !out->is_collective_zst) /* else it is in the frames */
+	if (r == 0 && !out->collective.is_compressed) /* else it is in the frames */
 		r = finish_framing(out, i, n);
 	if (r == 0 && output_is_atomic(out->outputs[i]) && !out->spec->comm)
 		r = output_finalize(out->outputs[i], &status);

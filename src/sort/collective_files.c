@@ -1,0 +1,335 @@
+/*
+ * collective_files.c - keep, send and write the bytes of other ranks (see collective_files.h)
+ */
+#include "src/sort/collective_files.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/base/diagnostics.h"
+#include "src/base/thread.h"
+#include "src/comm/comm.h"
+
+/* Bytes of a stripe as they are sent. */
+struct stripe_bytes {
+	uint64_t file, offset, nbytes;
+	char data[];
+};
+
+/* Bytes that another rank writes. */
+struct foreign_bytes {
+	struct foreign_bytes *next;
+	unsigned owner;
+	struct comm_transfer transfer;
+	struct stripe_bytes bytes;
+};
+
+static void drop_foreign(struct collective_files *files)
+{
+	while (files->foreign) {
+		struct foreign_bytes *foreign = files->foreign;
+
+		files->foreign = foreign->next;
+		free(foreign);
+	}
+}
+
+int collective_files_open(struct comm *comm, struct output **outputs, uint32_t n,
+			  struct collective_files *ret_files)
+{
+	*ret_files = (struct collective_files){ .comm = comm,
+						.outputs = outputs,
+						.n = n,
+						.files = calloc(n, sizeof *ret_files->files) };
+	if (!ret_files->files)
+		return fail(-ENOMEM, "no memory for %" PRIu32 " outputs", n);
+	pthread_mutex_init(&ret_files->lock, NULL);
+	return 0;
+}
+
+void collective_files_close(struct collective_files *files)
+{
+	if (!files->files)
+		return;
+	drop_foreign(files);
+	for (uint32_t i = 0; i < files->n; i++) {
+		collective_zst_close(files->files[i].zst);
+		zst_index_free(&files->files[i].index);
+	}
+	pthread_mutex_destroy(&files->lock);
+	free(files->files);
+	*files = (struct collective_files){ 0 };
+}
+
+int collective_files_agree_stripe(struct collective_files *files)
+{
+	if (comm_rank(files->comm) == 0)
+		files->stripe_nbytes = output_stripe_nbytes(files->outputs[0]);
+	return comm_broadcast(files->comm, &files->stripe_nbytes, sizeof files->stripe_nbytes, 0);
+}
+
+int collective_files_compress(struct collective_files *files, struct spill *spill)
+{
+	int r = 0;
+
+	files->stored_stripe_nbytes = files->stripe_nbytes;
+	files->stripe_nbytes = ZST_WRITER_FRAME_NBYTES;
+	files->is_compressed = true;
+	for (uint32_t i = 0; i < files->n && r == 0; i++)
+		r = collective_zst_open(files->comm, spill, &files->files[i].zst);
+	return r;
+}
+
+bool collective_files_have_one_host(const struct collective_files *files)
+{
+	for (unsigned i = 1; i < comm_size(files->comm); i++)
+		if (strcmp(comm_host(files->comm, i), comm_host(files->comm, 0)) != 0)
+			return false;
+	return true;
+}
+
+/* --- Bytes of other ranks --- */
+
+int collective_files_keep(struct collective_files *files, unsigned owner, uint32_t i,
+			  uint64_t offset, const void *data, size_t nbytes)
+{
+	struct foreign_bytes *foreign = malloc(sizeof *foreign + nbytes);
+
+	if (!foreign)
+		return fail(-ENOMEM, "no memory for %zu bytes that another rank writes", nbytes);
+	*foreign = (struct foreign_bytes){ .owner = owner, .bytes = { i, offset, nbytes } };
+	memcpy(foreign->bytes.data, data, nbytes);
+	SCOPED_LOCK(&files->lock);
+	foreign->next = files->foreign;
+	files->foreign = foreign;
+	return 0;
+}
+
+/* Set *ret_n to the number of messages for this rank. */
+static int count_incoming_stripes(const struct collective_files *files, uint64_t *ret_n)
+{
+	struct comm *comm = files->comm;
+	uint64_t *counts = calloc(comm_size(comm), sizeof *counts);
+	int r;
+
+	if (!counts)
+		return fail(-ENOMEM, "no memory for %u ranks", comm_size(comm));
+	for (const struct foreign_bytes *foreign = files->foreign; foreign; foreign = foreign->next)
+		counts[foreign->owner]++;
+	r = comm_allreduce_sum(comm, counts, comm_size(comm));
+	*ret_n = counts[comm_rank(comm)];
+	free(counts);
+	return r;
+}
+
+/* Write compressed bytes of any rank. */
+static int write_stored(struct collective_files *files, uint32_t i, uint64_t offset,
+			const void *data, size_t nbytes)
+{
+	files->files[i].stored_nbytes += nbytes;
+	return output_write_at(files->outputs[i], offset, data, nbytes);
+}
+
+static int write_foreign(struct collective_files *files, const struct stripe_bytes *stripe)
+{
+	const uint32_t i = (uint32_t)stripe->file;
+
+	if (files->has_all_frames)
+		return write_stored(files, i, stripe->offset, stripe->data, stripe->nbytes);
+	if (files->is_compressed)
+		return collective_zst_buffer_content(files->files[i].zst, stripe->offset,
+						     stripe->data, stripe->nbytes);
+	files->files[i].foreign_nbytes += stripe->nbytes;
+	return output_write_at(files->outputs[i], stripe->offset, stripe->data, stripe->nbytes);
+}
+
+/* Check the bytes of a message. is_own: NULL: compressed bytes, which any rank can write. */
+static bool is_valid_stripe(const struct collective_files *files, const struct stripe_bytes *stripe,
+			    size_t nbytes, unsigned from, is_own_stripe_fn *is_own, void *context)
+{
+	if (nbytes < sizeof *stripe || stripe->nbytes != nbytes - sizeof *stripe ||
+	    stripe->file >= files->n || !files->outputs[stripe->file] ||
+	    stripe->offset > UINT64_MAX - stripe->nbytes)
+		return false;
+	return !is_own || is_own(context, from, stripe->file, stripe->offset, stripe->nbytes);
+}
+
+/* Compressed frames are cut at the stripes of the file, which may be longer than a frame. */
+static size_t max_message_nbytes(const struct collective_files *files)
+{
+	return sizeof(struct stripe_bytes) +
+	       (files->has_all_frames ? files->stored_stripe_nbytes : files->stripe_nbytes);
+}
+
+/* Receive n messages in any order. */
+static int receive_each_stripe(struct collective_files *files, uint64_t n, is_own_stripe_fn *is_own,
+			       void *context, struct stripe_bytes *buffer)
+{
+	int r = 0;
+
+	for (; n > 0 && r == 0; n--) {
+		struct comm_transfer transfer;
+
+		r = comm_receive_up_to(files->comm, COMM_ANY_RANK, COMM_TAG_STRIPES, buffer,
+				       max_message_nbytes(files), &transfer);
+		if (r == 0)
+			r = comm_wait(files->comm, &transfer);
+		if (r < 0)
+			return r;
+		if (!is_valid_stripe(files, buffer, transfer.nbytes, transfer.from, is_own,
+				     context))
+			return fail(-EPROTO,
+				    "internal error: rank %u on %s sent bytes of a stripe of "
+				    "another rank; the output was not written",
+				    transfer.from, comm_host(files->comm, transfer.from));
+		r = write_foreign(files, buffer);
+	}
+	return r;
+}
+
+static int send_foreign(struct collective_files *files)
+{
+	int r = 0;
+
+	for (struct foreign_bytes *foreign = files->foreign; foreign && r == 0;
+	     foreign = foreign->next)
+		r = comm_send(files->comm, foreign->owner, COMM_TAG_STRIPES, &foreign->bytes,
+			      sizeof foreign->bytes + foreign->bytes.nbytes, &foreign->transfer);
+	return r;
+}
+
+static int receive_stripes(struct collective_files *files, uint64_t n, is_own_stripe_fn *is_own,
+			   void *context)
+{
+	struct stripe_bytes *buffer = malloc(max_message_nbytes(files));
+	const int r = buffer ? receive_each_stripe(files, n, is_own, context, buffer) :
+			       fail(-ENOMEM, "no memory for stripes of other ranks");
+
+	free(buffer);
+	return r;
+}
+
+/*
+ * Called twice if the files are compressed. The second call begins with a collective, so no message
+ * of the first arrives in it.
+ */
+int collective_files_exchange(struct collective_files *files, is_own_stripe_fn *is_own,
+			      void *context)
+{
+	uint64_t n = 0;
+	int r = count_incoming_stripes(files, &n);
+
+	if (r == 0)
+		r = send_foreign(files);
+	if (r == 0)
+		r = receive_stripes(files, n, is_own, context);
+	for (struct foreign_bytes *foreign = files->foreign; foreign && r == 0;
+	     foreign = foreign->next)
+		r = comm_wait(files->comm, &foreign->transfer);
+	if (r == 0)
+		drop_foreign(files);
+	return r;
+}
+
+/* --- Frames --- */
+
+int collective_files_begin_frames(struct collective_files *files, uint32_t i, int level,
+				  unsigned n_threads, uint64_t begin)
+{
+	const struct zst_sink sink = collective_zst_sink(files->files[i].zst);
+
+	return output_begin_segment(files->outputs[i], level, n_threads, begin, &sink);
+}
+
+int collective_files_end_frames(struct collective_files *files, uint32_t i, uint64_t content_end,
+				bool may_be_empty)
+{
+	struct collective_file *file = &files->files[i];
+	const int r = collective_zst_flush_content(file->zst, content_end, files->outputs[i]);
+
+	return r < 0 ? r : output_end_segment(files->outputs[i], may_be_empty, &file->index);
+}
+
+/* Replace the own index by that of all ranks. */
+static int sync_index(struct collective_file *file, uint64_t content_nbytes)
+{
+	struct zst_index global_index = { 0 };
+	const int r =
+		collective_zst_merge_index(file->zst, &file->index, content_nbytes, &global_index);
+
+	zst_index_free(&file->index);
+	file->index = global_index;
+	return r;
+}
+
+struct zst_file_ref {
+	struct collective_files *files;
+	uint32_t i;
+};
+
+static int write_zst_stripe(void *context, unsigned owner, uint64_t offset, const void *data,
+			    size_t nbytes)
+{
+	const struct zst_file_ref *file = context;
+
+	return owner == comm_rank(file->files->comm) ?
+		       write_stored(file->files, file->i, offset, data, nbytes) :
+		       collective_files_keep(file->files, owner, file->i, offset, data, nbytes);
+}
+
+static int write_zst_file(struct collective_files *files, uint32_t i, uint64_t *ret_nbytes)
+{
+	struct zst_file_ref file = { files, i };
+	const struct stripe_sink sink = { .stripe_nbytes = files->stored_stripe_nbytes,
+					  .context = &file,
+					  .write = write_zst_stripe };
+
+	return collective_zst_write(files->files[i].zst, &files->files[i].index, &sink, ret_nbytes);
+}
+
+/*
+ * Check that every byte was written. Rank 0, which owns the files, accounts for the writes of
+ * others.
+ */
+static int check_stored_sizes(struct collective_files *files, const uint64_t *expected_nbytes,
+			      uint64_t *nbytes)
+{
+	int r;
+
+	for (uint32_t i = 0; i < files->n; i++)
+		nbytes[i] = files->files[i].stored_nbytes;
+	r = comm_allreduce_sum(files->comm, nbytes, files->n);
+	for (uint32_t i = 0; i < files->n && r == 0; i++) {
+		if (nbytes[i] != expected_nbytes[i])
+			r = fail(-EIO,
+				 "internal error: wrote %" PRIu64 " of %" PRIu64
+				 " compressed bytes; the output was not committed",
+				 nbytes[i], expected_nbytes[i]);
+		else if (comm_rank(files->comm) == 0)
+			output_record_remote_writes(files->outputs[i],
+						    expected_nbytes[i] -
+							    files->files[i].stored_nbytes,
+						    expected_nbytes[i]);
+	}
+	return r;
+}
+
+int collective_files_write_frames(struct collective_files *files, const uint64_t *content_nbytes)
+{
+	uint64_t *expected_nbytes = calloc(2 * (size_t)files->n, sizeof *expected_nbytes);
+	int r = expected_nbytes ? 0 : fail(-ENOMEM, "no memory for %u outputs", files->n);
+
+	for (uint32_t i = 0; i < files->n && r == 0; i++)
+		r = sync_index(&files->files[i], content_nbytes[i]);
+	files->has_all_frames = true;
+	for (uint32_t i = 0; i < files->n && r == 0; i++)
+		r = write_zst_file(files, i, &expected_nbytes[i]);
+	if (r == 0)
+		r = collective_files_exchange(files, NULL, NULL);
+	if (r == 0)
+		r = check_stored_sizes(files, expected_nbytes, expected_nbytes + files->n);
+	free(expected_nbytes);
+	return r;
+}
