@@ -51,17 +51,13 @@ static int measure_chunk(struct line_sort *sort, struct line_plan *plan)
 static void plan_rank_runs(const struct line_sort *sort, struct line_plan *plan)
 {
 	const struct comm *comm = sort->spec->comm;
-	const uint64_t nbytes = line_sort_share_nbytes(sort);
-	const bool needs_single_run = line_output_needs_single_run(sort);
-	uint64_t stored_nbytes = line_runs_stored_nbytes(nbytes);
+	const uint64_t stored_nbytes = line_runs_rank_nbytes(sort);
 	unsigned first_rank;
 
-	if (needs_single_run)
-		stored_nbytes *= 2;
 	plan->n_ranks = comm_size(comm);
-	plan->n_runs_spilled = divide_up(nbytes, plan->chunk_nbytes);
+	plan->n_runs_spilled = divide_up(line_sort_share_nbytes(sort), plan->chunk_nbytes);
 	plan->n_passes =
-		1 + needs_single_run +
+		1 + line_output_needs_single_run(sort) +
 		line_merge_count_passes(plan->n_runs_spilled * plan->n_ranks, plan->fan_in);
 	if (stored_nbytes > sort->spill_memory_nbytes)
 		plan->temp_space.needed_nbytes = comm_host_size(comm, &first_rank) *

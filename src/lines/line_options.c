@@ -367,18 +367,12 @@ static int check_rank_options(const struct options *options)
 	const struct sort_spec *spec = &options->spec;
 	const char *option = spec->n_shards        ? "--shard" :
 			     spec->checkpoint_path ? "--checkpoint" :
-			     spec->zstd_level      ? "--zstd" :
 						     NULL;
 
 	if (!spec->comm)
 		return 0;
 	if (option)
 		return fail(-EINVAL, "%s is not supported with --lines and several ranks", option);
-	if (option_find_zstd_level(spec->output_path, 0))
-		return fail(-EINVAL,
-			    "%s: a compressed output is not supported with --lines and several "
-			    "ranks",
-			    spec->output_path);
 	if (!spec->output_path && !options_is_check(options))
 		return fail(-EINVAL,
 			    "standard output is not possible with several ranks; name a file with "

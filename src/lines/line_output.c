@@ -50,9 +50,9 @@ uint32_t line_output_current_file(const struct line_sort *sort)
 	return sort->parts ? line_part_files_current(sort) : 0;
 }
 
-struct output *line_output_file(const struct line_sort *sort, uint32_t i)
+struct output **line_output_files(struct line_sort *sort)
 {
-	return sort->parts ? line_part_files_output(sort, i) : sort->output;
+	return sort->parts ? line_part_files_outputs(sort) : &sort->output;
 }
 
 int line_output_check_space(struct line_sort *sort)

@@ -20,6 +20,7 @@
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
 #include "src/comm/comm.h"
+#include "src/sort/collective_files.h"
 
 struct line_part {
 	uint64_t end_line;   /* of all lines */
@@ -152,7 +153,7 @@ static int begin_part(struct line_sort *sort)
 	struct line_part_files *parts = sort->parts;
 
 	sort->output = parts->outputs[parts->current];
-	if (sort->spec->zstd_level)
+	if (sort->spec->zstd_level && !sort->ranks)
 		return output_compress(sort->output, sort->spec->zstd_level, sort->n_compressors);
 	if (sort->maps_output)
 		output_set_n_writers(sort->output, sort->n_threads);
@@ -178,9 +179,9 @@ uint32_t line_part_files_current(const struct line_sort *sort)
 	return sort->parts->current;
 }
 
-struct output *line_part_files_output(const struct line_sort *sort, uint32_t i)
+struct output **line_part_files_outputs(const struct line_sort *sort)
 {
-	return sort->parts->outputs[i];
+	return sort->parts->outputs;
 }
 
 struct line_extent line_part_files_extent(const struct line_sort *sort)
@@ -331,14 +332,14 @@ static int write_manifest(struct line_sort *sort)
 	return r;
 }
 
-/* Add up the lines of all ranks, and note what others have written to the file. */
-static int add_ranks(struct line_sort *sort, uint64_t head_nbytes)
+/* Add up the lines of all ranks, and note what others have written to the files. */
+static int add_ranks(struct line_sort *sort, const struct collective_files *files,
+		     uint64_t *ret_nbytes)
 {
 	struct line_part_files *parts = sort->parts;
 	struct file_sum {
 		uint64_t n_lines, sum, nbytes;
 	} *sums = calloc(parts->n, sizeof *sums);
-	uint32_t last = 0;
 	int r;
 
 	if (!sums)
@@ -348,16 +349,17 @@ static int add_ranks(struct line_sort *sort, uint64_t head_nbytes)
 
 		sums[i] = (struct file_sum){ part->digest.n_records, part->digest.sum,
 					     part->end - part->begin };
-		if (part->end > part->begin)
-			last = i;
 	}
 	r = comm_allreduce_sum(sort->spec->comm, &sums->n_lines, 3 * (size_t)parts->n);
 	for (uint32_t i = 0; i < parts->n && r == 0; i++) {
 		struct line_part *part = &parts->parts[i];
-		const uint64_t own_nbytes = part->end - part->begin + (i == last ? head_nbytes : 0);
+		const uint64_t own_nbytes =
+			part->end - part->begin + files->files[i].foreign_nbytes;
 
 		part->digest = (struct digest){ sums[i].n_lines, sums[i].sum };
-		if (comm_rank(sort->spec->comm) == 0 && sums[i].nbytes > own_nbytes)
+		ret_nbytes[i] = sums[i].nbytes;
+		if (comm_rank(sort->spec->comm) == 0 && sums[i].nbytes > own_nbytes &&
+		    !files->is_compressed)
 			output_record_remote_writes(parts->outputs[i], sums[i].nbytes - own_nbytes,
 						    sums[i].nbytes);
 	}
@@ -365,7 +367,8 @@ static int add_ranks(struct line_sort *sort, uint64_t head_nbytes)
 	return r;
 }
 
-int line_part_files_finish(struct line_sort *sort, uint64_t head_nbytes)
+int line_part_files_finish(struct line_sort *sort, const struct collective_files *files,
+			   uint64_t *ret_nbytes)
 {
 	const struct line_part_files *parts = sort->parts;
 
@@ -375,7 +378,7 @@ int line_part_files_finish(struct line_sort *sort, uint64_t head_nbytes)
 				    "internal error: the lines of this rank in part file %" PRIu32
 				    " end at %" PRIu64 ", not at %" PRIu64,
 				    i, parts->parts[i].offset, parts->parts[i].end);
-	return add_ranks(sort, head_nbytes);
+	return add_ranks(sort, files, ret_nbytes);
 }
 
 /* Close the files of another rank than rank 0. */

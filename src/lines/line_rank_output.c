@@ -7,11 +7,12 @@
  *	part files   |     0     |     1     |     2     |     3     |
  *	partitions   0000000000000001111111111111111111111111222222222
  *
- * A file is divided into stripes, each of which one rank writes (sort_output_ranks.c). A rank keeps
- * its bytes of the stripe in which its partition begins, the head. At the end it sends the head to
- * the rank in whose partition that stripe begins.
+ * Each stripe of a file is written by one rank (collective_files.h). So a rank keeps the head, its
+ * bytes of the stripe in which its partition begins, for the rank in whose partition that stripe
+ * begins. The heads that a rank gets are in its last file.
  *
- * Rank 0 creates the files and commits them.
+ * Rank 0 creates the files and commits them. If they are compressed, it makes the frames of the
+ * header and of empty files.
  */
 #include "src/lines/line_sort.h"
 #include "src/lines/line_sort_internal.h"
@@ -24,18 +25,22 @@
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
 #include "src/comm/comm.h"
+#include "src/sort/collective_files.h"
 
-/* What ranks tell each other; header and stripe are those of rank 0. */
+/* What ranks tell each other; the header is that of rank 0. */
 struct rank_share {
 	struct line_extent extent;
-	uint64_t header_nbytes, stripe_nbytes;
+	uint64_t header_nbytes;
 };
 
 struct line_rank_output {
+	struct collective_files files;
 	struct rank_share *shares; /* of each rank */
-	uint64_t header_nbytes, stripe_nbytes;
-	unsigned char *head;
-	uint64_t head_begin, head_end;
+	uint64_t header_nbytes;
+	uint64_t head_end; /* where the head ends; 0: there is none */
+	unsigned head_writer;
+	bool is_compressing; /* the file `compressed` */
+	uint32_t compressed;
 };
 
 static bool is_first(const struct line_sort *sort)
@@ -109,7 +114,7 @@ static uint64_t begin_offset(const struct line_rank_output *out, unsigned rank, 
 }
 
 /* Find the head of a rank in its first file. Returns its size. */
-static size_t find_head(const struct line_rank_output *out, unsigned rank, uint64_t *ret_begin)
+static uint64_t find_head(const struct line_rank_output *out, unsigned rank, uint64_t *ret_begin)
 {
 	const struct line_extent *extent = &out->shares[rank].extent;
 	const uint64_t begin = begin_offset(out, rank, (uint32_t)extent->first);
@@ -117,14 +122,14 @@ static size_t find_head(const struct line_rank_output *out, unsigned rank, uint6
 	*ret_begin = begin;
 	if (rank == 0 || extent->nbytes == 0)
 		return 0;
-	return (size_t)u64_min(round_up(begin, out->stripe_nbytes) - begin, extent->first_nbytes);
+	return u64_min(round_up(begin, out->files.stripe_nbytes) - begin, extent->first_nbytes);
 }
 
 /* Return the rank in whose partition the stripe of a head begins; in a header: rank 0. */
 static unsigned find_head_writer(const struct line_rank_output *out, unsigned rank, uint64_t begin)
 {
 	const uint32_t file = (uint32_t)out->shares[rank].extent.first;
-	const uint64_t stripe = begin / out->stripe_nbytes * out->stripe_nbytes;
+	const uint64_t stripe = begin - begin % out->files.stripe_nbytes;
 
 	while (rank > 0) {
 		const uint64_t nbytes = shared_nbytes(out, rank, file);
@@ -142,11 +147,7 @@ static int gather_shares(struct line_sort *sort, const struct line_extent *exten
 {
 	struct line_rank_output *out = sort->rank_output;
 	struct comm *comm = sort->spec->comm;
-	const struct rank_share own = {
-		.extent = *extent,
-		.header_nbytes = header_nbytes,
-		.stripe_nbytes = is_first(sort) ? output_stripe_nbytes(sort->output) : 0
-	};
+	const struct rank_share own = { .extent = *extent, .header_nbytes = header_nbytes };
 	int r;
 
 	out->shares = calloc(comm_size(comm), sizeof *out->shares);
@@ -154,7 +155,48 @@ static int gather_shares(struct line_sort *sort, const struct line_extent *exten
 		return fail(-ENOMEM, "no memory for %u ranks", comm_size(comm));
 	r = comm_allgather(comm, &own, sizeof own, out->shares);
 	out->header_nbytes = out->shares[0].header_nbytes;
-	out->stripe_nbytes = out->shares[0].stripe_nbytes;
+	return r;
+}
+
+/* Collective: agree on stripes and compression. */
+static int open_files(struct line_sort *sort)
+{
+	struct collective_files *files = &sort->rank_output->files;
+	int r = collective_files_open(sort->spec->comm, line_output_files(sort),
+				      u64_max(sort->spec->n_part_files, 1), files);
+
+	if (r == 0)
+		r = collective_files_agree_stripe(files);
+	return r == 0 && sort->spec->zstd_level ? collective_files_compress(files, sort->spill) : r;
+}
+
+/* Stop compressing a file, in which the content of this rank ends at an offset. */
+static int end_frames(struct line_sort *sort, uint64_t content_end, bool may_be_empty)
+{
+	struct line_rank_output *out = sort->rank_output;
+
+	if (!out->is_compressing)
+		return 0;
+	out->is_compressing = false;
+	return collective_files_end_frames(&out->files, out->compressed, content_end, may_be_empty);
+}
+
+/* If the files are compressed, begin with one of them. Earlier files have all lines. */
+static int begin_frames(struct line_sort *sort, uint32_t file)
+{
+	struct line_rank_output *out = sort->rank_output;
+	const struct line_extent *extent = &out->shares[comm_rank(sort->spec->comm)].extent;
+	int r;
+
+	if (!sort->spec->zstd_level || (out->is_compressing && out->compressed == file))
+		return 0;
+	r = end_frames(sort, 0, true);
+	if (r == 0)
+		r = collective_files_begin_frames(&out->files, file, sort->spec->zstd_level,
+						  sort->n_compressors,
+						  file == extent->first ? out->head_end : 0);
+	out->is_compressing = r == 0;
+	out->compressed = file;
 	return r;
 }
 
@@ -169,13 +211,14 @@ static int begin_file(struct line_sort *sort, const unsigned char *header)
 	const struct line_rank_output *out = sort->rank_output;
 	int r = 0;
 
-	if (!is_first(sort))
+	if (!sort->spec->zstd_level && !is_first(sort))
 		return output_check_limit(sort->output, output_end(sort));
-	if (!sort->has_output_size)
+	if (!sort->spec->zstd_level && !sort->has_output_size)
 		r = output_set_expected_size(sort->output, output_end(sort));
-	if (r == 0 && out->header_nbytes > 0)
-		r = output_write_at(sort->output, 0, header, (size_t)out->header_nbytes);
-	return r;
+	if (r < 0 || !is_first(sort) || out->header_nbytes == 0)
+		return r;
+	r = begin_frames(sort, 0);
+	return r < 0 ? r : output_write_at(sort->output, 0, header, (size_t)out->header_nbytes);
 }
 
 int line_ranks_place_partition(struct line_sort *sort, const struct line_extent *extent)
@@ -183,6 +226,7 @@ int line_ranks_place_partition(struct line_sort *sort, const struct line_extent 
 	struct line_rank_output *out = calloc(1, sizeof *out);
 	const unsigned rank = comm_rank(sort->spec->comm);
 	const unsigned char *header;
+	uint64_t begin, head_nbytes;
 	size_t header_nbytes;
 	int r;
 
@@ -191,109 +235,102 @@ int line_ranks_place_partition(struct line_sort *sort, const struct line_extent 
 		return fail(-ENOMEM, "no memory for the places of partitions");
 	header = line_input_header(sort->input, &header_nbytes);
 	r = gather_shares(sort, extent, header_nbytes);
+	if (r == 0)
+		r = open_files(sort);
 	if (r < 0)
 		return r;
-	sort->offset = begin_offset(out, rank, (uint32_t)extent->first);
-	out->head_end = find_head(out, rank, &out->head_begin);
-	out->head = malloc(out->head_end + 1);
-	out->head_end += out->head_begin;
-	if (!out->head)
-		return fail(-ENOMEM, "no memory for the beginning of a partition");
-	if (!sort->parts)
-		return begin_file(sort, header);
-	line_part_files_place(sort, sort->offset);
-	return 0;
+	head_nbytes = find_head(out, rank, &begin);
+	out->head_end = rank > 0 ? begin + head_nbytes : 0;
+	out->head_writer = find_head_writer(out, rank, begin);
+	sort->offset = begin;
+	return sort->parts ? line_part_files_place(sort, begin) : begin_file(sort, header);
 }
 
 int line_ranks_write(struct line_sort *sort, uint64_t offset, const void *bytes, size_t nbytes)
 {
-	const struct line_rank_output *out = sort->rank_output;
-	const unsigned rank = comm_rank(sort->spec->comm);
-	const bool is_first_file = line_output_current_file(sort) == out->shares[rank].extent.first;
+	struct line_rank_output *out = sort->rank_output;
+	const uint32_t file = line_output_current_file(sort);
+	const bool is_first_file = file == out->shares[comm_rank(sort->spec->comm)].extent.first;
 	size_t n = 0;
-
-	if (is_first_file && offset < out->head_end)
-		n = u64_min(nbytes, out->head_end - offset);
-	if (n > 0)
-		memcpy(out->head + (offset - out->head_begin), bytes, n);
-	return n == nbytes ? 0 :
-			     output_write_at(sort->output, offset + n, (const char *)bytes + n,
-					     nbytes - n);
-}
-
-/* --- Heads --- */
-
-/* Write the head of another rank. */
-static int receive_head(struct line_sort *sort, unsigned rank, uint64_t begin, size_t nbytes)
-{
-	const uint32_t file = (uint32_t)sort->rank_output->shares[rank].extent.first;
-	unsigned char *head = malloc(nbytes);
-	int r = head ? comm_receive_wait(sort->spec->comm, rank, COMM_TAG_STRIPES, head, nbytes) :
-		       fail(-ENOMEM, "no memory for the beginning of a partition");
-
-	if (r == 0)
-		r = output_write_at(line_output_file(sort, file), begin, head, nbytes);
-	free(head);
-	return r;
-}
-
-/*
- * Send the head to its writer, and write those of other ranks. They are in the last file of this
- * rank. *ret_nbytes: of the heads written.
- */
-static int exchange_heads(struct line_sort *sort, uint64_t *ret_nbytes)
-{
-	const struct line_rank_output *out = sort->rank_output;
-	struct comm *comm = sort->spec->comm;
-	const unsigned rank = comm_rank(comm);
-	const size_t own_nbytes = (size_t)(out->head_end - out->head_begin);
-	struct comm_transfer transfer;
 	int r = 0;
 
-	*ret_nbytes = 0;
-	if (own_nbytes > 0)
-		r = comm_send(comm, find_head_writer(out, rank, out->head_begin), COMM_TAG_STRIPES,
-			      out->head, own_nbytes, &transfer);
-	for (unsigned i = rank + 1; i < comm_size(comm) && r == 0; i++) {
-		uint64_t begin;
-		const size_t nbytes = find_head(out, i, &begin);
-
-		if (nbytes == 0 || find_head_writer(out, i, begin) != rank)
-			continue;
-		r = receive_head(sort, i, begin, nbytes);
-		*ret_nbytes += nbytes;
+	if (is_first_file && offset < out->head_end) {
+		n = u64_min(nbytes, out->head_end - offset);
+		r = collective_files_keep(&out->files, out->head_writer, file, offset, bytes, n);
 	}
-	return r == 0 && own_nbytes > 0 ? comm_wait(comm, &transfer) : r;
+	if (r < 0 || n == nbytes)
+		return r;
+	r = begin_frames(sort, file);
+	return r < 0 ? r :
+		       output_write_at(sort->output, offset + n, (const char *)bytes + n,
+				       nbytes - n);
 }
 
 /* --- The end --- */
 
-/* Check that the single file has all bytes of this rank, and note what other ranks have written. */
-static int finish_file(struct line_sort *sort, uint64_t head_nbytes)
+/* Return whether these bytes are of a head that this rank writes. */
+static bool is_own_stripe(void *context, unsigned from, uint64_t file, uint64_t offset,
+			  uint64_t nbytes)
+{
+	const struct line_sort *sort = context;
+	const struct line_rank_output *out = sort->rank_output;
+	uint64_t begin;
+	const uint64_t end = find_head(out, from, &begin) + begin;
+
+	return file == out->shares[from].extent.first && offset >= begin && offset <= end &&
+	       nbytes <= end - offset &&
+	       find_head_writer(out, from, begin) == comm_rank(sort->spec->comm);
+}
+
+/* Check that the single file has all bytes of this rank. *ret_nbytes: of all ranks. */
+static int finish_file(struct line_sort *sort, uint64_t *ret_nbytes)
 {
 	const struct line_rank_output *out = sort->rank_output;
-	const unsigned rank = comm_rank(sort->spec->comm);
-	const uint64_t end = begin_offset(out, rank + 1, 0);
+	const uint64_t end = begin_offset(out, comm_rank(sort->spec->comm) + 1, 0);
 
 	if (sort->offset != end)
 		return fail(-EIO,
 			    "internal error: the partition of this rank ends at %" PRIu64
 			    ", not at %" PRIu64,
 			    sort->offset, end);
-	if (is_first(sort) && output_end(sort) > end)
-		output_record_remote_writes(sort->output, output_end(sort) - end - head_nbytes,
-					    output_end(sort));
+	*ret_nbytes = output_end(sort);
+	if (is_first(sort) && *ret_nbytes > end && !sort->spec->zstd_level)
+		output_record_remote_writes(sort->output,
+					    *ret_nbytes - end - out->files.files[0].foreign_nbytes,
+					    *ret_nbytes);
 	return 0;
+}
+
+/* Compress the heads of other ranks and, on rank 0, files of no content. Then write the frames. */
+static int write_frames(struct line_sort *sort, const uint64_t *nbytes)
+{
+	struct line_rank_output *out = sort->rank_output;
+	const unsigned rank = comm_rank(sort->spec->comm);
+	int r = end_frames(sort, begin_offset(out, rank + 1, out->compressed), true);
+
+	for (uint32_t i = 0; i < out->files.n && r == 0 && is_first(sort); i++)
+		if (nbytes[i] == 0) {
+			r = begin_frames(sort, i);
+			if (r == 0)
+				r = end_frames(sort, 0, false);
+		}
+	return r < 0 ? r : collective_files_write_frames(&out->files, nbytes);
 }
 
 int line_rank_output_finish(struct line_sort *sort)
 {
-	uint64_t nbytes = 0;
-	const int r = exchange_heads(sort, &nbytes);
+	struct collective_files *files = &sort->rank_output->files;
+	uint64_t *nbytes = calloc(files->n, sizeof *nbytes);
+	int r = nbytes ? collective_files_exchange(files, is_own_stripe, sort) :
+			 fail(-ENOMEM, "no memory for the sizes of %u files", files->n);
 
-	if (r < 0)
-		return r;
-	return sort->parts ? line_part_files_finish(sort, nbytes) : finish_file(sort, nbytes);
+	if (r == 0)
+		r = sort->parts ? line_part_files_finish(sort, files, nbytes) :
+				  finish_file(sort, nbytes);
+	if (r == 0 && sort->spec->zstd_level)
+		r = write_frames(sort, nbytes);
+	free(nbytes);
+	return r;
 }
 
 int line_ranks_close_output(struct line_sort *sort, bool is_synced)
@@ -317,7 +354,7 @@ void line_rank_output_close(struct line_sort *sort)
 
 	if (!out)
 		return;
+	collective_files_close(&out->files);
 	free(out->shares);
-	free(out->head);
 	free(out);
 }

@@ -56,6 +56,12 @@ uint64_t line_runs_stored_nbytes(uint64_t nbytes)
 	return nbytes + nbytes / 16 + SPILL_ALIGN_NBYTES;
 }
 
+uint64_t line_runs_rank_nbytes(const struct line_sort *sort)
+{
+	return line_runs_stored_nbytes(line_sort_share_nbytes(sort)) *
+	       (1u + line_output_needs_single_run(sort) + (sort->spec->zstd_level > 0));
+}
+
 /* Return how many bytes will be stored; UINT64_MAX: unknown, or it depends on the lines. */
 static uint64_t spilled_nbytes(const struct line_sort *sort)
 {

@@ -489,21 +489,14 @@ static void plan_memory(struct line_sort *sort)
 	plan_compressors(sort, memory);
 }
 
-/*
- * Ranks store all runs, in memory as far as possible: the other ranks read them there. There
- * may be another run of about the same size.
- */
+/* Ranks store all runs, in memory as far as possible: the other ranks read them there. */
 static void plan_spill_memory(struct line_sort *sort)
 {
 	const size_t memory = sort->memory_nbytes;
-	uint64_t nbytes;
 
 	if (!sort->spec->comm || memory < MIN_SPILL_MEMORY_NBYTES)
 		return;
-	nbytes = line_runs_stored_nbytes(line_sort_share_nbytes(sort));
-	if (line_output_needs_single_run(sort))
-		nbytes *= 2;
-	sort->spill_memory_nbytes = u64_min(nbytes, memory / 5 * 2);
+	sort->spill_memory_nbytes = u64_min(line_runs_rank_nbytes(sort), memory / 5 * 2);
 	sort->memory_nbytes -= sort->spill_memory_nbytes;
 }
 

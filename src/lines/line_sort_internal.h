@@ -63,6 +63,7 @@ struct line_extent {
 	uint64_t first_nbytes, last_nbytes; /* of this rank in these files */
 };
 
+struct collective_files;
 struct line_disorder;
 struct line_ranks;
 
@@ -179,6 +180,12 @@ int line_sort_check_scratch(const struct line_sort *sort);
 uint64_t line_runs_stored_nbytes(uint64_t nbytes);
 
 /*
+ * Return the space for what a rank stores: all runs and, if there is any, the single run that they
+ * are merged into, and the compressed output.
+ */
+uint64_t line_runs_rank_nbytes(const struct line_sort *sort);
+
+/*
  * Check that the runs fit in temporary space, as far as it is known: before anything is stored, and
  * again when the first run is stored. Returns 0, or -ENOSPC after a message.
  */
@@ -263,9 +270,9 @@ bool line_output_needs_single_run(const struct line_sort *sort);
 /* Return whether the lines of that run must be counted when it is written. */
 bool line_output_needs_n_lines(const struct line_sort *sort);
 
-/* Return the part file that is written, or 0, and the output of a part file. */
+/* Return the part file that is written, or 0, and the outputs of all files. */
 uint32_t line_output_current_file(const struct line_sort *sort);
-struct output *line_output_file(const struct line_sort *sort, uint32_t i);
+struct output **line_output_files(struct line_sort *sort);
 
 /* Allocate the pages of the output while a GPU starts and sorts, if that is likely to pay. */
 void line_output_start_prefault(struct line_sort *sort);
@@ -310,9 +317,9 @@ int line_part_files_check_space(struct line_sort *sort, uint64_t nbytes);
  */
 int line_part_files_begin(struct line_sort *sort, uint64_t n_lines, uint64_t n_before);
 
-/* Return the file that is written, and the output of a file. */
+/* Return the file that is written, and the outputs of all files. */
 uint32_t line_part_files_current(const struct line_sort *sort);
-struct output *line_part_files_output(const struct line_sort *sort, uint32_t i);
+struct output **line_part_files_outputs(const struct line_sort *sort);
 
 /*
  * Ranks: return what was measured since the files were begun; then place the lines of the first
@@ -322,10 +329,11 @@ struct line_extent line_part_files_extent(const struct line_sort *sort);
 int line_part_files_place(struct line_sort *sort, uint64_t offset);
 
 /*
- * Ranks, collective: check what this rank has written, and add up the lines of each file. Of the
- * last file that rank 0 writes to, it has also written head_nbytes for other ranks.
+ * Ranks, collective: check what this rank has written, and add up the lines of each file.
+ * ret_nbytes: of each file.
  */
-int line_part_files_finish(struct line_sort *sort, uint64_t head_nbytes);
+int line_part_files_finish(struct line_sort *sort, const struct collective_files *files,
+			   uint64_t *ret_nbytes);
 
 /* As line_sort_write_block(). */
 int line_part_files_write_block(struct line_sort *sort, const struct line_sink *sink,

@@ -132,16 +132,20 @@ def run_in_parts(program, options, files, directory, n):
 
 def run_ranks(rng, options, files, directory):
     """Sort with several ranks and return the output."""
-    output = os.path.join(directory, 'output')
+    is_compressed = shutil.which('zstd') and rng.random() < 0.2
+    output = os.path.join(directory, 'output.zst' if is_compressed else 'output')
     program = [os.environ['MPIRUN'], '-np', '%d' % rng.randrange(2, 6), os.environ['GSORT_MPI'], '--lines']
     if rng.random() < 0.3:
         program.append('--shared-memory=off')
     if '--count' not in options and rng.random() < 0.3:
         return run_in_parts(program, options, files, directory, rng.randrange(1, 6))
     status, text, stderr = run(program + ['-o', output], options, files, b'')
-    if status == 0:
+    if status == 0 and is_compressed:
+        text = subprocess.run(['zstd', '-dcq', output], stdout=subprocess.PIPE, check=True).stdout
+    elif status == 0:
         with open(output, 'rb') as file:
             text += file.read()
+    if status == 0:
         os.remove(output)
     return status, text, stderr
 

@@ -148,6 +148,20 @@ compare_parts() {
 	expect_clean_directory "$*"
 }
 
+claim "compressed outputs are those of one process"
+for options in '' '-u -k1,1' '--header --limit=90000' '-S1M -r'; do
+	# They are words.
+	# shellcheck disable=SC2086
+	compare_with_gsort 4 --lines --zstd=1 $options striped few
+done
+compare_with_gsort 3 --lines --zstd --header=3000 words two
+compare_with_gsort 3 --lines --zstd empty
+sort striped | head -n 70000 > expected
+run_ranks 5 --lines --limit=70000 striped -o out/x.zst
+zstd -dcq out/x.zst > out/x
+rm out/x.zst
+expect_rank_output "-o x.zst"
+
 claim "--split: a part file has lines of several ranks, and a rank has several part files"
 compare_parts 4 --split=2 striped
 compare_parts 3 --split=20 -S1M large words
@@ -155,6 +169,8 @@ compare_parts 4 --split=3 -u -k1,1n few words
 compare_parts 3 --split=7 --limit=30001 -r few words equal
 compare_parts 5 --split=4 two
 compare_parts 2 --split=2 empty
+compare_parts 4 --split=3 --zstd=1 striped
+compare_parts 3 --split=5 --zstd -u two few
 rm striped large
 
 # compare_check N ARGUMENT...: N ranks find the disorder that GNU sort finds, or none
@@ -225,10 +241,8 @@ MPIRUN="$MPIRUN" GSORT_MPI="$GSORT_MPI_CUDA_ON_CPU" python3 "$LINES_RANDOM" --cu
 	fail "seed $seed: $(cat found)"
 
 claim "what several ranks do not do is refused once, by name"
-for option in --zstd --checkpoint=ck; do
-	expect_rank_error "${option%=*} is not supported with --lines and several ranks" \
-		"$option" words -o out/x
-done
+expect_rank_error "--checkpoint is not supported with --lines and several ranks" \
+	--checkpoint=ck words -o out/x
 mkfifo pipe
 expect_rank_error 'standard input is not possible' -o out/x
 expect_rank_error 'standard output is not possible' words
@@ -241,7 +255,6 @@ rm -r parts
 run --lines --split=2 few -o parts
 expect_rank_error 'parts: several ranks require regular files' words parts -o out/x
 expect_rank_error 'parts: several ranks cannot read lines of part files' -m words parts -o out/x
-expect_rank_error 'new.zst: a compressed output is not supported' words -o new.zst
 expect_rank_error 'pipe is not a regular file|--files0-from: pipe' --files0-from=pipe -o out/x
 expect_rank_error 'nothing: cannot open: No such' nothing -o out/x
 expect_rank_error "--shared-memory: 'on'" --shared-memory=on words -o out/x

@@ -53,7 +53,7 @@ static int start(void **state)
 
 /* Options by their letters: "k", "1,1", "u". */
 struct requested_sort {
-	const char *options[8]; /* ends with NULL */
+	const char *options[9]; /* ends with NULL */
 	const char *inputs[2];
 	bool uses_memory;                                    /* of other ranks */
 	ssize_t (*pwrite)(int, const void *, size_t, off_t); /* NULL: pwrite() */
@@ -156,6 +156,8 @@ FIXTURE_TEST(any_number_of_ranks_writes_the_same)
 		{ .options = { "u", "count", "k", "1.1,1.2", "limit", "40" },
 		  .inputs = { few_path, words_path } },
 		{ .options = { "header", "2" }, .inputs = { few_path, words_path } },
+		{ .options = { "zstd", "1", "header", "2" }, .inputs = { few_path, words_path } },
+		{ .options = { "zstd", "1", "limit", "0" }, .inputs = { few_path } },
 	};
 
 	for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
@@ -212,23 +214,38 @@ static void take_part_file(const char *path, const char *name)
 	rmdir(directory); /* if it is empty */
 }
 
-FIXTURE_TEST(part_files_are_those_of_one_process)
+static void check_part_files(struct requested_sort *request, const char *extension)
 {
-	static const char *const names[] = { "part-0000", "part-0001", "part-0002", "part-0003",
-					     "manifest.json" };
-	struct requested_sort request = { .options = { "o", "x", "split", "4", "S", "1M", "r" },
-					  .inputs = { words_path, few_path } };
-	struct fake_ranks ranks = fake_ranks_of(&request, 3);
+	struct fake_ranks ranks = fake_ranks_of(request, 3);
 
-	assert_int_equal(run_sort(&request, NULL, single_path), 0);
+	assert_int_equal(run_sort(request, NULL, single_path), 0);
 	fake_ranks_run(&ranks);
 	fake_ranks_assert_success(&ranks);
 	fake_ranks_free(&ranks);
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-		take_part_file(single_path, names[i]);
-		take_part_file(together_path, names[i]);
+	for (unsigned i = 0; i <= 4; i++) {
+		char name[32] = "manifest.json";
+
+		if (i < 4)
+			snprintf(name, sizeof name, "part-%04u%s", i, extension);
+		take_part_file(single_path, name);
+		take_part_file(together_path, name);
 		assert_same_output();
 	}
+	unlink(single_path);
+	unlink(together_path);
+}
+
+FIXTURE_TEST(part_files_are_those_of_one_process)
+{
+	struct requested_sort request = { .options = { "o", "x", "split", "4", "S", "1M", "r" },
+					  .inputs = { words_path, few_path } };
+	/* Some files are empty. */
+	struct requested_sort compressed = { .options = { "o", "x", "split", "4", "zstd", "1",
+							  "limit", "2" },
+					     .inputs = { words_path, few_path } };
+
+	check_part_files(&request, "");
+	check_part_files(&compressed, ".zst");
 }
 
 /* --- Stripes --- */
@@ -329,20 +346,22 @@ FIXTURE_TEST(fault_anywhere_is_no_output_or_the_right_one)
 	static const enum fake_rank_fault kinds[] = { FAKE_FAULT_EXIT, FAKE_FAULT_EXIT_MIDWAY,
 						      FAKE_FAULT_ERROR };
 	enum { N_KINDS = sizeof kinds / sizeof kinds[0], N_PLACES = 8 };
-	struct requested_sort request = { .options = { "S", "1M" },
-					  .inputs = { words_path, few_path } };
+	struct requested_sort requests[] = {
+		{ .options = { "S", "1M" }, .inputs = { words_path, few_path } },
+		{ .options = { "S", "1M", "zstd", "1" }, .inputs = { words_path, few_path } },
+	};
 
-	assert_int_equal(run_sort(&request, NULL, single_path), 0);
 	for (unsigned rank = 0; rank < 2; rank++) {
-		const unsigned n = count_messages(&request, rank);
+		struct requested_sort *request = &requests[rank];
+		const unsigned n = count_messages(request, rank);
 
+		assert_int_equal(run_sort(request, NULL, single_path), 0);
 		assert_true(n > N_PLACES);
 		for (unsigned at = 0; at < N_PLACES; at++) {
-			struct fake_ranks ranks = fault_ranks(&request,
-							      kinds[(at + rank) % N_KINDS], rank,
-							      (n - 1) * at / (N_PLACES - 1));
+			struct fake_ranks ranks = fault_ranks(request, kinds[(at + rank) % N_KINDS],
+							      rank, (n - 1) * at / (N_PLACES - 1));
 
-			request.uses_memory = at % 4 == 3;
+			request->uses_memory = at % 4 == 3;
 			nothing_wrong_appears(&ranks);
 		}
 	}
