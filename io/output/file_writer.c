@@ -108,13 +108,11 @@ uint32_t file_writer_direct_alignment(const struct file_writer *writer)
 	return writer->direct.fd < 0 ? 0 : DIRECT_ALIGN_NBYTES;
 }
 
-struct file_writer_stats file_writer_get_stats(const struct file_writer *writer)
+void file_writer_add_stats(const struct file_writer *writer, struct file_writer_stats *total)
 {
-	return (struct file_writer_stats){
-		.cached_nbytes = atomic_load(&writer->nbytes[io_cached]),
-		.direct_nbytes = atomic_load(&writer->nbytes[io_direct]),
-		.mmap_nbytes = atomic_load(&writer->nbytes[io_mmap]),
-	};
+	total->cached_nbytes += atomic_load(&writer->nbytes[io_cached]);
+	total->direct_nbytes += atomic_load(&writer->nbytes[io_direct]);
+	total->mmap_nbytes += atomic_load(&writer->nbytes[io_mmap]);
 }
 
 static bool can_write_direct(const struct file_writer *writer, uint64_t offset, const void *data,

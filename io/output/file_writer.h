@@ -89,4 +89,4 @@ int file_writer_write_at(struct file_writer *writer, uint64_t offset, const void
 struct file_writer_stats {
 	uint64_t cached_nbytes, direct_nbytes, mmap_nbytes;
 };
-struct file_writer_stats file_writer_get_stats(const struct file_writer *writer);
+void file_writer_add_stats(const struct file_writer *writer, struct file_writer_stats *total);

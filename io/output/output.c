@@ -367,21 +367,13 @@ int output_open_shared_existing(const struct syscalls *calls, const char *path, 
 }
 
 int output_open_part(const struct file *directory, const char *path, bool is_shared,
-		     struct output **ret_output)
+		     const char *name, struct output **ret_output)
 {
-	const struct atomic_file_params params = { .kind = is_shared ? ATOMIC_SHARED :
+	const struct atomic_file_params params = { .kind = name      ? ATOMIC_SHARED_EXISTING :
+							   is_shared ? ATOMIC_SHARED :
 								       ATOMIC_PRIVATE,
-						   .is_silent = true,
-						   .directory = directory };
-
-	return open_atomic(directory->calls, path, &params, ret_output);
-}
-
-int output_open_part_existing(const struct file *directory, const char *path, const char *name,
-			      struct output **ret_output)
-{
-	const struct atomic_file_params params = { .kind = ATOMIC_SHARED_EXISTING,
 						   .name = name,
+						   .is_silent = !name,
 						   .directory = directory };
 
 	return open_atomic(directory->calls, path, &params, ret_output);
@@ -638,9 +630,9 @@ void output_stop_prefault(struct output *output)
 	file_writer_set_prefaulted(&output->writer, false);
 }
 
-struct file_writer_stats output_get_io_stats(const struct output *output)
+void output_add_io_stats(const struct output *output, struct file_writer_stats *total)
 {
-	return file_writer_get_stats(&output->writer);
+	file_writer_add_stats(&output->writer, total);
 }
 
 uint32_t output_direct_alignment(const struct output *output, uint64_t *ret_base)

@@ -110,13 +110,11 @@ int output_close_shared(struct output *output);
 /*
  * Open a new file in a directory that has no name yet (part_files.h). The directory must stay open.
  * The last component of `path` is the file's name; the path is for messages. is_shared: other
- * processes join the file with output_open_part_existing(), as in output_open_shared(). Orphans are
- * not reported.
+ * processes join the file, as in output_open_shared(). They give its output_shared_name(), which is
+ * NULL for a new file. Orphans are not reported.
  */
 int output_open_part(const struct file *directory, const char *path, bool is_shared,
-		     struct output **ret_output);
-int output_open_part_existing(const struct file *directory, const char *path, const char *name,
-			      struct output **ret_output);
+		     const char *name, struct output **ret_output);
 
 /*
  * Return whether the file system can preallocate. For a shared output, call this before the first
@@ -190,7 +188,8 @@ void output_stop_prefault(struct output *output);
  */
 bool output_has_ample_space(const struct output *output, uint64_t nbytes);
 
-struct file_writer_stats output_get_io_stats(const struct output *output);
+/* Add the bytes that were written by each method. */
+void output_add_io_stats(const struct output *output, struct file_writer_stats *total);
 
 /*
  * Return the alignment for direct writes, or 0 if there are none. Long data is written directly if

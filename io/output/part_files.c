@@ -336,9 +336,21 @@ const char *part_files_temp_name(const struct part_files *files)
 	return files->temp_name;
 }
 
-const struct file *part_files_directory(const struct part_files *files)
+int part_files_open_outputs(const struct part_files *files, bool is_shared,
+			    struct output **ret_outputs)
 {
-	return &files->directory;
+	int r = 0;
+
+	for (uint32_t i = 0; i <= files->n && r == 0; i++)
+		r = output_open_part(&files->directory, files->paths[i], is_shared && i < files->n,
+				     NULL, &ret_outputs[i]);
+	return r;
+}
+
+int part_files_join_output(const struct part_files *files, uint32_t i, const char *name,
+			   struct output **ret_output)
+{
+	return output_open_part(&files->directory, files->paths[i], true, name, ret_output);
 }
 
 const char *part_files_path(const struct part_files *files, uint32_t i)

@@ -47,8 +47,16 @@ int part_files_open_existing(const struct syscalls *calls, const char *path, uin
 
 const char *part_files_temp_name(const struct part_files *files);
 
-/* Return the hidden directory; open as long as the part files. */
-const struct file *part_files_directory(const struct part_files *files);
+/*
+ * Open outputs for the n part files and the manifest. is_shared: other ranks join the part files.
+ * After a failure some outputs may be set.
+ */
+int part_files_open_outputs(const struct part_files *files, bool is_shared,
+			    struct output **ret_outputs);
+
+/* Open part file i, which another rank has created: `name` is its output_shared_name(). */
+int part_files_join_output(const struct part_files *files, uint32_t i, const char *name,
+			   struct output **ret_output);
 
 /* Return the future path of part file i, or of the manifest (i == n), and its last component. */
 const char *part_files_path(const struct part_files *files, uint32_t i);

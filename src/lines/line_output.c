@@ -352,7 +352,7 @@ int line_output_close(struct line_sort *sort, int r)
 		return r;
 	}
 	if (r == 0) {
-		sort->summary.written = output_get_io_stats(sort->output);
+		output_add_io_stats(sort->output, &sort->summary.written);
 		return sort->ranks ? commit_ranks(sort) : commit(sort);
 	}
 	output_abort(sort->output);

@@ -70,11 +70,7 @@ static int create_files(struct line_sort *sort)
 			    &owner, &parts->files);
 	if (r == 0)
 		r = check_old_files(sort);
-	for (uint32_t i = 0; i <= parts->n && r == 0; i++)
-		r = output_open_part(part_files_directory(parts->files),
-				     part_files_path(parts->files, i), sort->ranks && i < parts->n,
-				     &parts->outputs[i]);
-	return r;
+	return r < 0 ? r : part_files_open_outputs(parts->files, sort->ranks, parts->outputs);
 }
 
 /* The name by which ranks join a file, or the directory. */
@@ -93,9 +89,7 @@ static int join_files(struct line_sort *sort, struct shared_name *names)
 	r = part_files_open_existing(sort->calls, sort->spec->output_path, parts->n,
 				     part_extension(sort), names[parts->n].name, &parts->files);
 	for (uint32_t i = 0; i < parts->n && r == 0; i++)
-		r = output_open_part_existing(part_files_directory(parts->files),
-					      part_files_path(parts->files, i), names[i].name,
-					      &parts->outputs[i]);
+		r = part_files_join_output(parts->files, i, names[i].name, &parts->outputs[i]);
 	return r;
 }
 
@@ -223,16 +217,6 @@ int line_part_files_place(struct line_sort *sort, uint64_t offset)
 	return begin_part(sort);
 }
 
-static void add_io_stats(struct line_sort *sort, const struct output *output)
-{
-	const struct file_writer_stats io = output_get_io_stats(output);
-	struct file_writer_stats *written = &sort->summary.written;
-
-	written->cached_nbytes += io.cached_nbytes;
-	written->direct_nbytes += io.direct_nbytes;
-	written->mmap_nbytes += io.mmap_nbytes;
-}
-
 static int complete_part(struct line_sort *sort, uint32_t i)
 {
 	struct output *output = sort->parts->outputs[i];
@@ -243,7 +227,7 @@ static int complete_part(struct line_sort *sort, uint32_t i)
 		r = output_complete(output, OUTPUT_UNSYNCED);
 	if (r < 0)
 		return r;
-	add_io_stats(sort, output);
+	output_add_io_stats(output, &sort->summary.written);
 	sort->parts->parts[i].nbytes = (uint64_t)status.st_size;
 	return 0;
 }
@@ -390,7 +374,7 @@ static int close_joined_files(struct line_sort *sort)
 	for (uint32_t i = 0; i < parts->n && r == 0; i++) {
 		struct output *output = parts->outputs[i];
 
-		add_io_stats(sort, output);
+		output_add_io_stats(output, &sort->summary.written);
 		parts->outputs[i] = NULL;
 		r = output_close_shared(output);
 	}

@@ -77,10 +77,8 @@ static int open_part_files(struct sort_output *out)
 	int r = part_files_open(out->job->io, spec->output_path, out->n_files,
 				part_extension(spec, out->header), &out->owner, &out->part_files);
 
-	for (uint32_t i = 0; i <= out->n_files && r == 0; i++)
-		r = output_open_part(part_files_directory(out->part_files),
-				     part_files_path(out->part_files, i),
-				     spec->comm && i < out->n_files, &out->outputs[i]);
+	if (r == 0)
+		r = part_files_open_outputs(out->part_files, spec->comm, out->outputs);
 	return r == 0 && nbytes != OUTPUT_SIZE_UNKNOWN ?
 		       output_check_space(out->outputs[0], nbytes) :
 		       r;
@@ -364,13 +362,8 @@ static void warn_ambiguous_format(const struct sort_output *out, const struct ou
 void sort_output_add_io_stats(struct sort_output *out)
 {
 	for (uint32_t i = 0; i < out->n_files; i++)
-		if (out->outputs[i]) {
-			const struct file_writer_stats stats = output_get_io_stats(out->outputs[i]);
-
-			out->io_stats.cached_nbytes += stats.cached_nbytes;
-			out->io_stats.direct_nbytes += stats.direct_nbytes;
-			out->io_stats.mmap_nbytes += stats.mmap_nbytes;
-		}
+		if (out->outputs[i])
+			output_add_io_stats(out->outputs[i], &out->io_stats);
 }
 
 static int commit_file(struct sort_output *out)

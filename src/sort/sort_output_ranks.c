@@ -70,9 +70,7 @@ int sort_output_share(struct sort_output *out, const char *part_extension)
 
 static int join_shared_part(struct sort_output *out, uint32_t i)
 {
-	return output_open_part_existing(part_files_directory(out->part_files),
-					 part_files_path(out->part_files, i), shared_name(out, i),
-					 &out->outputs[i]);
+	return part_files_join_output(out->part_files, i, shared_name(out, i), &out->outputs[i]);
 }
 
 /*

@@ -196,7 +196,7 @@ static uint64_t check_divided(uint64_t expected_nbytes, uint32_t n_writers)
 	const char *path = fixture_path("divided");
 	struct output *output = open_output(path, expected_nbytes);
 	struct output_writer writers[2];
-	struct file_writer_stats stats;
+	struct file_writer_stats stats = { 0 };
 
 	fill_pattern(divided_data, DIVIDED, 1);
 	output_set_n_writers(output, n_writers);
@@ -208,7 +208,7 @@ static uint64_t check_divided(uint64_t expected_nbytes, uint32_t n_writers)
 		pthread_join(writers[i].thread, NULL);
 		assert_int_equal(writers[i].r, 0);
 	}
-	stats = output_get_io_stats(output);
+	output_add_io_stats(output, &stats);
 	assert_int_equal(stats.cached_nbytes + stats.mmap_nbytes, DIVIDED);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
 	assert_true(file_contains(path, divided_data, DIVIDED));
@@ -263,7 +263,7 @@ static void open_prefaulted_parts(const struct syscalls *calls, uint64_t nbytes,
 static uint64_t write_part(struct output *part, int i, size_t nbytes)
 {
 	const unsigned char *data = divided_data + (size_t)i * nbytes;
-	struct file_writer_stats stats;
+	struct file_writer_stats stats = { 0 };
 
 	assert_int_equal(output_set_expected_size(part, nbytes), 0); /* a second time */
 	output_set_n_writers(part, 1);
@@ -272,7 +272,7 @@ static uint64_t write_part(struct output *part, int i, size_t nbytes)
 
 		assert_int_equal(output_write_at(part, at, data + at, n), 0);
 	}
-	stats = output_get_io_stats(part);
+	output_add_io_stats(part, &stats);
 	assert_int_equal(output_commit(part, OUTPUT_UNSYNCED), 0);
 	assert_true(file_contains(fixture_path(part_names[i]), data, nbytes));
 	return stats.mmap_nbytes;
@@ -560,7 +560,7 @@ static uint64_t check_shared(uint64_t announced_nbytes)
 	const char *path = fixture_path("shared");
 	struct output *outputs[2];
 	struct output_writer writers[2];
-	uint64_t mapped_nbytes = 0;
+	struct file_writer_stats stats = { 0 };
 
 	fill_pattern(divided_data, DIVIDED, 2);
 	assert_int_equal(output_open_shared(&faulty_calls, path, announced_nbytes, true, NULL,
@@ -578,13 +578,13 @@ static uint64_t check_shared(uint64_t announced_nbytes)
 	for (unsigned i = 0; i < 2; i++) {
 		pthread_join(writers[i].thread, NULL);
 		assert_int_equal(writers[i].r, 0);
-		mapped_nbytes += output_get_io_stats(outputs[i]).mmap_nbytes;
+		output_add_io_stats(outputs[i], &stats);
 	}
 	assert_int_equal(output_close_shared(outputs[1]), 0);
 	output_record_remote_writes(outputs[0], HALF, DIVIDED);
 	assert_int_equal(output_commit(outputs[0], OUTPUT_UNSYNCED), 0);
 	assert_true(file_contains(path, divided_data, DIVIDED));
-	return mapped_nbytes;
+	return stats.mmap_nbytes;
 }
 
 FIXTURE_TEST(shared_output_is_mapped)
@@ -623,6 +623,7 @@ FIXTURE_TEST(shared_output_works_without_preallocation)
 FIXTURE_TEST(shared_output_survives_failed_preallocation)
 {
 	const char *path = fixture_path("f");
+	struct file_writer_stats stats = { 0 };
 	struct output *output, *joined;
 
 	fill_pattern(divided_data, DIVIDED, 2);
@@ -630,7 +631,8 @@ FIXTURE_TEST(shared_output_survives_failed_preallocation)
 	output_enable_shared_mmap(joined, DIVIDED);
 	faults.preallocate_errno = ENOSPC;
 	assert_int_equal(output_write_at(joined, HALF, divided_data + HALF, HALF), 0);
-	assert_int_equal(output_get_io_stats(joined).mmap_nbytes, 0);
+	output_add_io_stats(joined, &stats);
+	assert_int_equal(stats.mmap_nbytes, 0);
 	faults.transfer_errno = ENOSPC;
 	assert_int_equal(output_write_at(joined, 0, divided_data, HALF), -ENOSPC);
 	output_abort(joined);

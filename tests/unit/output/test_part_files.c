@@ -105,12 +105,7 @@ static int open_outputs(unsigned n, struct part_files **ret_files, struct output
 
 	if (r < 0)
 		return r;
-	for (unsigned i = 0; i <= n; i++)
-		assert_int_equal(output_open_part(part_files_directory(*ret_files),
-						  part_files_path(*ret_files, i), false,
-						  &outputs[i]),
-				 0);
-	return 0;
+	return part_files_open_outputs(*ret_files, false, outputs);
 }
 
 /* Write part files that hold `letter` and their number, and a manifest. */
@@ -502,24 +497,22 @@ FIXTURE_TEST(orphan_is_reported_and_its_owner_removes_it)
 FIXTURE_TEST(rank_that_joins_and_fails_removes_what_is_unfinished)
 {
 	struct part_files *files, *joined;
-	struct output *output, *joined_output;
+	struct output *outputs[2], *joined_output;
 
 	assert_int_equal(write_parts(2, 'a'), 0);
 	assert_int_equal(part_files_open(&calls, fixture_path("x"), 1, "", &nobody, &files), 0);
-	assert_int_equal(output_open_part(part_files_directory(files), part_files_path(files, 0),
-					  true, &output),
-			 0);
+	assert_int_equal(part_files_open_outputs(files, true, outputs), 0);
 	assert_int_equal(part_files_open_existing(&calls, fixture_path("x"), 1, "",
 						  part_files_temp_name(files), &joined),
 			 0);
-	assert_int_equal(output_open_part_existing(part_files_directory(joined),
-						   part_files_path(joined, 0),
-						   output_shared_name(output), &joined_output),
+	assert_int_equal(part_files_join_output(joined, 0, output_shared_name(outputs[0]),
+						&joined_output),
 			 0);
 	output_abort(joined_output);
 	part_files_close(joined, false);
 	assert_only_parts(2, 'a');
-	output_abort(output);
+	output_abort(outputs[0]);
+	output_abort(outputs[1]);
 	part_files_close(files, false);
 }
 
