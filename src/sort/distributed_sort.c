@@ -463,20 +463,6 @@ void distributed_close(struct sort *sort)
 
 /* --- checkpoints --- */
 
-/* Like checkpoint_open(), but return the error message instead of reporting it. */
-static int try_open_checkpoint(struct sort *sort, struct captured_error *ret_error)
-{
-	struct message_capture *capture;
-	int r = message_capture_begin(&capture);
-
-	if (r < 0)
-		return r;
-	r = checkpoint_open(sort->job.io, sort->spec, sort->job.layout, sort->job.input,
-			    input_total_nbytes(sort->job.input), &sort->checkpoint);
-	message_capture_end(capture, ret_error);
-	return r;
-}
-
 /* Find the lowest rank that has failed; the number of ranks if none has. */
 static int find_failed_rank(struct comm *comm, int r, unsigned *ret_failed)
 {
@@ -488,47 +474,51 @@ static int find_failed_rank(struct comm *comm, int r, unsigned *ret_failed)
 }
 
 /* Remove the checkpoints that other ranks have begun, before the failed rank aborts the job. */
-static int abandon_checkpoint(struct sort *sort, unsigned failed, int r,
-			      const struct captured_error *error)
+static int abandon_checkpoint(struct comm *comm, struct checkpoint *checkpoint, unsigned failed,
+			      int r, const struct captured_error *error)
 {
-	struct comm *comm = sort->spec->comm;
 	int status;
 
-	if (r == 0) {
-		checkpoint_stop(sort->checkpoint);
-		checkpoint_close(sort->checkpoint);
-		sort->checkpoint = NULL;
-	}
+	checkpoint_stop(checkpoint);
+	checkpoint_close(checkpoint);
 	status = comm_barrier(comm);
 	if (status == 0 && comm_rank(comm) == failed)
 		return fail(r, "%s", error->text ? error->text : "no memory for a checkpoint");
 	return status < 0 ? status : comm_barrier(comm) < 0 ? -EIO : -ECANCELED;
 }
 
-int distributed_open_checkpoint(struct sort *sort)
+int distributed_open_checkpoint(const struct syscalls *io, const struct sort_spec *spec,
+				const struct layout *layout, const struct input *input,
+				uint64_t input_nbytes, struct checkpoint **ret_checkpoint)
 {
-	struct comm *comm = sort->spec->comm;
+	struct checkpoint *checkpoint = NULL;
 	struct captured_error error = { 0 };
-	const int open_status = try_open_checkpoint(sort, &error);
+	struct message_capture *capture;
+	int open_status = message_capture_begin(&capture), r;
 	unsigned failed = 0;
-	int r = find_failed_rank(comm, open_status, &failed);
 
-	if (r == 0 && failed < comm_size(comm))
-		r = abandon_checkpoint(sort, failed, open_status, &error);
+	if (open_status == 0) {
+		open_status = checkpoint_open(io, spec, layout, input, input_nbytes, &checkpoint);
+		message_capture_end(capture, &error);
+	}
+	r = find_failed_rank(spec->comm, open_status, &failed);
+	if (r == 0 && failed < comm_size(spec->comm))
+		r = abandon_checkpoint(spec->comm, checkpoint, failed, open_status, &error);
+	else
+		*ret_checkpoint = checkpoint;
 	free(error.text);
 	return r;
 }
 
-int distributed_report_resumed(struct sort *sort)
+int distributed_report_resumed(struct comm *comm, size_t n_runs, uint64_t nbytes,
+			       uint64_t total_nbytes)
 {
-	const uint64_t record_nbytes = sort->job.layout->record_nbytes;
-	uint64_t sums[] = { sort->runs.n, sort->integrity.totals.read.n_records };
-	int r = comm_allreduce_sum(sort->spec->comm, sums, sizeof sums / sizeof sums[0]);
+	uint64_t sums[] = { n_runs, nbytes };
+	int r = comm_allreduce_sum(comm, sums, sizeof sums / sizeof sums[0]);
 
-	if (r < 0 || sums[0] == 0 || comm_rank(sort->spec->comm) != 0)
+	if (r < 0 || sums[0] == 0 || comm_rank(comm) != 0)
 		return r;
 	notice("resuming: %" PRIu64 " runs of all ranks hold %s of %s", sums[0],
-	       size_format(sums[1] * record_nbytes).text,
-	       size_format(input_total_nbytes(sort->job.input)).text);
+	       size_format(sums[1]).text, size_format(total_nbytes).text);
 	return 0;
 }

@@ -22,15 +22,19 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+struct checkpoint;
 struct comm;
 struct fingerprint;
 struct fingerprint_difference;
 struct input;
+struct layout;
 struct sort;
 struct sort_observer;
 struct sort_spec;
+struct syscalls;
 
 /*
  * Return the status of rank 0 on all ranks. After a failure the other ranks wait to be aborted, so
@@ -78,11 +82,17 @@ int distributed_open_inputs(struct sort *sort, const struct sort_spec *spec,
 /* Compare the specs and assign the input. */
 int distributed_begin(struct sort *sort);
 
-/* Open the checkpoint of each rank, or of none. The lowest rank that fails reports the error. */
-int distributed_open_checkpoint(struct sort *sort);
+/*
+ * As checkpoint_open(), but open the checkpoint of each rank, or of none. The lowest rank that
+ * fails reports the error.
+ */
+int distributed_open_checkpoint(const struct syscalls *io, const struct sort_spec *spec,
+				const struct layout *layout, const struct input *input,
+				uint64_t input_nbytes, struct checkpoint **ret_checkpoint);
 
-/* Report how much all ranks have restored. */
-int distributed_report_resumed(struct sort *sort);
+/* Report how much of total_nbytes all ranks have restored; this one n_runs of nbytes. */
+int distributed_report_resumed(struct comm *comm, size_t n_runs, uint64_t nbytes,
+			       uint64_t total_nbytes);
 
 /* Agree on a block size, and on cache policies per host. */
 int distributed_agree_plan(struct sort *sort);

@@ -71,10 +71,9 @@ static int resume_and_sort(struct sort *sort)
 	int r = spec->comm ? distributed_begin(sort) : 0;
 
 	if (r == 0 && spec->checkpoint_path)
-		r = spec->comm ?
-			    distributed_open_checkpoint(sort) :
-			    checkpoint_open(sort->job.io, spec, sort->job.layout, sort->job.input,
-					    input_total_nbytes(sort->job.input), &sort->checkpoint);
+		r = (spec->comm ? distributed_open_checkpoint : checkpoint_open)(
+			sort->job.io, spec, sort->job.layout, sort->job.input,
+			input_total_nbytes(sort->job.input), &sort->checkpoint);
 	if (r == 0 && sort->checkpoint && checkpoint_is_complete(sort->checkpoint)) {
 		notice("resuming: %s is complete", spec->output_path);
 		checkpoint_remove(sort->checkpoint);

@@ -70,7 +70,10 @@ static int restore_runs(struct sort *sort)
 	record_totals_add(&sort->integrity.totals, origin.totals);
 	job->first_record += origin.totals.read.n_records;
 	input_start_at(job->input, job->first_record * job->layout->record_nbytes);
-	return sort->spec->comm ? distributed_report_resumed(sort) : 0;
+	return sort->spec->comm ?
+		       distributed_report_resumed(sort->spec->comm, sort->runs.n, origin.nbytes,
+						  input_total_nbytes(job->input)) :
+		       0;
 }
 
 static void record_run_counts(struct sort *sort)
