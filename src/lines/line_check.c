@@ -79,7 +79,7 @@ int line_sort_check(const struct line_sort_params *params, struct sort_summary *
 {
 	const struct sort_spec *spec = &params->spec;
 	struct line_sort sort = { .params = params, .spec = spec };
-	int r = spec->comm ? line_ranks_open(params, &sort) : line_sort_open(params, NULL, &sort);
+	int r = (spec->comm ? line_ranks_open : line_sort_open)(params, NULL, &sort);
 
 	*ret_disorder = (struct line_disorder){ 0 };
 	if (r == 0)

@@ -3,12 +3,14 @@
  *
  * A checkpoint counts the input in bytes. The bytes of lines are those that line_input_read()
  * returns: without headers, and with a delimiter at the end of each input. A run was made of whole
- * lines, which follow those of the run before it. So a resumed sort skips the bytes of all runs.
+ * lines, which follow those of the run before it. So a resumed sort skips the bytes of all runs. Of
+ * several ranks, each has a checkpoint of its share.
  */
 #include "src/lines/line_sort.h"
 #include "src/lines/line_sort_internal.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +19,7 @@
 #include "src/base/size.h"
 #include "src/checkpoint/checkpoint_state.h"
 #include "src/record/record_hash.h"
+#include "src/sort/distributed_sort.h"
 
 const struct layout line_text_layout = { .record_nbytes = 1,
 					 .item_nbytes = 1,
@@ -46,8 +49,9 @@ int line_checkpoint_open(const struct line_sort_params *params,
 	nbytes = input_total_nbytes(checkpoint->input);
 	if (nbytes != INPUT_SIZE_UNKNOWN) /* the last line of each input may get a delimiter */
 		nbytes += spec->n_inputs;
-	return checkpoint_open(spec->io, &checkpoint->spec, &line_text_layout, checkpoint->input,
-			       nbytes, &checkpoint->checkpoint);
+	return (spec->comm ? distributed_open_checkpoint :
+			     checkpoint_open)(spec->io, &checkpoint->spec, &line_text_layout,
+					      checkpoint->input, nbytes, &checkpoint->checkpoint);
 }
 
 void line_checkpoint_close(struct line_checkpoint *checkpoint, bool is_committed)
@@ -167,35 +171,40 @@ static int check_run(void *context, uint64_t position, const struct run_origin *
 static int check_blocks(const struct line_sort *sort)
 {
 	enum { BLOCKS_PER_LIMIT = 64 };
+	const uint64_t nbytes = checkpoint_block_nbytes(sort->checkpoint->checkpoint);
 
-	if (sort->block_nbytes <= sort->memory_nbytes / LINE_MIN_RESUME_BLOCKS)
+	if (nbytes <= sort->memory_nbytes / LINE_MIN_RESUME_BLOCKS)
 		return 0;
 	return fail(-E2BIG,
 		    "%s of memory is too little to resume this checkpoint with blocks of %s; use "
-		    "-S of at least %zuM",
-		    size_format_down(sort->spec->memory_nbytes).text,
-		    size_format(sort->block_nbytes).text,
-		    (sort->block_nbytes * BLOCKS_PER_LIMIT >> 20) + 1);
+		    "-S of at least %" PRIu64 "M",
+		    size_format_down(sort->spec->memory_nbytes).text, size_format(nbytes).text,
+		    (nbytes * BLOCKS_PER_LIMIT >> 20) + 1);
 }
 
 int line_checkpoint_restore(struct line_sort *sort)
 {
-	const struct job job = { .layout = &line_text_layout,
-				 .input = sort->checkpoint->input,
-				 .spill = sort->spill,
-				 .compression = sort->compression,
-				 .stats = sort->stats };
+	struct job job = { .layout = &line_text_layout,
+			   .input = sort->checkpoint->input,
+			   .spill = sort->spill,
+			   .compression = sort->compression,
+			   .stats = sort->stats };
 	const struct input_check check = { check_run, sort };
 	int r = check_blocks(sort);
 
+	if (sort->ranks)
+		line_ranks_describe_share(sort, &job);
 	if (r == 0)
 		r = checkpoint_restore(sort->checkpoint->checkpoint, &job, &check, &sort->runs,
 				       &sort->origin);
 	if (r < 0)
 		return r;
 	sort->totals = sort->origin.totals;
+	sort->totals.written = (struct digest){ 0 }; /* lines of runs */
 	sort->text_nbytes = sort->origin.nbytes;
 	sort->longest_nbytes = sort->origin.max_record_nbytes;
 	r = line_runs_check_longest(sort);
-	return r < 0 ? r : line_input_skip_to(sort->input, sort->text_nbytes);
+	if (r == 0 && sort->text_nbytes > 0)
+		r = line_input_skip_to(sort->input, job.first_record + sort->text_nbytes);
+	return r == 0 && sort->ranks ? line_ranks_resume(sort) : r;
 }

@@ -650,9 +650,15 @@ static int skip_text(struct line_input *input, uint64_t position)
 
 int line_input_skip_to(struct line_input *input, uint64_t position)
 {
+	struct line_share *share = &input->share;
+	const size_t n_read = share->text_end - share->text_begin;
+	const uint64_t n_skipped = position - (input->text_position - n_read);
 	const int r = skip_text(input, position);
 
-	if (r < 0 || input->text_position == position)
+	share->text_begin += u64_min(n_read, n_skipped);
+	share->position = position;
+	share->is_complete = position >= share->end;
+	if (r < 0 || input->text_position >= position)
 		return r;
 	return fail(-EBUSY, "the inputs have less than %" PRIu64 " bytes of text", position);
 }
@@ -889,6 +895,7 @@ const char *line_input_offset(const struct line_input *input, uint64_t *ret_offs
 	const bool is_at_end = !input->input || input->position == input->nbytes;
 
 	*ret_offset = is_at_end ? 0 : input->position;
+	*ret_offset -= u64_min(*ret_offset, input->share.text_end - input->share.text_begin);
 	return input->params
 		.paths[input->next_path - !(is_at_end && input->next_path < input->params.n_paths)];
 }

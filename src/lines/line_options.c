@@ -365,14 +365,11 @@ void line_options_init(struct options *options, struct line_keys *keys)
 static int check_rank_options(const struct options *options)
 {
 	const struct sort_spec *spec = &options->spec;
-	const char *option = spec->n_shards        ? "--shard" :
-			     spec->checkpoint_path ? "--checkpoint" :
-						     NULL;
 
 	if (!spec->comm)
 		return 0;
-	if (option)
-		return fail(-EINVAL, "%s is not supported with --lines and several ranks", option);
+	if (spec->n_shards)
+		return fail(-EINVAL, "--shard is not supported with --lines and several ranks");
 	if (!spec->output_path && !options_is_check(options))
 		return fail(-EINVAL,
 			    "standard output is not possible with several ranks; name a file with "

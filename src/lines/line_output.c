@@ -317,7 +317,7 @@ static int commit(struct line_sort *sort)
 	int r = 0;
 
 	/* Another start must not take the sorted lines for its input. */
-	if (sort->checkpoint && replaces_input) {
+	if (sort->checkpoint && replaces_input && !sort->ranks) {
 		r = output_complete(sort->output, durability);
 		if (r == 0)
 			r = checkpoint_record_done(sort->checkpoint->checkpoint, sort->output);

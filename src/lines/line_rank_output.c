@@ -51,12 +51,15 @@ static bool is_first(const struct line_sort *sort)
 int line_ranks_open_output(struct line_sort *sort)
 {
 	const struct sort_spec *spec = sort->spec;
+	struct orphan_owner owner = { 0 };
 	char name[TEMP_NAME_SIZE] = "";
 	int r = 0;
 
+	if (sort->checkpoint)
+		checkpoint_get_orphan_owner(sort->checkpoint->checkpoint, &owner);
 	if (is_first(sort))
 		r = output_open_shared(sort->calls, spec->output_path, OUTPUT_SIZE_UNKNOWN, true,
-				       NULL, &sort->output);
+				       &owner, &sort->output);
 	if (r < 0)
 		return r;
 	if (is_first(sort))

@@ -72,6 +72,7 @@ struct line_ranks {
 	unsigned rank, n;
 	bool has_share;       /* false: there are fewer bytes than ranks */
 	uint64_t share_begin; /* of its first line */
+	uint64_t share_end;   /* all lines begin before it */
 
 	/* Samples of the own lines. */
 	struct line_sample *samples; /* n_samples of max_samples */
@@ -79,9 +80,10 @@ struct line_ranks {
 	size_t n_samples, max_samples, sample_text_nbytes, max_sample_text_nbytes;
 	uint64_t stride; /* from one sample of a chunk to the next */
 
-	/* Of the run that is written. */
+	/* Of the run that is sampled. */
+	uint32_t run;
 	uint64_t distance, next_sample; /* of samples, in bytes */
-	bool is_at_line;                /* what is written next begins a line */
+	bool is_at_line;                /* the next bytes begin a line */
 
 	/* Between the partitions of the ranks: n - 1; none if there are no lines. */
 	struct line_splitter *splitters;
@@ -144,11 +146,16 @@ static uint64_t share_begin(const struct line_ranks *ranks, unsigned rank, uint6
 	return (uint64_t)(((__uint128_t)nbytes * rank + ranks->n - 1) / ranks->n);
 }
 
-/* Use the largest blocks of all ranks: a rank reads the runs of the others. */
+/* Use the largest blocks of all ranks and stored runs: a rank reads the runs of the others. */
 static int agree_block_size(struct line_sort *sort)
 {
 	uint64_t reversed = ~(uint64_t)sort->block_nbytes;
-	const int r = comm_allreduce_min(sort->ranks->comm, &reversed, 1, 1);
+	int r;
+
+	if (sort->checkpoint)
+		reversed =
+			u64_min(reversed, ~checkpoint_block_nbytes(sort->checkpoint->checkpoint));
+	r = comm_allreduce_min(sort->ranks->comm, &reversed, 1, 1);
 
 	if (r == 0)
 		sort->block_nbytes = (size_t)~reversed;
@@ -168,6 +175,7 @@ static int begin_share(struct line_sort *sort)
 	/* A check compares the last line with the next one. */
 	r = line_input_take_share(sort->input, begin, end, !sort->spec->output_path);
 	ranks->share_begin = line_input_share_position(sort->input);
+	ranks->share_end = ranks->has_share ? u64_max(ranks->share_begin, end) : ranks->share_begin;
 	return r;
 }
 
@@ -195,7 +203,8 @@ static int open_ranks(struct line_sort *sort)
 	return r < 0 ? r : begin_share(sort);
 }
 
-int line_ranks_open(const struct line_sort_params *params, struct line_sort *ret_sort)
+int line_ranks_open(const struct line_sort_params *params, struct line_checkpoint *checkpoint,
+		    struct line_sort *ret_sort)
 {
 	const bool opens_first = comm_rank(params->spec.comm) == 0;
 	int r = opens_first ? line_ranks_open_local(params, ret_sort) : 0;
@@ -206,7 +215,18 @@ int line_ranks_open(const struct line_sort_params *params, struct line_sort *ret
 		r = line_ranks_open_local(params, ret_sort);
 	if (r == 0)
 		r = compare_specs(params);
+	if (r == 0 && params->spec.checkpoint_path) {
+		r = line_checkpoint_open(params, checkpoint);
+		ret_sort->checkpoint = r == 0 ? checkpoint : NULL;
+	}
 	return r < 0 ? r : open_ranks(ret_sort);
+}
+
+void line_ranks_describe_share(const struct line_sort *sort, struct job *job)
+{
+	job->first_record = sort->ranks->share_begin;
+	job->end_record = sort->ranks->share_end;
+	job->has_end = true;
 }
 
 /* --- Samples --- */
@@ -250,10 +270,11 @@ static void add_sample(struct line_ranks *ranks, struct line_view line, uint64_t
 	ranks->sample_text_nbytes += nbytes;
 }
 
-void line_ranks_begin_samples(struct line_sort *sort, uint64_t nbytes)
+void line_ranks_begin_samples(struct line_sort *sort, size_t run, uint64_t nbytes)
 {
 	struct line_ranks *ranks = sort->ranks;
 
+	ranks->run = (uint32_t)run;
 	ranks->distance = nbytes / u64_clamp(nbytes / ranks->stride, 1, ranks->max_samples);
 	ranks->next_sample = ranks->distance / 2;
 	ranks->is_at_line = true;
@@ -292,10 +313,47 @@ void line_ranks_take_samples(struct line_sort *sort, uint64_t offset, const void
 		line_end = memchr(line, sort->keys->delimiter, (size_t)(end - line));
 		add_sample(ranks,
 			   (struct line_view){ line, (size_t)((line_end ? line_end : end) - line) },
-			   ranks->distance, (uint32_t)sort->runs.n);
+			   ranks->distance, ranks->run);
 		ranks->next_sample += ranks->distance;
 	}
 	ranks->is_at_line = end > begin && end[-1] == sort->keys->delimiter;
+}
+
+/* Read the blocks of a restored run that have samples. */
+static int sample_stored_run(struct line_sort *sort, size_t i)
+{
+	struct line_ranks *ranks = sort->ranks;
+	struct run *run = sort->runs.runs[i];
+	int r = 0;
+
+	line_ranks_begin_samples(sort, i, run->n_items);
+	for (uint64_t block = 0; block < run->n_blocks && r == 0; block++) {
+		const uint64_t begin = run_block_start(run, block);
+		const uint64_t end = run_block_start(run, block + 1);
+		struct digest ignored = { 0 };
+		unsigned char *text = line_block_text(sort->block);
+
+		if (ranks->next_sample >= end) {
+			ranks->is_at_line = false; /* not known */
+			continue;
+		}
+		r = run_read(run, block, 1, text, &ignored);
+		if (r == 0)
+			line_ranks_take_samples(sort, begin, text, end - begin);
+	}
+	return r;
+}
+
+int line_ranks_resume(struct line_sort *sort)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < sort->runs.n && r == 0; i++)
+		r = sample_stored_run(sort, i);
+	return r < 0 ? r :
+		       distributed_report_resumed(sort->ranks->comm, sort->runs.n,
+						  sort->text_nbytes,
+						  line_input_total_nbytes(sort->input));
 }
 
 /* --- Splitters --- */
@@ -644,6 +702,8 @@ int line_ranks_exchange_runs(struct line_sort *sort)
 	struct line_ranks *ranks = sort->ranks;
 	int r = line_runs_open_spill(sort); /* other ranks ask for what is in it */
 
+	if (sort->checkpoint)
+		checkpoint_freeze_runs(sort->checkpoint->checkpoint);
 	ranks->own_runs = sort->runs;
 	sort->runs = (struct run_list){ 0 };
 	if (r == 0)

@@ -80,7 +80,7 @@ static int spill_block(struct line_sort *sort)
 	if (r < 0)
 		return r;
 	if (sort->ranks && nbytes > 0) {
-		line_ranks_begin_samples(sort, nbytes);
+		line_ranks_begin_samples(sort, sort->runs.n, nbytes);
 		writer.sampled = sort;
 	}
 	r = line_run_write_block(sort, &writer, &nbytes);
@@ -489,12 +489,15 @@ static void plan_memory(struct line_sort *sort)
 	plan_compressors(sort, memory);
 }
 
-/* Ranks store all runs, in memory as far as possible: the other ranks read them there. */
+/*
+ * Ranks store all runs, in memory as far as possible, because the other ranks read them there. A
+ * checkpoint stores them on disk.
+ */
 static void plan_spill_memory(struct line_sort *sort)
 {
 	const size_t memory = sort->memory_nbytes;
 
-	if (!sort->spec->comm || memory < MIN_SPILL_MEMORY_NBYTES)
+	if (!sort->spec->comm || sort->spec->checkpoint_path || memory < MIN_SPILL_MEMORY_NBYTES)
 		return;
 	sort->spill_memory_nbytes = u64_min(line_runs_rank_nbytes(sort), memory / 5 * 2);
 	sort->memory_nbytes -= sort->spill_memory_nbytes;
@@ -526,7 +529,7 @@ static size_t enough_memory(const struct line_sort *sort)
 	const uint64_t total_nbytes = line_input_total_nbytes(sort->input);
 	/* A line of one byte needs an element; its key has some more. */
 	const uint64_t per_byte = line_keys_are_plain(sort->keys) ? 40 : 100;
-	const uint64_t min_nbytes = sort->checkpoint ?
+	const uint64_t min_nbytes = sort->spec->checkpoint_path ?
 					    u64_max(LINE_MIN_MEMORY_NBYTES,
 						    LINE_MIN_RESUME_BLOCKS * sort->block_nbytes) :
 					    LINE_MIN_MEMORY_NBYTES;
@@ -643,18 +646,19 @@ static int resume_and_run(const struct line_sort_params *params, struct line_che
 	const struct sort_spec *spec = &params->spec;
 	int r;
 
-	if (!spec->checkpoint_path) {
-		r = spec->comm ? line_ranks_open(params, sort) : line_sort_open(params, NULL, sort);
-		return r < 0 ? r : run_sort(sort);
+	if (spec->comm) {
+		r = line_ranks_open(params, checkpoint, sort);
+	} else if (spec->checkpoint_path) {
+		r = line_checkpoint_open(params, checkpoint);
+		if (r == 0 && checkpoint_is_complete(checkpoint->checkpoint)) {
+			notice("resuming: %s is complete", spec->output_path);
+			return 0;
+		}
+		if (r == 0)
+			r = line_sort_open(params, checkpoint, sort);
+	} else {
+		r = line_sort_open(params, NULL, sort);
 	}
-	r = line_checkpoint_open(params, checkpoint);
-	if (r < 0)
-		return r;
-	if (checkpoint_is_complete(checkpoint->checkpoint)) {
-		notice("resuming: %s is complete", spec->output_path);
-		return 0;
-	}
-	r = line_sort_open(params, checkpoint, sort);
 	if (r == 0)
 		r = run_sort(sort);
 	if (r < 0)

@@ -223,8 +223,8 @@ int line_runs_open_spill(struct line_sort *sort);
 extern const struct layout line_text_layout;
 
 /*
- * Open the checkpoint of --checkpoint, and close a zeroed or opened one. is_committed:
- * the output is complete; remove the checkpoint.
+ * Open the checkpoint of --checkpoint (of ranks: a collective), and close a zeroed or opened one.
+ * is_committed: the output is complete; remove the checkpoint.
  */
 int line_checkpoint_open(const struct line_sort_params *params,
 			 struct line_checkpoint *ret_checkpoint);
@@ -353,8 +353,15 @@ int line_part_files_commit(struct line_sort *sort);
 /* Not a collective: open a sort without a share, or refuse what several ranks do not support. */
 int line_ranks_open_local(const struct line_sort_params *params, struct line_sort *ret_sort);
 
-/* Open the sort of each rank, and give it a share of the input. */
-int line_ranks_open(const struct line_sort_params *params, struct line_sort *ret_sort);
+/* Open the sort of each rank and its checkpoint, if any, and give it a share of the input. */
+int line_ranks_open(const struct line_sort_params *params, struct line_checkpoint *checkpoint,
+		    struct line_sort *ret_sort);
+
+/* Describe the share to the checkpoint. Not a collective. */
+void line_ranks_describe_share(const struct line_sort *sort, struct job *job);
+
+/* Take samples of restored runs, and report the runs of all ranks. */
+int line_ranks_resume(struct line_sort *sort);
 
 /*
  * A check: find the first disorder of all ranks from those that each has found. Only the rank that
@@ -363,10 +370,10 @@ int line_ranks_open(const struct line_sort_params *params, struct line_sort *ret
 int line_ranks_agree_disorder(const struct line_sort *sort, struct line_disorder *disorder);
 
 /*
- * Not collective: take samples of a new run of nbytes, and take them from the next bytes of this
- * run, at an offset.
+ * Not collective: take samples of run number `run` of nbytes, and take them from the next bytes of
+ * this run, at an offset.
  */
-void line_ranks_begin_samples(struct line_sort *sort, uint64_t nbytes);
+void line_ranks_begin_samples(struct line_sort *sort, size_t run, uint64_t nbytes);
 void line_ranks_take_samples(struct line_sort *sort, uint64_t offset, const void *bytes,
 			     size_t nbytes);
 

@@ -137,6 +137,8 @@ def run_ranks(rng, options, files, directory):
     program = [os.environ['MPIRUN'], '-np', '%d' % rng.randrange(2, 6), os.environ['GSORT_MPI'], '--lines']
     if rng.random() < 0.3:
         program.append('--shared-memory=off')
+    if rng.random() < 0.2:
+        program.append('--checkpoint=' + os.path.join(directory, 'checkpoint'))
     if '--count' not in options and rng.random() < 0.3:
         return run_in_parts(program, options, files, directory, rng.randrange(1, 6))
     status, text, stderr = run(program + ['-o', output], options, files, b'')

@@ -241,8 +241,6 @@ MPIRUN="$MPIRUN" GSORT_MPI="$GSORT_MPI_CUDA_ON_CPU" python3 "$LINES_RANDOM" --cu
 	fail "seed $seed: $(cat found)"
 
 claim "what several ranks do not do is refused once, by name"
-expect_rank_error "--checkpoint is not supported with --lines and several ranks" \
-	--checkpoint=ck words -o out/x
 mkfifo pipe
 expect_rank_error 'standard input is not possible' -o out/x
 expect_rank_error 'standard output is not possible' words

@@ -21,7 +21,7 @@
 enum { N_WORDS = 60000, N_FEW = 3000, N_FAULT_RANKS = 3 };
 
 static const uint64_t minute_ns = UINT64_C(60) * 1000000000;
-static char words_path[512], few_path[512], single_path[512], together_path[512];
+static char words_path[512], few_path[512], single_path[512], together_path[512], kept_path[512];
 
 static void write_lines(const char *path, unsigned n, unsigned modulus)
 {
@@ -46,6 +46,7 @@ static int start(void **state)
 	strcpy(few_path, fixture_path("few"));
 	strcpy(single_path, fixture_path("alone"));
 	strcpy(together_path, fixture_path("together"));
+	strcpy(kept_path, fixture_path("kept"));
 	write_lines(words_path, N_WORDS, 1u << 30);
 	write_lines(few_path, N_FEW, 5);
 	return 0;
@@ -364,6 +365,34 @@ FIXTURE_TEST(fault_anywhere_is_no_output_or_the_right_one)
 			request->uses_memory = at % 4 == 3;
 			nothing_wrong_appears(&ranks);
 		}
+	}
+}
+
+FIXTURE_TEST(killed_rank_is_resumed)
+{
+	enum { N_PLACES = 6 };
+	struct requested_sort request = { .options = { "S", "1M" },
+					  .inputs = { words_path, few_path } };
+	unsigned n;
+
+	assert_int_equal(run_sort(&request, NULL, single_path), 0);
+	request.options[2] = "checkpoint";
+	request.options[3] = kept_path;
+	n = count_messages(&request, 1);
+	for (unsigned at = 0; at < N_PLACES; at++) {
+		struct fake_ranks killed = fault_ranks(&request, FAKE_FAULT_EXIT,
+						       at % N_FAULT_RANKS,
+						       (n - 1) * at / (N_PLACES - 1));
+		struct fake_ranks ranks = fake_ranks_of(&request, N_FAULT_RANKS);
+
+		fake_ranks_run(&killed);
+		fake_ranks_free(&killed);
+		fake_ranks_run(&ranks);
+		fake_ranks_assert_success(&ranks);
+		fake_ranks_free(&ranks);
+		assert_same_output();
+		unlink(together_path);
+		assert_int_equal(access(kept_path, F_OK), -1);
 	}
 }
 
