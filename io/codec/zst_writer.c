@@ -274,20 +274,6 @@ int zst_writer_append(struct zst_writer *writer, const void *data, size_t nbytes
 	return 0;
 }
 
-static int write_frame_index(struct zst_writer *writer)
-{
-	unsigned char *table;
-	size_t nbytes;
-	int r = zst_index_format(&writer->index, &table, &nbytes);
-
-	if (r < 0)
-		return fail(r, "%s: index of frames: %m", writer->name);
-	r = writer->sink.write(writer->sink.context, writer->stored_nbytes, table, nbytes);
-	free(table);
-	writer->stored_nbytes += nbytes;
-	return r;
-}
-
 int zst_writer_finish_frames(struct zst_writer *writer, bool may_be_empty)
 {
 	int r = 0;
@@ -305,9 +291,19 @@ int zst_writer_finish_frames(struct zst_writer *writer, bool may_be_empty)
 /* Empty content is written as one frame: an index alone is no valid .zst file. */
 int zst_writer_finish(struct zst_writer *writer)
 {
-	const int r = zst_writer_finish_frames(writer, false);
+	unsigned char *table;
+	size_t nbytes;
+	int r = zst_writer_finish_frames(writer, false);
 
-	return r < 0 ? r : write_frame_index(writer);
+	if (r < 0)
+		return r;
+	r = zst_index_format(&writer->index, &table, &nbytes);
+	if (r < 0)
+		return fail(r, "%s: index of frames: %m", writer->name);
+	r = writer->sink.write(writer->sink.context, writer->stored_nbytes, table, nbytes);
+	free(table);
+	writer->stored_nbytes += nbytes;
+	return r;
 }
 
 uint64_t zst_writer_stored_nbytes(const struct zst_writer *writer)

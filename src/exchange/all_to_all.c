@@ -262,26 +262,19 @@ static int send_segments(struct all_to_all *exchange, unsigned to)
 	return r;
 }
 
-static int transfer_segments(struct all_to_all *exchange, unsigned to, unsigned from)
-{
-	int r = peer_memory_can_read(exchange->peer_memory, from) ?
-			0 :
-			begin_segment_receives(exchange, from);
-
-	if (r == 0 && !peer_memory_can_read(exchange->peer_memory, to))
-		r = send_segments(exchange, to);
-	return r < 0 || peer_memory_can_read(exchange->peer_memory, from) ?
-		       r :
-		       finish_segment_receives(exchange, from);
-}
-
 static int exchange_with_peer(struct all_to_all *exchange, unsigned to, unsigned from)
 {
 	int r = exchange_segment_descs(exchange, to, from);
 
 	if (r == 0)
 		r = allocate_incoming(exchange, &exchange->incoming[from]);
-	return r < 0 ? r : transfer_segments(exchange, to, from);
+	if (r == 0 && !peer_memory_can_read(exchange->peer_memory, from))
+		r = begin_segment_receives(exchange, from);
+	if (r == 0 && !peer_memory_can_read(exchange->peer_memory, to))
+		r = send_segments(exchange, to);
+	if (r == 0 && !peer_memory_can_read(exchange->peer_memory, from))
+		r = finish_segment_receives(exchange, from);
+	return r;
 }
 
 /* --- from where it is --- */

@@ -38,15 +38,6 @@ void api_distributed_set_comm(struct gsort *sort, struct comm *comm)
 	sort->comm = comm;
 }
 
-static enum api_operation requested_operation(const struct gsort *sort)
-{
-	const struct options *options = &sort->options;
-
-	if (options_is_check(options))
-		return API_CHECK;
-	return options->explain ? API_EXPLAIN : API_SORT;
-}
-
 static bool has_single_rank(const struct gsort *sort)
 {
 	return !sort->comm || comm_size(sort->comm) == 1;
@@ -64,7 +55,9 @@ static int check_distributed(struct gsort *sort)
 	if (has_single_rank(sort)) /* the start of the sort does the other checks */
 		return r;
 	if (r == 0)
-		r = api_start_check(sort, requested_operation(sort));
+		r = api_start_check(sort, options_is_check(&sort->options) ? API_CHECK :
+					  sort->options.explain            ? API_EXPLAIN :
+									     API_SORT);
 	return r < 0 ? r : api_check_files(sort);
 }
 

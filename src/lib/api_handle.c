@@ -281,22 +281,10 @@ static int check_settable(const struct gsort *sort, const struct option_spec *ro
 	return row ? check_value(row, value) : refuse_unknown(sort, name, cli_only);
 }
 
-/* Set an option. Options that end a command line (--help) are only recorded. */
-static int store_option(struct gsort *sort, const struct option_spec *row, const char *value)
-{
-	const char *copy = NULL;
-	int r = 0;
-
-	if (value || row->default_value)
-		r = copy_string(sort, value ? value : row->default_value, &copy);
-	if (r == 0)
-		r = option_set(sort->table, row, copy, &sort->arguments, &sort->options);
-	return r < 0 ? r : 0;
-}
-
 static int set_option(struct gsort *sort, const char *name, const char *value, bool from_cli)
 {
 	const struct option_spec *row;
+	const char *copy = NULL;
 	char spelling[OPTION_SPELLING_NBYTES];
 	int r = api_check_pointer(name, "the name of an option");
 
@@ -308,7 +296,12 @@ static int set_option(struct gsort *sort, const char *name, const char *value, b
 			 option_format_name(row, spelling));
 	if (r == 0)
 		r = check_settable(sort, row, name, value, from_cli);
-	return r < 0 ? r : store_option(sort, row, value);
+	if (r == 0 && (value || row->default_value))
+		r = copy_string(sort, value ? value : row->default_value, &copy);
+	/* Options that end a command line (--help) are only recorded. */
+	if (r == 0)
+		r = option_set(sort->table, row, copy, &sort->arguments, &sort->options);
+	return r < 0 ? r : 0;
 }
 
 int gsort_set(struct gsort *sort, const char *name, const char *value)

@@ -177,16 +177,6 @@ static int check_keys_are_resolved(const struct gsort *sort)
 		       0;
 }
 
-/* Complete and check the inputs and the output. */
-static int finalize_endpoints(struct gsort *sort, enum api_operation operation, bool accepts_puts)
-{
-	int r = read_input_list(sort);
-
-	if (r == 0 && operation != API_CHECK)
-		r = add_default_endpoints(sort, accepts_puts);
-	return r < 0 ? r : check_endpoints(sort);
-}
-
 static int finalize_records(struct gsort *sort)
 {
 	struct sort_spec *spec = &sort->options.spec;
@@ -209,19 +199,19 @@ static int finalize_request(struct gsort *sort, enum api_operation operation, bo
 	struct sort_spec *spec = &sort->options.spec;
 	int r = set_operation(sort, operation);
 
-	if (r < 0)
-		return r;
-	r = option_check_conflicts(sort->table, &sort->arguments);
-	if (r < 0)
-		return r;
-	r = check_operation(sort);
-	if (r < 0)
-		return r;
-	r = finalize_endpoints(sort, operation, accepts_puts);
-	if (r < 0)
-		return r;
-	r = sort->lines ? api_lines_finalize(sort) :
-			  options_finalize(&sort->options, api_default_temp_dir);
+	if (r == 0)
+		r = option_check_conflicts(sort->table, &sort->arguments);
+	if (r == 0)
+		r = check_operation(sort);
+	if (r == 0)
+		r = read_input_list(sort);
+	if (r == 0 && operation != API_CHECK)
+		r = add_default_endpoints(sort, accepts_puts);
+	if (r == 0)
+		r = check_endpoints(sort);
+	if (r == 0)
+		r = sort->lines ? api_lines_finalize(sort) :
+				  options_finalize(&sort->options, api_default_temp_dir);
 	if (r < 0)
 		return r;
 	if (spec->output_endpoint.kind != ENDPOINT_PATH)

@@ -83,20 +83,17 @@ int gsort_set_message_callback(struct gsort *sort, gsort_message_callback *callb
 
 /* --- Progress --- */
 
-static void get_local_progress(struct gsort *sort, struct stats_progress *ret_progress)
-{
-	SCOPED_LOCK(&sort->lock);
-	stats_get_progress(sort->stats, ret_progress);
-}
-
 /* Read the progress of all ranks, which may take a moment. */
 static void get_current_progress(struct gsort *sort, struct stats_progress *ret_progress)
 {
 	SCOPED_LOCK(&sort->progress_lock);
-	if (sort->rank_progress)
+	if (sort->rank_progress) {
 		rank_progress_get(sort->rank_progress, ret_progress);
-	else
-		get_local_progress(sort, ret_progress);
+		return;
+	}
+	pthread_mutex_lock(&sort->lock);
+	stats_get_progress(sort->stats, ret_progress);
+	pthread_mutex_unlock(&sort->lock);
 }
 
 /* sort: may be NULL. */

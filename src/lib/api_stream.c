@@ -113,16 +113,6 @@ static int run_local_operation(struct gsort *sort)
 	return sort_run(&sort->options.spec, &observer, sort->stats, &sort->summary);
 }
 
-static int run_api_operation(struct gsort *sort)
-{
-	const int r = run_local_operation(sort);
-
-	/* Only one rank explains. */
-	return r == 0 && sort->comm && sort->operation != API_EXPLAIN ?
-		       api_distributed_gather_stats(sort) :
-		       r;
-}
-
 /* Print a notice before reading a terminal: the user may have forgotten the name of the file. */
 static void notice_terminal_input(const struct gsort *sort)
 {
@@ -148,7 +138,9 @@ void *api_sort_thread(void *argument)
 	notice_terminal_input(sort);
 	r = cancellation_check(&sort->cancellation);
 	if (r == 0)
-		r = run_api_operation(sort);
+		r = run_local_operation(sort);
+	if (r == 0 && sort->comm && sort->operation != API_EXPLAIN) /* only one rank explains */
+		r = api_distributed_gather_stats(sort);
 	/* A failed sort has a message, unless the program's standard error must not be written. */
 	if (r < 0 && !sort->process && cancellation_check(&sort->cancellation) == 0)
 		fail(r, "%m");

@@ -235,15 +235,6 @@ int record_options_same_fields(const char *first, const char *second)
 
 /* --- Finalizing --- */
 
-static int append_key(struct record_options *record, struct key key)
-{
-	record->keys = malloc(sizeof key);
-	if (!record->keys)
-		return fail(-ENOMEM, "no memory for a key");
-	record->keys[record->n_keys++] = key;
-	return 0;
-}
-
 /* Make the record one key. */
 static int finalize_single_key(struct record_options *record, struct sort_spec *spec)
 {
@@ -267,7 +258,11 @@ static int finalize_single_key(struct record_options *record, struct sort_spec *
 			    record->record_nbytes, type, key.nbytes);
 	}
 	spec->record_nbytes = key.nbytes;
-	return append_key(record, key);
+	record->keys = malloc(sizeof key);
+	if (!record->keys)
+		return fail(-ENOMEM, "no memory for a key");
+	record->keys[record->n_keys++] = key;
+	return 0;
 }
 
 static int check_key(const struct key *key, uint64_t record_nbytes)

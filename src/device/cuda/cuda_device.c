@@ -117,19 +117,6 @@ static int set_memory_limit(struct cuda_device *device, const struct backend_con
 	return 0;
 }
 
-/* Record the event from which the times of other events are counted. */
-static int set_origin(struct cuda_device *device)
-{
-	int r = cuda_status(cudaEventCreate(&device->origin), "event");
-
-	if (r == 0)
-		r = cuda_status(cudaEventRecord(device->origin, 0), "event");
-	if (r == 0)
-		r = cuda_status(cudaEventSynchronize(device->origin), "start");
-	device->origin_ns = clock_now_ns();
-	return r;
-}
-
 static bool is_missing_code(int code)
 {
 	switch (code) {
@@ -183,7 +170,14 @@ static int open_gpu(struct cuda_device *device, const struct backend_config *con
 	r = check_code(device, &properties);
 	if (r == 0)
 		r = set_memory_limit(device, config);
-	return r < 0 ? r : set_origin(device);
+	if (r == 0)
+		r = cuda_status(cudaEventCreate(&device->origin), "event");
+	if (r == 0)
+		r = cuda_status(cudaEventRecord(device->origin, 0), "event");
+	if (r == 0)
+		r = cuda_status(cudaEventSynchronize(device->origin), "start");
+	device->origin_ns = clock_now_ns();
+	return r;
 }
 
 void cuda_device_close(struct device *handle)
