@@ -380,12 +380,6 @@ static int parse_field_name(struct parser *parser, const struct field_path *pare
 	return r < 0 ? fail_memory(parser) : 0;
 }
 
-static void clear_names(struct parser *parser)
-{
-	tdestroy(parser->names, free);
-	parser->names = NULL;
-}
-
 enum { MAX_STRUCT_DEPTH = 16 }; /* of nested structures */
 
 /*
@@ -780,7 +774,7 @@ static int parse_structure(struct parser *parser, const struct field_path *paren
 		return refuse(parser, "with more than %d nested structures", MAX_STRUCT_DEPTH);
 	parser->names = NULL;
 	r = parse_structure_fields(parser, parent);
-	clear_names(parser);
+	tdestroy(parser->names, free);
 	parser->names = outer_names;
 	return r;
 }

@@ -78,12 +78,6 @@ static const char *assign_name(struct unique_names *names, const char *name, boo
 	return insert_name(&names->assigned, text) == 0 ? text : NULL;
 }
 
-static void free_unique_names(struct unique_names *names)
-{
-	tdestroy(names->requested, free);
-	tdestroy(names->assigned, free);
-}
-
 /* --- types and fields --- */
 
 struct header_builder {
@@ -293,7 +287,8 @@ static int format_dict(const struct npy *npy, const struct output_header_params 
 	fputs("{'descr': ", builder.stream);
 	r = format_descr(&builder, row_shape);
 	fputs(", 'fortran_order': False, 'shape': (", builder.stream);
-	free_unique_names(&builder.names);
+	tdestroy(builder.names.requested, free);
+	tdestroy(builder.names.assigned, free);
 	if (fclose(builder.stream) != 0 && r == 0)
 		r = -errno;
 	if (r == 0 && asprintf(ret_suffix, "%s), }",

@@ -256,11 +256,6 @@ int part_inputs_check_size(const struct part_inputs *part_inputs, size_t i,
 		    source->name, source->state.nbytes, nbytes, file->group->path);
 }
 
-static bool is_last_part(const struct input_group *group, size_t i)
-{
-	return i == group->first + group->n - 1;
-}
-
 /*
  * The incomplete records of several inputs may be as long as records. Only the manifest tells them
  * from records.
@@ -277,7 +272,8 @@ int part_inputs_measure(const struct part_inputs *part_inputs, size_t i, uint64_
 		return 0;
 	if (__builtin_mul_overflow(file->part->n_records, framing->record_nbytes,
 				   &expected_nbytes) ||
-	    expected_nbytes > nbytes || (expected_nbytes < nbytes && !is_last_part(file->group, i)))
+	    expected_nbytes > nbytes ||
+	    (expected_nbytes < nbytes && i != file->group->first + file->group->n - 1))
 		return fail(-EIO,
 			    "%s: has %" PRIu64 " bytes of records, not %" PRIu64
 			    " records of %" PRIu64 " bytes as listed in %s",

@@ -409,17 +409,12 @@ int part_manifest_read(const struct file *file, const char *path,
 
 /* --- writing --- */
 
-static json_t *format_checksum(uint64_t checksum)
-{
-	return json_sprintf("%016" PRIx64, checksum);
-}
-
 static json_t *format_part(const struct manifest_part *part, size_t number)
 {
 	return json_pack("{sI ss sI sI ss* ss* so}", "number", (json_int_t)number, "name",
 			 part->name, "records", (json_int_t)part->n_records, "bytes",
 			 (json_int_t)part->nbytes, "first_key", part->first_key, "last_key",
-			 part->last_key, "checksum", format_checksum(part->checksum));
+			 part->last_key, "checksum", json_sprintf("%016" PRIx64, part->checksum));
 }
 
 static json_t *format_manifest(const struct part_manifest *manifest)
@@ -463,17 +458,13 @@ int part_manifest_format(const struct part_manifest *manifest, char **ret_text)
 	return 0;
 }
 
-static void free_part(struct manifest_part *part)
-{
-	free(part->name);
-	free(part->first_key);
-	free(part->last_key);
-}
-
 void part_manifest_free(struct part_manifest *manifest)
 {
-	for (size_t i = 0; i < manifest->n_parts; i++)
-		free_part(&manifest->parts[i]);
+	for (size_t i = 0; i < manifest->n_parts; i++) {
+		free(manifest->parts[i].name);
+		free(manifest->parts[i].first_key);
+		free(manifest->parts[i].last_key);
+	}
 	free(manifest->parts);
 	free(manifest->keys);
 	free(manifest->order);

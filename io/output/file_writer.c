@@ -122,11 +122,6 @@ static bool can_write_direct(const struct file_writer *writer, uint64_t offset, 
 	       direct_is_aligned(data, offset);
 }
 
-static bool can_write_mmap(const struct file_writer *writer, size_t nbytes, bool is_preallocated)
-{
-	return is_preallocated && nbytes >= MIN_MMAP_WRITE_NBYTES && file_writer_can_mmap(writer);
-}
-
 static int write_by_method(struct file_writer *writer, enum adaptive_method method, uint64_t offset,
 			   const void *data, size_t nbytes);
 
@@ -183,7 +178,7 @@ int file_writer_write_at(struct file_writer *writer, uint64_t offset, const void
 
 	if (can_be_direct && writer->bypass_cache)
 		return write_by_method(writer, io_direct, offset, data, nbytes);
-	if (can_write_mmap(writer, nbytes, is_preallocated))
+	if (is_preallocated && nbytes >= MIN_MMAP_WRITE_NBYTES && file_writer_can_mmap(writer))
 		return write_adaptive(writer, &writer->cached_or_mmap,
 				      METHOD_MASK_DEFAULT | METHOD_MASK_THIRD, offset, data,
 				      nbytes);

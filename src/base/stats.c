@@ -117,12 +117,6 @@ static uint64_t done_nbytes(const struct stats *stats, enum phase phase)
 	return stats->phases[phase].stages[phase_kinds[phase].measured_stage].nbytes;
 }
 
-/* Return what the phase's measuring stage has moved or skipped. */
-static uint64_t completed_nbytes(const struct stats *stats, enum phase phase)
-{
-	return done_nbytes(stats, phase) + stats->phases[phase].skipped_nbytes;
-}
-
 /* Return what was written to the output. */
 static uint64_t written_nbytes(const struct stats *stats)
 {
@@ -419,7 +413,7 @@ static struct phase_progress get_phase_progress(const struct stats *stats, enum 
 	const struct phase_counters *phase = &stats->phases[i];
 	const bool has_begun = phase->begin_ns;
 	const bool is_over = has_begun && (i != stats->phase || phase->is_complete);
-	const uint64_t done = completed_nbytes(stats, i);
+	const uint64_t done = done_nbytes(stats, i) + stats->phases[i].skipped_nbytes;
 
 	/* A finished phase has moved all of its bytes, even if more were expected. */
 	return (struct phase_progress){

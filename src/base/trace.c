@@ -39,12 +39,6 @@ static const struct {
 	[TRACK_CHECKERS] = { "verifier", "verifiers" },
 };
 
-/* Return by how much an event may begin before the previous one has ended. */
-static uint64_t tolerance_ns(enum track_role role)
-{
-	return role == TRACK_DEVICE_QUEUES ? CLOCK_ERROR_NS : 0;
-}
-
 /* Return the owner's track if it is free, else the one that has been free longest, or NULL. */
 static struct track *find_free_track(struct tracks *tracks, enum track_role role,
 				     struct track_owner owner, uint64_t begin_ns)
@@ -56,7 +50,8 @@ static struct track *find_free_track(struct tracks *tracks, enum track_role role
 
 		if (track->owner.device != owner.device)
 			continue;
-		if (track->owner.id == owner.id && track->end_ns <= begin_ns + tolerance_ns(role))
+		if (track->owner.id == owner.id &&
+		    track->end_ns <= begin_ns + (role == TRACK_DEVICE_QUEUES ? CLOCK_ERROR_NS : 0))
 			return track;
 		if (track->end_ns <= begin_ns && (!best || track->end_ns < best->end_ns))
 			best = track;

@@ -291,7 +291,7 @@ static int open_dir_and_resume(struct checkpoint *checkpoint)
 {
 	struct comm *comm = checkpoint->spec->comm;
 	struct fingerprint current;
-	int r = fingerprint_create(checkpoint->spec, &current);
+	int r = fingerprint_create(checkpoint->spec, false, &current);
 
 	if (r < 0)
 		return r;

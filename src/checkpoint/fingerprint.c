@@ -54,14 +54,6 @@ static const char *const format_names[] = {
 	[FORMAT_RAW] = "raw",
 };
 
-static void add_limit(FILE *stream, uint64_t limit)
-{
-	if (limit == SORT_SPEC_UNLIMITED)
-		add_entry(stream, "limit", "none");
-	else
-		add_entry(stream, "limit", "%" PRIu64, limit);
-}
-
 static void add_keys(FILE *stream, const struct sort_spec *spec)
 {
 	add_entry(stream, "record size", "%" PRIu64, spec->record_nbytes);
@@ -91,7 +83,10 @@ static void add_spec(FILE *stream, const struct sort_spec *spec)
 	add_entry(stream, "header", "%" PRIu64, spec->skip_nbytes);
 	add_entry(stream, "partial records", "%s", partial_names[spec->partial]);
 	add_entry(stream, "format of inputs", "%s", format_names[spec->format]);
-	add_limit(stream, spec->limit);
+	if (spec->limit == SORT_SPEC_UNLIMITED)
+		add_entry(stream, "limit", "none");
+	else
+		add_entry(stream, "limit", "%" PRIu64, spec->limit);
 	add_entry(stream, "counts", "%s", yes_or_no(spec->count));
 	add_entry(stream, "keys only", "%s", yes_or_no(spec->keys_only));
 	add_entry(stream, "argsort", "%s", yes_or_no(spec->argsort));
@@ -100,23 +95,6 @@ static void add_spec(FILE *stream, const struct sort_spec *spec)
 	add_entry(stream, "split by keys", "%s", yes_or_no(spec->split_by_keys));
 	add_entry(stream, "compressed output", "%d", spec->zstd_level);
 	add_entry(stream, "number of inputs", "%zu", spec->n_inputs);
-}
-
-/* Comes first, because it explains all other differences between ranks. */
-static void add_operation(FILE *stream, const struct sort_spec *spec)
-{
-	add_entry(stream, "job", "%s",
-		  spec->check_only   ? "check" :
-		  spec->merge_inputs ? "merge" :
-				       "sort");
-}
-
-/* Add options that must be the same on all ranks, but may change when a checkpoint is resumed. */
-static void add_collective_options(FILE *stream, const struct sort_spec *spec)
-{
-	add_entry(stream, "checkpoint", "%s", yes_or_no(spec->checkpoint_path));
-	add_entry(stream, "verify", "%s", yes_or_no(spec->verify));
-	add_entry(stream, "fsync", "%s", yes_or_no(spec->fsync));
 }
 
 void fingerprint_format_file(struct file_id file, char text[static 80])
@@ -201,13 +179,20 @@ static int write_fingerprint(const struct sort_spec *spec, bool is_collective, F
 {
 	int r;
 
-	if (spec->comm)
-		add_operation(stream, spec);
+	if (spec->comm) /* first, because it explains all other differences between ranks */
+		add_entry(stream, "job", "%s",
+			  spec->check_only   ? "check" :
+			  spec->merge_inputs ? "merge" :
+					       "sort");
 	add_spec(stream, spec);
 	if (spec->comm)
 		add_entry(stream, "number of ranks", "%u", comm_size(spec->comm));
-	if (spec->comm && is_collective)
-		add_collective_options(stream, spec);
+	if (spec->comm && is_collective) {
+		/* The same on all ranks, but they may change when a checkpoint is resumed. */
+		add_entry(stream, "checkpoint", "%s", yes_or_no(spec->checkpoint_path));
+		add_entry(stream, "verify", "%s", yes_or_no(spec->verify));
+		add_entry(stream, "fsync", "%s", yes_or_no(spec->fsync));
+	}
 	r = spec->check_only ? 0 : add_output_location(stream, spec);
 	for (size_t i = 0; i < spec->n_inputs && r == 0; i++)
 		r = add_input(stream, spec, spec->inputs[i]);
@@ -216,8 +201,8 @@ static int write_fingerprint(const struct sort_spec *spec, bool is_collective, F
 	return r;
 }
 
-static int create_fingerprint(const struct sort_spec *spec, bool is_collective,
-			      struct fingerprint *ret_fingerprint)
+int fingerprint_create(const struct sort_spec *spec, bool is_collective,
+		       struct fingerprint *ret_fingerprint)
 {
 	struct fingerprint fingerprint = { 0 };
 	FILE *stream = open_memstream(&fingerprint.text, &fingerprint.nbytes);
@@ -233,16 +218,6 @@ static int create_fingerprint(const struct sort_spec *spec, bool is_collective,
 	else
 		*ret_fingerprint = fingerprint;
 	return r;
-}
-
-int fingerprint_create(const struct sort_spec *spec, struct fingerprint *ret_fingerprint)
-{
-	return create_fingerprint(spec, false, ret_fingerprint);
-}
-
-int fingerprint_create_collective(const struct sort_spec *spec, struct fingerprint *ret_fingerprint)
-{
-	return create_fingerprint(spec, true, ret_fingerprint);
 }
 
 /* Return the next string, or "" at the end. */

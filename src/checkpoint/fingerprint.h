@@ -15,12 +15,12 @@ struct fingerprint {
 	size_t nbytes;
 };
 
-/* Describe the sort, or this rank's part of it. Examines the input files. */
-int fingerprint_create(const struct sort_spec *spec, struct fingerprint *ret_fingerprint);
-
-/* Describe the sort for a comparison of all ranks. */
-int fingerprint_create_collective(const struct sort_spec *spec,
-				  struct fingerprint *ret_fingerprint);
+/*
+ * Describe the sort, or this rank's part of it; is_collective: for a comparison of all ranks.
+ * Examines the input files.
+ */
+int fingerprint_create(const struct sort_spec *spec, bool is_collective,
+		       struct fingerprint *ret_fingerprint);
 
 /* The first entry that differs. The strings belong to the fingerprints. */
 struct fingerprint_difference {

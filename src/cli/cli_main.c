@@ -31,12 +31,6 @@ static int reserve_standard_descriptors(void)
 	return 0;
 }
 
-/* Let the owner access new files: gsort opens them again, for example to resume a checkpoint. */
-static void clear_owner_umask(void)
-{
-	umask(umask(S_IRWXG | S_IRWXO) & (S_IRWXG | S_IRWXO));
-}
-
 /*
  * Use one malloc arena. Allocations are few, and large buffers do not come from malloc. By default
  * glibc reserves 64 MiB of address space per thread, which may be limited.
@@ -292,7 +286,8 @@ int cli_main(const struct cli_hooks *hooks, int argc, char **argv)
 	struct gsort *sort = NULL;
 	int r = reserve_standard_descriptors();
 
-	clear_owner_umask();
+	/* Let the owner access new files: gsort opens them again to resume a checkpoint. */
+	umask(umask(S_IRWXG | S_IRWXO) & (S_IRWXG | S_IRWXO));
 	if (r == 0)
 		r = gsort_open(&sort);
 	if (r < 0)

@@ -63,16 +63,11 @@ static void print_progress(struct progress_display *display, bool end_line)
 	display->is_line_shown = display->is_terminal && !end_line;
 }
 
-static bool is_continuous(const struct progress_display *display)
-{
-	return display->mode == PROGRESS_ALWAYS ||
-	       (display->mode == PROGRESS_AUTO && display->is_terminal);
-}
-
 static void *progress_display_run(void *arg)
 {
 	struct progress_display *display = arg;
-	const bool is_continuous_mode = is_continuous(display);
+	const bool is_continuous = display->mode == PROGRESS_ALWAYS ||
+				   (display->mode == PROGRESS_AUTO && display->is_terminal);
 	int wait_ms = FIRST_MS;
 	sigset_t usr1;
 
@@ -81,8 +76,8 @@ static void *progress_display_run(void *arg)
 	for (;;) {
 		const struct timespec timeout = { .tv_sec = wait_ms / 1000,
 						  .tv_nsec = wait_ms % 1000 * 1000000L };
-		const int signal_number = is_continuous_mode ? sigtimedwait(&usr1, NULL, &timeout) :
-							       sigwaitinfo(&usr1, NULL);
+		const int signal_number = is_continuous ? sigtimedwait(&usr1, NULL, &timeout) :
+							  sigwaitinfo(&usr1, NULL);
 
 		if (atomic_load(&display->stopping))
 			return NULL;

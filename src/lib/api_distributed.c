@@ -71,15 +71,6 @@ uint64_t api_distributed_timeout_ns(const struct gsort *sort)
 	return sort->options.timeout_s * 1000000000;
 }
 
-/* Plan with the resources of this host where the user gave none for the ranks. */
-static void assume_rank_resources(struct sort_spec *spec)
-{
-	if (!spec->memory_nbytes)
-		spec->memory_nbytes = memory_available_nbytes("") / 2;
-	if (!spec->n_threads)
-		spec->n_threads = cpus_available("");
-}
-
 void api_distributed_notice_assumed(const struct gsort *sort)
 {
 	const struct sort_spec *spec = &sort->options.spec;
@@ -106,7 +97,11 @@ int api_distributed_check_planned(const struct gsort *sort, struct sort_spec *sp
 			       0;
 	if (spec->backend == BACKEND_AUTO) /* the GPUs of other hosts are unknown */
 		spec->backend = BACKEND_CPU;
-	assume_rank_resources(spec);
+	/* Plan with the resources of this host where the user gave none for the ranks. */
+	if (!spec->memory_nbytes)
+		spec->memory_nbytes = memory_available_nbytes("") / 2;
+	if (!spec->n_threads)
+		spec->n_threads = cpus_available("");
 	return check_mpi_support(sort, "ranks");
 }
 

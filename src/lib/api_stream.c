@@ -65,7 +65,7 @@ static void on_device_opened(void *context, const char *name)
 	const struct gsort *sort = context;
 
 	if (sort->options.debug)
-		debug_report_device(name);
+		debug_line("device: %s", name);
 }
 
 static void on_output_committed(void *context)

@@ -153,13 +153,6 @@ static int open_resident_cuts(struct resident_cuts *resident)
 	return r < 0 ? r : sample_resident_runs(resident);
 }
 
-static void close_resident_cuts(struct resident_cuts *resident)
-{
-	merge_queues_close(&resident->queues);
-	free(resident->slices);
-	free(resident->cuts);
-}
-
 /*
  * Set ret_cuts[i] to the number of items of resident run i before the bound: before `key`, and, in
  * runs before `run`, equal to it.
@@ -261,7 +254,9 @@ static int open_search(struct search *search)
 
 static void close_search(struct search *search)
 {
-	close_resident_cuts(&search->resident);
+	merge_queues_close(&search->resident.queues);
+	free(search->resident.slices);
+	free(search->resident.cuts);
 	free(search->lo);
 	free(search->hi);
 	free(search->n_target);
@@ -635,13 +630,6 @@ static int open_item_search(struct item_search *search)
 	return 0;
 }
 
-static void close_item_search(struct item_search *search)
-{
-	free(search->lo);
-	free(search->item);
-	free(search->key);
-}
-
 /*
  * Set n_before of each run to its items before item `position` of a run, and *ret_n to their sum.
  * Clamped to [lo, hi]: a run that is not sorted is cut where it still can be.
@@ -749,6 +737,8 @@ int cuts_after_items(const struct layout *layout, struct run *const *runs, uint3
 		memcpy(ret_cuts, search.lo, n_runs * sizeof *ret_cuts);
 	if (r == 0 && at_key_boundary)
 		r = move_cuts_before_key(&search, ret_cuts);
-	close_item_search(&search);
+	free(search.lo);
+	free(search.item);
+	free(search.key);
 	return r;
 }

@@ -126,11 +126,6 @@ static int open_keys(struct forecast *forecast, const struct item_loader *loader
 	return forecast->item && forecast->full_keys && forecast->splitter ? 0 : -ENOMEM;
 }
 
-static struct forecast_entry first_entry(const struct run *run, uint32_t number)
-{
-	return (struct forecast_entry){ .key = run_first_key(run, 0), .run = number };
-}
-
 int forecast_open(struct run *const *runs, uint32_t n_runs, const struct item_loader *loader,
 		  struct forecast **ret_forecast)
 {
@@ -149,7 +144,9 @@ int forecast_open(struct run *const *runs, uint32_t n_runs, const struct item_lo
 	}
 	for (uint32_t i = 0; i < n_runs; i++)
 		if (runs[i]->n_blocks)
-			forecast->heap[forecast->n_heap++] = first_entry(runs[i], i);
+			forecast->heap[forecast->n_heap++] =
+				(struct forecast_entry){ .key = run_first_key(runs[i], 0),
+							 .run = i };
 	for (uint32_t i = forecast->n_heap / 2; i-- > 0;)
 		sift_down(forecast, i);
 	if (forecast->error) {

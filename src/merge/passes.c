@@ -21,16 +21,12 @@
 #include "io/spill/run_file.h"
 #include "src/base/int_math.h"
 
-/* Return a number that orders all windows of a merge. There are less than 2^24 partitions. */
-static uint64_t window_sequence(const struct merged_window *merged)
-{
-	return (uint64_t)merged->partition << 40 | merged->number;
-}
-
 static int write_run(void *context, const struct merged_window *merged)
 {
-	return run_file_write(context, window_sequence(merged), merged->items,
-			      merged->packed_nbytes, merged->n_items, merged->first_keys);
+	/* Windows are ordered by their numbers. There are less than 2^24 partitions. */
+	return run_file_write(context, (uint64_t)merged->partition << 40 | merged->number,
+			      merged->items, merged->packed_nbytes, merged->n_items,
+			      merged->first_keys);
 }
 
 static int merge_into_file(const struct job *job, struct run *const *runs, size_t n,

@@ -210,11 +210,6 @@ static struct run_input make_run_input(const struct job *job, struct run *run)
 	};
 }
 
-static bool has_buckets(const struct window_input *windows)
-{
-	return windows->n_runs > 0 && windows->runs[0]->bucket_starts;
-}
-
 static int open_parts(struct window_input *windows, uint64_t resident_stride)
 {
 	const struct job *job = windows->job;
@@ -229,7 +224,7 @@ static int open_parts(struct window_input *windows, uint64_t resident_stride)
 	r = merge_queues_open(job, windows->runs, windows->n_runs, &windows->queues);
 	if (r < 0)
 		return r;
-	if (has_buckets(windows))
+	if (windows->n_runs > 0 && windows->runs[0]->bucket_starts)
 		return 0;
 	windows->queue = windows->queues.by_device[job->merge_device].queue;
 	windows->event = windows->queues.by_device[job->merge_device].event;

@@ -759,8 +759,3 @@ int debug_report_keys(const struct sort_spec *spec, const struct layout *layout,
 	n = nbytes / layout->record_nbytes;
 	return report_records(layout, input, n < DEBUG_MAX_RECORDS ? n : DEBUG_MAX_RECORDS);
 }
-
-void debug_report_device(const char *name)
-{
-	debug_line("device: %s", name);
-}

@@ -39,6 +39,3 @@ void plan_text_for_each(const struct plan *plan, plan_text_callback *callback, v
  */
 int debug_report_keys(const struct sort_spec *spec, const struct layout *layout,
 		      struct input *input);
-
-/* Report the device that sorts. */
-void debug_report_device(const char *name);

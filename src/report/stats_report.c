@@ -297,12 +297,6 @@ void stats_report_print(const struct stats_report *report, FILE *stream)
 
 /* --- JSON --- */
 
-/* Six decimals: the precision of the clocks. */
-static json_t *seconds_to_json(uint64_t ns)
-{
-	return json_real(round((double)ns / 1e3) / 1e6);
-}
-
 static json_t *percent_to_json(double percent, double unit)
 {
 	return json_real(round(percent / unit) * unit);
@@ -316,8 +310,10 @@ static void put_fields(json_t **object, enum stat_scope scope, unsigned groups, 
 	while ((field = stat_field_next(field, scope, groups))) {
 		const uint64_t value = stat_field_value(field, source);
 
+		/* Six decimals: the precision of the clocks. */
 		json_put(object, field->key,
-			 field->unit == STAT_SECONDS ? seconds_to_json(value) : json_number(value));
+			 field->unit == STAT_SECONDS ? json_real(round((double)value / 1e3) / 1e6) :
+						       json_number(value));
 	}
 }
 

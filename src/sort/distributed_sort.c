@@ -175,7 +175,7 @@ static int report_spec_difference(const void *context,
 int distributed_compare_specs(const struct sort_spec *spec)
 {
 	struct fingerprint own = { 0 };
-	int r = fingerprint_create_collective(spec, &own);
+	int r = fingerprint_create(spec, true, &own);
 
 	if (r == 0)
 		r = distributed_compare_descriptions(spec->comm, &own, report_spec_difference,

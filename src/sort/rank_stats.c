@@ -157,11 +157,6 @@ static void sum_phases(struct rank_summary *entry)
 	}
 }
 
-static int fail_memory(const struct comm *comm)
-{
-	return fail(-ENOMEM, "no memory for the statistics of %u ranks", comm_size(comm));
-}
-
 /*
  * All ranks have the same version and byte order, so the struct was sent as it is. The only pointer
  * in it, to the name of a codec, is set to that of rank 0.
@@ -207,7 +202,7 @@ int rank_stats_gather(struct comm *comm, struct rank_summary *own, struct rank_s
 		return comm_send_wait(comm, 0, COMM_TAG_RANK_STATS, own, sizeof *own);
 	stats = create_rank_stats(comm, own);
 	if (!stats)
-		return fail_memory(comm);
+		return fail(-ENOMEM, "no memory for the statistics of %u ranks", comm_size(comm));
 	for (unsigned i = 1; i < stats->n_ranks && r == 0; i++) {
 		r = receive_summary(comm, i, own, &stats->ranks[i]);
 		if (r == 0)

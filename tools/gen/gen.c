@@ -369,11 +369,6 @@ static void store_records(const struct gen *gen, uint64_t first, const uint128_t
 	}
 }
 
-static bool is_plain(const struct gen *gen)
-{
-	return gen->is_encoded_key && gen->prefix_nbytes == 0;
-}
-
 void gen_fill(const struct gen *gen, uint64_t first, uint64_t n, void *records)
 {
 	uint128_t fractions[BATCH_RECORDS];
@@ -383,7 +378,7 @@ void gen_fill(const struct gen *gen, uint64_t first, uint64_t n, void *records)
 		const uint64_t n_batch = n < BATCH_RECORDS ? n : BATCH_RECORDS;
 
 		fill_fractions(gen, first, n_batch, fractions);
-		if (is_plain(gen))
+		if (gen->is_encoded_key && gen->prefix_nbytes == 0)
 			store_plain(&gen->layout, fractions, n_batch, output);
 		else
 			store_records(gen, first, fractions, n_batch, output);

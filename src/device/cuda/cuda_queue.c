@@ -158,13 +158,6 @@ static int drain_queue(struct cuda_queue *queue)
 	return r;
 }
 
-/* Drop results that no thread has waited for: their destination may be gone. */
-static void cancel_results(struct cuda_queue *queue)
-{
-	for (struct pending_result *pending = queue->first; pending; pending = pending->next)
-		pending->deliver = NULL;
-}
-
 static void free_recycled_results(struct cuda_queue *queue)
 {
 	while (queue->recycled) {
@@ -184,7 +177,10 @@ void cuda_queue_close(struct device_queue *handle)
 	cuda_ignore_error(cudaSetDevice(queue->device->gpu));
 	if (queue->stream) {
 		cuda_ignore_error(cudaStreamSynchronize(queue->stream));
-		cancel_results(queue);
+		/* Drop results that no thread has waited for: their destination may be gone. */
+		for (struct pending_result *pending = queue->first; pending;
+		     pending = pending->next)
+			pending->deliver = NULL;
 		deliver_results(queue, queue->n_queued);
 		cuda_ignore_error(cudaStreamDestroy(queue->stream));
 	}

@@ -120,7 +120,7 @@ static void forge_header(const char *name, size_t name_nbytes)
 	struct fingerprint fingerprint;
 	struct payload_slice slices[2] = { { name, name_nbytes } };
 
-	assert_int_equal(fingerprint_create(&spec, &fingerprint), 0);
+	assert_int_equal(fingerprint_create(&spec, false, &fingerprint), 0);
 	slices[1] = (struct payload_slice){ fingerprint.text, fingerprint.nbytes };
 	assert_int_equal(truncate(path_in_state(CHECKPOINT_MANIFEST), CHECKPOINT_MANIFEST_BEGIN),
 			 0);
