@@ -125,27 +125,21 @@ static int ceil_log2(uint64_t nbytes)
 	return log;
 }
 
-static int fail_window(const struct decoder *decoder, uint64_t window_nbytes)
-{
-	const int window_log = ceil_log2(window_nbytes);
-
-	return fail(-E2BIG,
-		    "%s: no memory for a zstd window of more than %" PRIu64
-		    " MiB; use zstd -dc --long=%d, or -S of at least %" PRIu64 "M",
-		    decoder->name, decoder->max_window_nbytes >> 20, window_log,
-		    ((UINT64_C(1) << window_log) >> 20) * DECODER_UNPLANNED_WINDOW_DIVISOR);
-}
-
 /* The first byte of skippable frames is 0x50 to 0x5f, that of frames with content is not. */
 static int begin_zstd_frame(struct decoder *decoder)
 {
 	const unsigned char *header = decoder->stored + decoder->begin;
 	const uint64_t window_nbytes = zstd_window_nbytes(header, count_stored(decoder));
+	const int window_log = ceil_log2(window_nbytes);
 
 	decoder->in_unit = true;
 	decoder->has_begun |= (*header & 0xf0) != 0x50;
 	if (window_nbytes > decoder->max_window_nbytes && window_nbytes <= ZSTD_MAX_WINDOW_NBYTES)
-		return fail_window(decoder, window_nbytes);
+		return fail(-E2BIG,
+			    "%s: no memory for a zstd window of more than %" PRIu64
+			    " MiB; use zstd -dc --long=%d, or -S of at least %" PRIu64 "M",
+			    decoder->name, decoder->max_window_nbytes >> 20, window_log,
+			    ((UINT64_C(1) << window_log) >> 20) * DECODER_UNPLANNED_WINDOW_DIVISOR);
 	if (window_nbytes > decoder->window_nbytes)
 		decoder->window_nbytes = window_nbytes;
 	return 0;

@@ -29,14 +29,6 @@ struct io_queue {
 	struct thread_group threads;
 };
 
-static int transfer(const struct io_request *request)
-{
-	return request->is_write ? file_write_at(request->file, request->offset, request->buffer,
-						 request->nbytes) :
-				   file_read_at(request->file, request->offset, request->buffer,
-						request->nbytes);
-}
-
 /* Remove and carry out the first request. Requires the lock, and releases it meanwhile. */
 static void run_first(struct io_queue *queue)
 {
@@ -48,7 +40,10 @@ static void run_first(struct io_queue *queue)
 	if (!queue->first)
 		queue->end = &queue->first;
 	pthread_mutex_unlock(&queue->lock);
-	r = transfer(request);
+	r = request->is_write ?
+		    file_write_at(request->file, request->offset, request->buffer,
+				  request->nbytes) :
+		    file_read_at(request->file, request->offset, request->buffer, request->nbytes);
 	pthread_mutex_lock(&queue->lock);
 	request->r = r;
 	request->is_done = true;

@@ -479,14 +479,6 @@ int input_check_state(const struct input *input)
 
 /* --- mapped reading --- */
 
-/* Map an acquired source. Returns whether it is mapped. */
-static int map_acquired_source(const struct source *source, struct mapping *mapping)
-{
-	if (!direct_is_cached(&source->file, source->base, source->nbytes))
-		return 0;
-	return mapping_open(&source->file, source->base, source->nbytes, mapping) == 0;
-}
-
 static int map_source(struct source_table *table, struct input_source *entry)
 {
 	struct source *source = &entry->source;
@@ -499,7 +491,8 @@ static int map_source(struct source_table *table, struct input_source *entry)
 	r = source_acquire(table, source);
 	if (r < 0)
 		return r;
-	r = map_acquired_source(source, &entry->mapping);
+	r = direct_is_cached(&source->file, source->base, source->nbytes) &&
+	    mapping_open(&source->file, source->base, source->nbytes, &entry->mapping) == 0;
 	source_release(table, source);
 	return r;
 }

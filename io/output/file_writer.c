@@ -123,29 +123,21 @@ static bool can_write_direct(const struct file_writer *writer, uint64_t offset, 
 }
 
 static int write_by_method(struct file_writer *writer, enum adaptive_method method, uint64_t offset,
-			   const void *data, size_t nbytes);
-
-/* If mapping fails, use the cache; a real problem of the file is reported by that. */
-static int write_mmap(struct file_writer *writer, uint64_t offset, const void *data, size_t nbytes)
-{
-	if (mmap_writer_write_at(&writer->mmap_writer, writer->mmap_file, offset, data, nbytes) ==
-	    0)
-		return 0;
-	atomic_fetch_sub(&writer->nbytes[io_mmap], nbytes);
-	atomic_store(&writer->mmap_failed, true);
-	return write_by_method(writer, io_cached, offset, data, nbytes);
-}
-
-static int write_by_method(struct file_writer *writer, enum adaptive_method method, uint64_t offset,
 			   const void *data, size_t nbytes)
 {
 	atomic_fetch_add(&writer->nbytes[method], nbytes);
 	if (method == io_direct)
 		return direct_write_at(writer->queue, &writer->direct, writer->file, offset, data,
 				       nbytes);
-	if (method == io_mmap)
-		return write_mmap(writer, offset, data, nbytes);
-	return file_write_at(writer->file, offset, data, nbytes);
+	if (method == io_cached)
+		return file_write_at(writer->file, offset, data, nbytes);
+	if (mmap_writer_write_at(&writer->mmap_writer, writer->mmap_file, offset, data, nbytes) ==
+	    0)
+		return 0;
+	/* Use the cache instead; a real problem of the file is reported by that. */
+	atomic_fetch_sub(&writer->nbytes[io_mmap], nbytes);
+	atomic_store(&writer->mmap_failed, true);
+	return write_by_method(writer, io_cached, offset, data, nbytes);
 }
 
 /*

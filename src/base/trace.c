@@ -50,6 +50,7 @@ static struct track *find_free_track(struct tracks *tracks, enum track_role role
 
 		if (track->owner.device != owner.device)
 			continue;
+		/* Events of a device may seem to begin before the previous one has ended. */
 		if (track->owner.id == owner.id &&
 		    track->end_ns <= begin_ns + (role == TRACK_DEVICE_QUEUES ? CLOCK_ERROR_NS : 0))
 			return track;

@@ -259,15 +259,6 @@ static bool is_rank_directory(int directory, const char *name, unsigned n)
 	return faccessat(directory, path, F_OK, 0) == 0;
 }
 
-static int fail_rank_count(const char *parent_path, const char *name, unsigned n)
-{
-	return fail(
-		-EEXIST,
-		"%s/%s: belongs to a sort by %s ranks; resume that one, or remove the contents of "
-		"all %s/rank-*",
-		parent_path, name, n ? "more" : "several", parent_path);
-}
-
 /* Directories of other ranks remain if these were killed at the end or have their own disks. */
 int checkpoint_dir_check_ranks(const struct checkpoint_dir *dir, unsigned n)
 {
@@ -279,7 +270,10 @@ int checkpoint_dir_check_ranks(const struct checkpoint_dir *dir, unsigned n)
 		return 0;
 	for (struct dirent *entry; r == 0 && (entry = readdir(stream));)
 		if (is_rank_directory(dirfd(stream), entry->d_name, n))
-			r = fail_rank_count(parent_path, entry->d_name, n);
+			r = fail(-EEXIST,
+				 "%s/%s: belongs to a sort by %s ranks; resume that one, or remove "
+				 "the contents of all %s/rank-*",
+				 parent_path, entry->d_name, n ? "more" : "several", parent_path);
 	closedir(stream);
 	return r;
 }

@@ -422,25 +422,19 @@ static int open_incoming(struct all_to_all *exchange)
 	return r;
 }
 
-static int allocate_step(struct all_to_all *exchange)
+static int exchange_all_segments(struct all_to_all *exchange)
 {
+	const unsigned n = comm_size(exchange->comm), rank = comm_rank(exchange->comm);
 	const uint64_t n_sent = exchange->own_runs->n;
+	int r = open_incoming(exchange);
 
+	if (r < 0)
+		return r;
 	exchange->sent_descs =
 		calloc(n_sent + exchange->max_runs + 1, sizeof *exchange->sent_descs);
 	if (!exchange->sent_descs)
 		return fail(-ENOMEM, "no memory for messages");
 	exchange->received_descs = exchange->sent_descs + n_sent;
-	return 0;
-}
-
-static int exchange_all_segments(struct all_to_all *exchange)
-{
-	const unsigned n = comm_size(exchange->comm), rank = comm_rank(exchange->comm);
-	int r = open_incoming(exchange);
-
-	if (r == 0)
-		r = allocate_step(exchange);
 	for (unsigned step = 1; step < n && r == 0; step++)
 		r = exchange_with_peer(exchange, (rank + step) % n, (rank + n - step) % n);
 	return r < 0 ? r : read_from_peer_memory(exchange);

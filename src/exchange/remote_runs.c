@@ -290,18 +290,6 @@ static void *serve_requests(void *context)
 	return NULL;
 }
 
-/* Each server takes one such request and ends. */
-static int stop_servers(const struct remote_runs *remote)
-{
-	const struct request end = { .kind = REQUEST_STOP };
-	int r = 0;
-
-	for (unsigned i = 0; i < remote->servers.n_threads && r == 0; i++)
-		r = comm_send_wait(remote->comm, comm_rank(remote->comm), COMM_TAG_REQUESTS, &end,
-				   sizeof end);
-	return r;
-}
-
 /* --- the runs of another rank --- */
 
 static int request_data(struct remote_runs *remote, unsigned rank, struct request request,
@@ -533,15 +521,6 @@ static int open_peer(struct remote_runs *remote, unsigned rank)
 	return r;
 }
 
-static void close_peer(struct remote_rank *peer)
-{
-	spill_close(peer->spill);
-	for (uint64_t i = 0; i < peer->counts.n_files; i++)
-		file_close(&peer->files[i]);
-	free(peer->regions);
-	free(peer->files);
-}
-
 /* --- the runs of all ranks --- */
 
 static int append_own_segments(struct remote_runs *remote, struct run_list *runs)
@@ -607,10 +586,13 @@ int remote_runs_open(struct comm *comm, const struct peer_memory *peer_memory,
 
 int remote_runs_finish(struct remote_runs *remote)
 {
+	const struct request end = { .kind = REQUEST_STOP };
 	int r = comm_barrier(remote->comm);
 
-	if (r == 0)
-		r = stop_servers(remote);
+	/* Each server takes one such request and ends. */
+	for (unsigned i = 0; i < remote->servers.n_threads && r == 0; i++)
+		r = comm_send_wait(remote->comm, comm_rank(remote->comm), COMM_TAG_REQUESTS, &end,
+				   sizeof end);
 	if (r == 0)
 		thread_group_join(&remote->servers);
 	return r;
@@ -622,8 +604,15 @@ void remote_runs_close(struct remote_runs *remote)
 		return;
 	/* The servers were stopped, or the job has failed. */
 	thread_group_join(&remote->servers);
-	for (unsigned i = 0; remote->peers && i < comm_size(remote->comm); i++)
-		close_peer(&remote->peers[i]);
+	for (unsigned i = 0; remote->peers && i < comm_size(remote->comm); i++) {
+		struct remote_rank *peer = &remote->peers[i];
+
+		spill_close(peer->spill);
+		for (uint64_t file = 0; file < peer->counts.n_files; file++)
+			file_close(&peer->files[file]);
+		free(peer->regions);
+		free(peer->files);
+	}
 	free(remote->peers);
 	free(remote->n_runs);
 	pthread_cond_destroy(&remote->response_freed);

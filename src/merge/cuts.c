@@ -511,14 +511,6 @@ static int cut_runs_at(struct search *search, const struct candidate *splitter, 
 	return r;
 }
 
-/* An input of -m may turn out to be unsorted when it is read. Its cuts must not go back. */
-static void enforce_order(const uint64_t *previous, uint64_t *cuts, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (cuts[i] < previous[i])
-			cuts[i] = previous[i];
-}
-
 static int cut_all_runs(struct search *search, uint64_t *cuts)
 {
 	const uint32_t n_runs = search->n_runs;
@@ -527,10 +519,12 @@ static int cut_all_runs(struct search *search, uint64_t *cuts)
 
 	memset(cuts, 0, n_runs * sizeof *cuts);
 	for (uint32_t s = 0; s < search->n_splitters && r == 0; s++) {
-		uint64_t *previous = cuts + (size_t)s * n_runs;
+		uint64_t *previous = cuts + (size_t)s * n_runs, *next = previous + n_runs;
 
-		r = cut_runs_at(search, &search->splitters[s], previous + n_runs);
-		enforce_order(previous, previous + n_runs, n_runs);
+		r = cut_runs_at(search, &search->splitters[s], next);
+		/* An input of -m may turn out to be unsorted when it is read. No cut goes back. */
+		for (uint32_t i = 0; i < n_runs; i++)
+			next[i] = u64_max(next[i], previous[i]);
 	}
 	for (uint32_t i = 0; i < n_runs; i++)
 		end[i] = search->runs[i]->n_items;

@@ -132,14 +132,6 @@ static int open_partition(const struct partition_set *set, uint32_t number, uint
 	return r;
 }
 
-/* Close the runs; the results stay until free_partitions(). */
-static void close_partition(struct partition *partition)
-{
-	for (uint32_t i = 0; i < partition->n_runs; i++)
-		run_close(partition->runs[i]);
-	free(partition->runs);
-}
-
 static int merge_opened_partition(const struct partition_set *set, struct partition *partition)
 {
 	const struct job *job = &partition->job;
@@ -173,7 +165,10 @@ static int merge_partition(const struct partition_set *set, uint32_t number, uin
 
 	if (r == 0)
 		r = merge_opened_partition(set, partition);
-	close_partition(partition);
+	/* The results stay until free_partitions(). */
+	for (uint32_t i = 0; i < partition->n_runs; i++)
+		run_close(partition->runs[i]);
+	free(partition->runs);
 	return r;
 }
 

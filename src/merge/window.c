@@ -85,17 +85,6 @@ static int open_buffers(const struct job *job, const struct window_sizes *sizes,
 	return r < 0 ? job_fail_device(job, job->merge_device, r, "cannot start a merge") : 0;
 }
 
-static void close_buffers(struct device *device, const struct window_sizes *sizes,
-			  struct window_buffers *buffers)
-{
-	device_queue_close(buffers->queue);
-	device_event_close(buffers->event);
-	device_free(device, MEMORY_HOST, buffers->host, sizes->host);
-	device_free(device, MEMORY_DEVICE, buffers->in, sizes->in);
-	device_free(device, MEMORY_DEVICE, buffers->out, sizes->out);
-	device_free(device, MEMORY_DEVICE, buffers->scratch, sizes->scratch);
-}
-
 int window_buffer_cache_open(struct window_buffer_cache **ret_cache)
 {
 	*ret_cache = calloc(1, sizeof **ret_cache);
@@ -105,8 +94,16 @@ int window_buffer_cache_open(struct window_buffer_cache **ret_cache)
 /* Free all buffers, after waiting for their queues. */
 static void clear_cache(struct window_buffer_cache *cache)
 {
-	for (uint32_t i = 0; i < cache->n; i++)
-		close_buffers(cache->device, &cache->sizes, &cache->buffers[i]);
+	for (uint32_t i = 0; i < cache->n; i++) {
+		struct window_buffers *buffers = &cache->buffers[i];
+
+		device_queue_close(buffers->queue);
+		device_event_close(buffers->event);
+		device_free(cache->device, MEMORY_HOST, buffers->host, cache->sizes.host);
+		device_free(cache->device, MEMORY_DEVICE, buffers->in, cache->sizes.in);
+		device_free(cache->device, MEMORY_DEVICE, buffers->out, cache->sizes.out);
+		device_free(cache->device, MEMORY_DEVICE, buffers->scratch, cache->sizes.scratch);
+	}
 	free(cache->buffers);
 	*cache = (struct window_buffer_cache){ 0 };
 }
@@ -210,15 +207,6 @@ static int open_arrays(struct window *window)
 	return complete ? 0 : fail(-ENOMEM, "no memory for a merge of %u runs", pool->n_runs);
 }
 
-static void close_window(struct window *window)
-{
-	free(window->slices);
-	free(window->first_keys);
-	free(window->packed_nbytes);
-	free(window->first);
-	free(window->last);
-}
-
 static struct window_sizes window_buffer_sizes(const struct window_pool *pool)
 {
 	const struct job *job = pool->job;
@@ -261,8 +249,15 @@ void window_pool_close(struct window_pool *pool)
 	/* Operations may still be running: closing their queues waits for them. */
 	if (pool->has_failed)
 		clear_cache(job_window_buffers(pool->job));
-	for (uint32_t i = 0; pool->windows && i < pool->plan.n_windows; i++)
-		close_window(&pool->windows[i]);
+	for (uint32_t i = 0; pool->windows && i < pool->plan.n_windows; i++) {
+		struct window *window = &pool->windows[i];
+
+		free(window->slices);
+		free(window->first_keys);
+		free(window->packed_nbytes);
+		free(window->first);
+		free(window->last);
+	}
 	free(pool->windows);
 	bounded_queue_close(pool->free_windows);
 }

@@ -231,13 +231,6 @@ static int fail_ambiguous(const struct resolve_context *context, const char *tex
 		    context->name, text, field->key.offset, type, field->name);
 }
 
-static int fail_opaque(const struct resolve_context *context, const struct field *field)
-{
-	return fail(-EINVAL,
-		    "%s: field %s has type %.100s, not supported as a key; name other fields by -k",
-		    context->name, field->name, field->type_text);
-}
-
 /* --- Names --- */
 
 /* Return whether the field has that name, or is a member of the structure with that name. */
@@ -319,7 +312,10 @@ static int add_keys(const struct resolve_context *context, struct key_list *keys
 		    const struct key_order *order)
 {
 	if (field->is_opaque)
-		return fail_opaque(context, field);
+		return fail(-EINVAL,
+			    "%s: field %s has type %.100s, not supported as a key; name other "
+			    "fields by -k",
+			    context->name, field->name, field->type_text);
 	for (uint32_t i = first; i < first + n; i++) {
 		struct key key = field->key;
 
