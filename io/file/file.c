@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "src/base/size.h"
+#include "src/base/system_limits.h"
 
 enum { PIPE_NBYTES = 1 << 20 };
 
@@ -132,7 +133,7 @@ int file_close(struct file *file)
 
 	if (fd < 0)
 		return 0;
-	file_free_packet_buffer(file);
+	file_free_pipe_buffer(file);
 	file->fd = -1;
 	/*
 	 * Linux has closed the descriptor even if close() fails with EINTR. A second close() could
@@ -236,64 +237,72 @@ static int transfer_all(const struct file *file, struct transfer_all *t)
 	return 0;
 }
 
-/* Bytes read from a pipe and not yet consumed. */
-struct packet_buffer {
-	size_t begin, end, capacity; /* at least a packet */
-	unsigned char bytes[];
+/*
+ * Bytes read from a pipe and not yet consumed. The kernel locks a pipe while it copies. It copies
+ * faster to memory in the processor's cache, and the writer goes on while the bytes are copied from
+ * there to their place. With few CPUs, the second copy takes more time than it saves.
+ */
+enum { PIPE_BUFFER_NBYTES = 128 << 10, MIN_CPUS_FOR_LONG_READS = 4 };
+
+struct pipe_buffer {
+	bool for_long_reads; /* not only for those that are shorter than the buffer */
+	size_t begin, end;
+	unsigned char bytes[PIPE_BUFFER_NBYTES]; /* at least a packet */
 };
 
-int file_enable_packet_buffer(struct file *file)
+int file_alloc_pipe_buffer(struct file *file)
 {
-	const long page_nbytes = sysconf(_SC_PAGESIZE); /* the maximum size of a packet */
 	struct stat status;
 
-	if (page_nbytes <= 0 || fstat(file->fd, &status) < 0 || !S_ISFIFO(status.st_mode))
+	if (fstat(file->fd, &status) < 0 || !S_ISFIFO(status.st_mode))
 		return 0;
-	file->packet_buffer = malloc(sizeof *file->packet_buffer + (size_t)page_nbytes);
-	if (!file->packet_buffer)
+	file->pipe_buffer = malloc(sizeof *file->pipe_buffer);
+	if (!file->pipe_buffer)
 		return -ENOMEM;
-	*file->packet_buffer = (struct packet_buffer){ .capacity = (size_t)page_nbytes };
+	file->pipe_buffer->for_long_reads = cpus_available("") >= MIN_CPUS_FOR_LONG_READS;
+	file->pipe_buffer->begin = file->pipe_buffer->end = 0;
 	return 0;
 }
 
-void file_free_packet_buffer(struct file *file)
+void file_free_pipe_buffer(struct file *file)
 {
-	free(file->packet_buffer);
-	file->packet_buffer = NULL;
+	free(file->pipe_buffer);
+	file->pipe_buffer = NULL;
 }
 
-static void drain_packet_buffer(struct packet_buffer *packet_buffer, struct transfer_all *t)
+static void drain_pipe_buffer(struct pipe_buffer *buffer, struct transfer_all *t)
 {
-	const size_t n = packet_buffer->end - packet_buffer->begin < t->nbytes ?
-				 packet_buffer->end - packet_buffer->begin :
-				 t->nbytes;
+	const size_t n = buffer->end - buffer->begin < t->nbytes ? buffer->end - buffer->begin :
+								   t->nbytes;
 
-	memcpy(t->bytes, packet_buffer->bytes + packet_buffer->begin, n);
-	packet_buffer->begin += n;
+	memcpy(t->bytes, buffer->bytes + buffer->begin, n);
+	buffer->begin += n;
 	advance_transfer(t, n);
 }
 
 /* Like transfer_all(), but never read less than a packet. */
-static int read_packets(const struct file *file, struct transfer_all *t)
+static int read_pipe(const struct file *file, struct transfer_all *t)
 {
-	struct packet_buffer *packet_buffer = file->packet_buffer;
-	const struct transfer_all packet = { READ_NEXT, packet_buffer->bytes,
-					     packet_buffer->capacity, 0, t->cancel_fd };
+	struct pipe_buffer *buffer = file->pipe_buffer;
+	const struct transfer_all fill = { READ_NEXT, buffer->bytes, sizeof buffer->bytes, 0,
+					   t->cancel_fd };
 
 	for (;;) {
+		bool is_direct;
 		ssize_t n;
 
-		drain_packet_buffer(packet_buffer, t);
+		drain_pipe_buffer(buffer, t);
 		if (t->nbytes == 0)
 			return 0;
-		n = transfer_some(file, t->nbytes < packet_buffer->capacity ? &packet : t);
+		is_direct = t->nbytes >= sizeof buffer->bytes && !buffer->for_long_reads;
+		n = transfer_some(file, is_direct ? t : &fill);
 		if (n <= 0)
 			return (int)n;
-		if (t->nbytes < packet_buffer->capacity) {
-			packet_buffer->begin = 0;
-			packet_buffer->end = (size_t)n;
-		} else {
+		if (is_direct) {
 			advance_transfer(t, (size_t)n);
+		} else {
+			buffer->begin = 0;
+			buffer->end = (size_t)n;
 		}
 	}
 }
@@ -328,7 +337,7 @@ int file_read_next(const struct file *file, void *buffer, size_t nbytes, int can
 		   size_t *ret_nbytes)
 {
 	struct transfer_all t = { READ_NEXT, buffer, nbytes, 0, cancel_fd };
-	const int r = file->packet_buffer ? read_packets(file, &t) : transfer_all(file, &t);
+	const int r = file->pipe_buffer ? read_pipe(file, &t) : transfer_all(file, &t);
 
 	if (r == 0)
 		*ret_nbytes = nbytes - t.nbytes;

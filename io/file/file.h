@@ -53,13 +53,13 @@ struct syscalls {
 
 extern const struct syscalls syscalls_plain;
 
-struct packet_buffer;
+struct pipe_buffer;
 
 /* Plain data. A closed file has fd -1. */
 struct file {
 	const struct syscalls *calls;
 	int fd;
-	struct packet_buffer *packet_buffer; /* file_enable_packet_buffer(), or NULL */
+	struct pipe_buffer *pipe_buffer; /* file_alloc_pipe_buffer(), or NULL */
 };
 
 /* Identifies a file, whatever its name. */
@@ -140,14 +140,14 @@ int file_read_next(const struct file *file, void *buffer, size_t nbytes, int can
 		   size_t *ret_nbytes);
 
 /*
- * Make file_read_next() read a pipe without loss. A write to a pipe with O_DIRECT makes packets,
- * and a read that is shorter than a packet drops the remainder. A reader cannot see that a pipe has
- * packets. So short reads get a whole packet into a buffer, from which later reads of this struct
- * file are served. Does nothing for other files. Returns 0 or -ENOMEM. file_close() or
- * file_free_packet_buffer() frees the buffer.
+ * Let file_read_next() read a pipe through a buffer of 128 KiB, from which later reads of this
+ * struct file are served. That is faster, unless there are few CPUs. And it loses nothing: a write
+ * to a pipe with O_DIRECT makes packets, and a read that is shorter than a packet drops the
+ * remainder. A reader cannot see that a pipe has packets. Does nothing for other files. Returns 0
+ * or -ENOMEM. file_close() or file_free_pipe_buffer() frees the buffer.
  */
-int file_enable_packet_buffer(struct file *file);
-void file_free_packet_buffer(struct file *file);
+int file_alloc_pipe_buffer(struct file *file);
+void file_free_pipe_buffer(struct file *file);
 
 /*
  * Clear O_DIRECT of a regular file or a block device that another program has opened with it, until

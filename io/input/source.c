@@ -173,10 +173,10 @@ static void end_small_read(const struct source *source, uint64_t begin, uint64_t
 /* Handle what the opener of a descriptor may have set: packets of a pipe, O_DIRECT of a file. */
 static int prepare_for_reading(struct source *source, struct file *file)
 {
-	int r = file_enable_packet_buffer(file);
+	int r = file_alloc_pipe_buffer(file);
 
 	if (r < 0)
-		return fail(r, "%s: no memory for a packet of a pipe", source->name);
+		return fail(r, "%s: no memory for the buffer of a pipe", source->name);
 	r = file_clear_o_direct(file, &source->had_o_direct);
 	return r < 0 ? fail(r, "%s: cannot clear O_DIRECT: %m", source->name) : 0;
 }
@@ -225,7 +225,7 @@ static void close_source(struct source_table *table, struct source *source)
 	source->had_o_direct = false;
 	if (source->path)
 		file_close(&source->file);
-	file_free_packet_buffer(&source->file);
+	file_free_pipe_buffer(&source->file);
 	source->file.fd = -1;
 	decoder_close(source->decoder);
 	source->decoder = NULL;
@@ -265,7 +265,7 @@ void source_move(struct source_table *table, struct source *source, struct sourc
 	source_close(to_table, to);
 	*to = *source;
 	source->file.fd = source->direct_file.fd = -1;
-	source->file.packet_buffer = NULL;
+	source->file.pipe_buffer = NULL;
 	source->had_o_direct = false;
 	source->decoder = NULL;
 	source->zst_reader = NULL;
