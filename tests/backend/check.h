@@ -66,8 +66,7 @@ void check_unique(struct check *check);
 void check_sample(struct check *check);
 
 /* check_packed.c */
-void check_pack(struct check *check);
-void check_unpack(struct check *check);
+void check_pack_and_unpack(struct check *check);
 
 /* check_slices.c */
 void check_merge(struct check *check);

@@ -39,8 +39,7 @@ static const struct operation_check operations[] = {
 	{ "sort", check_sort, KNOWS_ELEMENTS },
 	{ "unique", check_unique, KNOWS_RECORDS },
 	{ "sample", check_sample, KNOWS_RECORDS },
-	{ "pack", check_pack, KNOWS_ELEMENTS },
-	{ "unpack", check_unpack, KNOWS_ELEMENTS },
+	{ "pack and unpack", check_pack_and_unpack, KNOWS_ELEMENTS },
 	{ "merge", check_merge, KNOWS_ELEMENTS },
 	{ "cut", check_cut, KNOWS_ELEMENTS },
 };

@@ -41,22 +41,6 @@ static void packed_free(struct packed *packed)
 	free(packed->block_nbytes);
 }
 
-/* For blocks of some lengths: one block, a few, and some with a short last one. */
-static void check_lengths(struct check *check,
-			  void (*check_one)(struct check *check, const struct packed *packed))
-{
-	const uint32_t n = (uint32_t)check->data->n;
-	const uint32_t lengths[] = { n + 1, n / 3 + 1, n / 40 + 1 };
-
-	for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
-		struct packed packed;
-
-		packed_make(check, lengths[i], &packed);
-		check_one(check, &packed);
-		packed_free(&packed);
-	}
-}
-
 static void pack_all(struct check *check, const struct packed *packed)
 {
 	const struct data *data = check->data;
@@ -81,11 +65,6 @@ static void pack_all(struct check *check, const struct packed *packed)
 		       memcmp(sizes, packed->block_nbytes, packed->n_blocks * sizeof *sizes) == 0,
 	       "sizes of %u blocks differ", packed->n_blocks);
 	free(sizes);
-}
-
-void check_pack(struct check *check)
-{
-	check_lengths(check, pack_all);
 }
 
 /* Returns the number of the block that is reported as damaged. */
@@ -143,7 +122,18 @@ static void unpack_all(struct check *check, const struct packed *packed)
 	free(blocks);
 }
 
-void check_unpack(struct check *check)
+/* Blocks of some lengths: one block, a few, and some with a short last one. */
+void check_pack_and_unpack(struct check *check)
 {
-	check_lengths(check, unpack_all);
+	const uint32_t n = (uint32_t)check->data->n;
+	const uint32_t lengths[] = { n + 1, n / 3 + 1, n / 40 + 1 };
+
+	for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+		struct packed packed;
+
+		packed_make(check, lengths[i], &packed);
+		pack_all(check, &packed);
+		unpack_all(check, &packed);
+		packed_free(&packed);
+	}
 }

@@ -1,6 +1,6 @@
 /*
- * reference_packed - the bytes of packed elements, bit by bit (src/record/delta_pack.h has the
- * format)
+ * reference_packed - the bytes of packed elements, one after the other (src/record/delta_pack.h has
+ * the format)
  */
 #include <stdlib.h>
 #include <string.h>
@@ -48,11 +48,11 @@ static uint64_t set_bits(const struct miniblock *miniblock, unsigned char *to)
 	for (uint32_t i = 0; i < miniblock->n; i++) {
 		const encoded_key_t bits = difference(miniblock, i);
 
-		for (uint32_t bit = 0; bit < miniblock->width; bit++) {
+		for (uint32_t bit = 0; bit < miniblock->width;) {
 			const uint32_t at = i * miniblock->width + bit;
 
-			if (bits >> bit & 1)
-				to[at / 8] |= (unsigned char)(1 << at % 8);
+			to[at / 8] |= (unsigned char)(bits >> bit << at % 8);
+			bit += 8 - at % 8;
 		}
 	}
 	return (miniblock->n + 7) / 8 * miniblock->width;
