@@ -3,7 +3,7 @@
 #
 # usage: run.sh SOURCE DIRECTORY
 #
-# Works below DIRECTORY, in a new virtual environment that uses the numpy and pytest of the system.
+# Works below DIRECTORY, in a new virtual environment that uses numpy, pip and pytest of the system.
 # Exits with 77 (skipped) if these are missing, if SOURCE is not a Git checkout (required for an
 # sdist), or if the build tools cannot be downloaded. Compiles with -O1, because more optimisation
 # takes more time than the tests save.
@@ -11,17 +11,17 @@ set -eu
 source=$1 work=$2/package
 python=
 for candidate in python3 /usr/bin/python3; do
-	if "$candidate" -c 'import numpy, pytest, venv' 2>/dev/null; then
+	if "$candidate" -c 'import numpy, pip, pytest, venv' 2>/dev/null; then
 		python=$candidate
 		break
 	fi
 done
-[ -n "$python" ] || { echo "no Python with numpy and pytest"; exit 77; }
+[ -n "$python" ] || { echo "no Python with numpy, pip and pytest"; exit 77; }
 git -C "$source" rev-parse HEAD >/dev/null 2>&1 || { echo "not a Git checkout"; exit 77; }
 
 rm -rf "$work"
 mkdir -p "$work"
-"$python" -m venv --system-site-packages "$work/venv"
+"$python" -m venv --system-site-packages --without-pip "$work/venv"
 pip="$work/venv/bin/python -m pip --disable-pip-version-check"
 $pip install -q 'meson-python>=0.13' || { echo "no meson-python"; exit 77; }
 
