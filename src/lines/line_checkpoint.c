@@ -200,7 +200,6 @@ int line_checkpoint_restore(struct line_sort *sort)
 	if (r < 0)
 		return r;
 	sort->totals = sort->origin.totals;
-	sort->totals.written = (struct digest){ 0 }; /* lines of runs */
 	sort->text_nbytes = sort->origin.nbytes;
 	sort->longest_nbytes = sort->origin.max_record_nbytes;
 	r = line_runs_check_longest(sort);

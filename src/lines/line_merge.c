@@ -452,7 +452,7 @@ static bool is_final(const struct line_sort *sort)
 {
 	/* The lines of a segment of a run were not counted. */
 	if (line_output_needs_n_lines(sort) && sort->runs.n == 1)
-		return sort->runs.runs[0]->origin.totals.written.n_records > 0;
+		return sort->runs.runs[0]->level > 0;
 	if (line_output_needs_single_run(sort))
 		return sort->runs.n <= 1;
 	return sort->runs.n <= line_merge_max_runs(sort);

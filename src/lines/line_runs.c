@@ -166,7 +166,7 @@ int line_run_finish(struct line_sort *sort, const struct line_run_writer *writer
 		run_origin_add(&origin, &sort->runs.runs[i]->origin);
 	run->origin = origin;
 	run->level = n > 0;
-	if (line_output_needs_n_lines(sort))
+	if (n > 0 && line_output_needs_n_lines(sort))
 		run->origin.totals.written.n_records = writer->n_lines;
 	if (sort->checkpoint) {
 		const struct checkpoint_hooks *hooks =

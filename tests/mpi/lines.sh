@@ -168,6 +168,8 @@ compare_parts 3 --split=20 -S1M large words
 compare_parts 4 --split=3 -u -k1,1n few words
 compare_parts 3 --split=7 --limit=30001 -r few words equal
 compare_parts 5 --split=4 two
+sort striped > sorted
+compare_parts 3 --split=3 sorted
 compare_parts 2 --split=2 empty
 compare_parts 4 --split=3 --zstd=1 striped
 compare_parts 3 --split=5 --zstd -u two few
