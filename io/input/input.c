@@ -78,23 +78,9 @@ int input_add_read_digest(struct input *input, uint64_t position, struct digest 
 		       0;
 }
 
-void input_get_read_digests(const struct input *input, struct digest *ret_digests)
+struct part_inputs *input_part_inputs(const struct input *input)
 {
-	for (size_t i = 0; i < input->n_sources; i++)
-		ret_digests[i] = input->part_inputs ?
-					 part_inputs_get_read_digest(input->part_inputs, i) :
-					 (struct digest){ 0 };
-}
-
-int input_merge_read_digests(struct input *input, const struct digest *digests)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < input->n_sources && r == 0; i++)
-		r = input->part_inputs ?
-			    part_inputs_add_read_digest(input->part_inputs, i, digests[i]) :
-			    0;
-	return r;
+	return input->part_inputs;
 }
 
 /* --- reading regular files --- */

@@ -295,10 +295,5 @@ struct input_trailer input_trailer(const struct input *input, size_t i);
 uint64_t input_verify_nbytes(struct input *input, uint64_t position);
 int input_add_read_digest(struct input *input, uint64_t position, struct digest digest);
 
-/*
- * For processes that read parts of the same input: get the digest of the bytes that were read of
- * each of n files, and add the digests of other processes. input_merge_read_digests() returns like
- * input_add_read_digest().
- */
-void input_get_read_digests(const struct input *input, struct digest *ret_digests);
-int input_merge_read_digests(struct input *input, const struct digest *digests);
+/* Return the part files of the input; NULL: there are none. */
+struct part_inputs *input_part_inputs(const struct input *input);

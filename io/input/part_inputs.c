@@ -321,23 +321,34 @@ int part_inputs_check_key(const struct part_inputs *part_inputs, size_t i, const
 		    is_last ? "last" : "first", actual, expected, file->group->path);
 }
 
+int part_inputs_check_digest(const struct part_inputs *part_inputs, size_t i, struct digest digest)
+{
+	const struct part_input_file *file = &part_inputs->files[i];
+	const struct manifest_part *part = file->part;
+
+	if (!part || (digest.n_records == part->n_records && digest.sum == part->checksum))
+		return 0;
+	if (file->group->manifest.content == PART_CONTENT_LINES)
+		return fail(-EIO, "%s: its lines differ from those listed in %s",
+			    part_inputs->paths[i], file->group->path);
+	if (digest.n_records != part->n_records)
+		return 0;
+	return fail(-EIO,
+		    "%s: its records have the checksum %016" PRIx64 ", not %016" PRIx64
+		    " as listed in %s",
+		    part_inputs->paths[i], digest.sum, part->checksum, file->group->path);
+}
+
 int part_inputs_add_read_digest(struct part_inputs *part_inputs, size_t i, struct digest digest)
 {
 	struct part_input_file *file = &part_inputs->files[i];
 	struct digest total;
 
-	if (!file->part)
-		return 0;
 	pthread_mutex_lock(&part_inputs->lock);
 	digest_add(&file->read_digest, digest);
 	total = file->read_digest;
 	pthread_mutex_unlock(&part_inputs->lock);
-	if (total.n_records != file->part->n_records || total.sum == file->part->checksum)
-		return 0;
-	return fail(-EIO,
-		    "%s: its records have the checksum %016" PRIx64 ", not %016" PRIx64
-		    " as listed in %s",
-		    part_inputs->paths[i], total.sum, file->part->checksum, file->group->path);
+	return part_inputs_check_digest(part_inputs, i, total);
 }
 
 struct digest part_inputs_get_read_digest(struct part_inputs *part_inputs, size_t i)

@@ -95,3 +95,10 @@ int part_inputs_add_read_digest(struct part_inputs *part_inputs, size_t file, st
 
 /* Return the sum of all digests of the file. */
 struct digest part_inputs_get_read_digest(struct part_inputs *part_inputs, size_t file);
+
+/*
+ * Compare the digest of what was read of a file with the manifest: if it is of all records, or of
+ * all lines. Returns 0 or -EIO (reported).
+ */
+int part_inputs_check_digest(const struct part_inputs *part_inputs, size_t file,
+			     struct digest digest);

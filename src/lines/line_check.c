@@ -82,8 +82,6 @@ int line_sort_check(const struct line_sort_params *params, struct sort_summary *
 	int r = (spec->comm ? line_ranks_open : line_sort_open)(params, NULL, &sort);
 
 	*ret_disorder = (struct line_disorder){ 0 };
-	if (r == 0)
-		r = line_input_check_order(sort.input, sort.keys);
 	if (r == 0) {
 		const uint64_t nbytes = line_sort_share_nbytes(&sort);
 

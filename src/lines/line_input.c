@@ -38,7 +38,9 @@ struct line_share {
 	bool is_complete;  /* nothing is left */
 	/* The lines after those that begin in the share: how many to read, and those read. */
 	unsigned n_more, n_more_read;
-	bool has_last; /* the last line that begins in the share was read */
+	bool has_last;      /* the last line that begins in the share was read */
+	uint64_t lines_end; /* position after that line; until then UINT64_MAX */
+	size_t file;        /* the part file of the line at `position` */
 	/* Bytes that were read to find the first line: [begin, end) of the skipped text. */
 	unsigned char text[SKIP_NBYTES];
 	size_t text_begin, text_end;
@@ -46,6 +48,7 @@ struct line_share {
 
 /* A regular file when its reading began. */
 struct read_file {
+	uint64_t text_begin; /* position of its first line */
 	bool is_regular;
 	struct file_id id;
 	struct file_state state;
@@ -56,7 +59,6 @@ struct line_input {
 	uint64_t total_nbytes;
 	const char *unsized_path;        /* why total_nbytes is unknown */
 	struct part_inputs *part_inputs; /* NULL: no path is a directory of part files */
-	struct digest read_digest;       /* lines read from the current part file */
 	unsigned char *tail;             /* n_tail bytes: the beginning of a line that goes on */
 	size_t n_tail, tail_capacity;
 	struct read_file *files; /* of the paths before next_path */
@@ -278,7 +280,7 @@ int line_input_open(const struct line_input_params *given, struct line_input **r
 		return r < 0 ? r : fail(-ENOMEM, "no memory for %zu inputs", params->n_paths);
 	}
 	input->params = *params;
-	input->share.end = UINT64_MAX;
+	input->share.end = input->share.lines_end = UINT64_MAX;
 	input->part_inputs = part_inputs;
 	input->total_nbytes = total_nbytes;
 	input->unsized_path = unsized_path;
@@ -353,14 +355,6 @@ int line_input_check_state(const struct line_input *input)
 	return 0;
 }
 
-/* The entry of the current input in a part manifest, or NULL. */
-static const struct part_input_file *part_file(const struct line_input *input, size_t i)
-{
-	const struct part_inputs *part_inputs = input->part_inputs;
-
-	return part_inputs && part_inputs->files[i].part ? &part_inputs->files[i] : NULL;
-}
-
 /* Keep the beginning of a line that goes on in the next read. */
 static int keep_tail(struct line_input *input, const unsigned char *bytes, size_t n)
 {
@@ -371,40 +365,39 @@ static int keep_tail(struct line_input *input, const unsigned char *bytes, size_
 	return 0;
 }
 
-/* Add lines of a part file to its digest. */
-static int digest_lines(struct line_input *input, const unsigned char *bytes, size_t n)
+/* If it is a part file, add lines to the digest of path i. */
+static int digest_lines(struct line_input *input, size_t i, const unsigned char *bytes, size_t n)
 {
+	struct part_inputs *part_inputs = input->part_inputs;
 	const unsigned char *end = bytes + n, *found;
+	struct digest *digest;
 	int r;
 
+	if (!part_inputs || !part_inputs->files[i].part)
+		return 0;
+	digest = &part_inputs->files[i].read_digest;
 	while ((found = memchr(bytes, input->params.delimiter, (size_t)(end - bytes)))) {
 		const size_t nbytes = (size_t)(found - bytes);
 
 		r = input->n_tail ? keep_tail(input, bytes, nbytes) : 0;
 		if (r < 0)
 			return r;
-		input->read_digest.sum += input->n_tail ? hash_bytes(input->tail, input->n_tail) :
-							  hash_bytes(bytes, nbytes);
-		input->read_digest.n_records++;
+		digest->sum += input->n_tail ? hash_bytes(input->tail, input->n_tail) :
+					       hash_bytes(bytes, nbytes);
+		digest->n_records++;
 		input->n_tail = 0;
 		bytes = found + 1;
 	}
 	return bytes < end ? keep_tail(input, bytes, (size_t)(end - bytes)) : 0;
 }
 
-/* Compare a part file that was read with its manifest. */
-static int check_part_digest(struct line_input *input)
+/* Compare a file that was read with its manifest, if it is a part file. */
+static int check_part_file(struct line_input *input)
 {
 	const size_t i = input->next_path - 1;
-	const struct part_input_file *file = part_file(input, i);
 
-	if (!file)
-		return 0;
-	if (input->n_tail == 0 && input->read_digest.n_records == file->part->n_records &&
-	    input->read_digest.sum == file->part->checksum)
-		return 0;
-	return fail(-EIO, "%s: its lines differ from those listed in %s", input->params.paths[i],
-		    file->group->path);
+	return part_inputs_check_digest(input->part_inputs, i,
+					input->part_inputs->files[i].read_digest);
 }
 
 static int open_next(struct line_input *input)
@@ -413,8 +406,7 @@ static int open_next(struct line_input *input)
 	int r;
 
 	note_state(&input->params, input->next_path, &input->files[input->next_path]);
-	input->read_digest = (struct digest){ 0 };
-	input->n_tail = 0;
+	input->files[input->next_path].text_begin = input->text_position;
 	r = open_path(&input->params, input->next_path, FORMAT_LINES, &opened);
 	if (r < 0)
 		return r;
@@ -575,8 +567,8 @@ static int read_some(struct line_input *input, unsigned char *buffer, size_t nby
 	if (r < 0)
 		return r;
 	*ret_nbytes = n_read;
-	if (part_file(input, input->next_path - 1))
-		r = digest_lines(input, buffer, n_read);
+	if (input->share.end == UINT64_MAX)
+		r = digest_lines(input, input->next_path - 1, buffer, n_read);
 	if (r < 0)
 		return r;
 	if (n_read > 0)
@@ -585,10 +577,11 @@ static int read_some(struct line_input *input, unsigned char *buffer, size_t nby
 		r = remove_header(input, buffer, ret_nbytes);
 	if (n_read == n || r < 0)
 		return r;
-	r = check_part_digest(input);
+	/* The end of the input. */
+	if (input->part_inputs && input->share.end == UINT64_MAX)
+		r = check_part_file(input);
 	if (r < 0)
 		return r;
-	/* The end of the input. */
 	if (is_unterminated(input)) {
 		buffer[(*ret_nbytes)++] = input->params.delimiter;
 		input->ends_line = true;
@@ -610,8 +603,8 @@ static int read_text(struct line_input *input, unsigned char *buffer, size_t nby
 
 		r = read_some(input, buffer + *ret_nbytes, nbytes - *ret_nbytes, &n);
 		*ret_nbytes += n;
+		input->text_position += n;
 	}
-	input->text_position += *ret_nbytes;
 	return r;
 }
 
@@ -687,12 +680,12 @@ int line_input_take_share(struct line_input *input, uint64_t begin, uint64_t end
 	struct line_share *share = &input->share;
 	int r = 0;
 
+	share->end = end;
 	/* A line begins at `begin` if the byte before it ends one. */
 	if (begin > 0 && begin < end)
 		r = skip_text(input, begin - 1);
 	if (r == 0 && begin > 0 && begin < end)
 		r = skip_line(input);
-	share->end = end;
 	share->n_more = n_more;
 	share->position = input->text_position - (share->text_end - share->text_begin);
 	share->is_complete = begin >= end || share->position >= end;
@@ -731,6 +724,8 @@ static void end_share(struct line_share *share, unsigned char delimiter, const u
 	while ((found = memchr(from, delimiter, (size_t)(buffer + *nbytes - from)))) {
 		from = found + 1;
 		share->n_more_read += share->has_last;
+		if (!share->has_last)
+			share->lines_end = share->position + (uint64_t)(from - buffer);
 		share->has_last = true;
 		if (share->n_more_read < share->n_more)
 			continue;
@@ -740,6 +735,29 @@ static void end_share(struct line_share *share, unsigned char delimiter, const u
 	}
 }
 
+/* Add lines that begin in the share to the digests of their part files. */
+static int digest_share(struct line_input *input, const unsigned char *bytes, size_t nbytes)
+{
+	struct line_share *share = &input->share;
+	uint64_t position = share->position;
+	const uint64_t end = u64_min(position + nbytes, share->lines_end);
+	int r = 0;
+
+	while (position < end && r == 0) {
+		uint64_t file_end = end;
+
+		while (share->file + 1 < input->next_path &&
+		       input->files[share->file + 1].text_begin <= position)
+			share->file++;
+		if (share->file + 1 < input->next_path)
+			file_end = u64_min(end, input->files[share->file + 1].text_begin);
+		r = digest_lines(input, share->file, bytes, file_end - position);
+		bytes += file_end - position;
+		position = file_end;
+	}
+	return r;
+}
+
 /* Read up to nbytes of the share; fewer before its end and at the end of its last line. */
 static int read_share_part(struct line_input *input, unsigned char *buffer, size_t nbytes,
 			   size_t *ret_nbytes)
@@ -747,7 +765,7 @@ static int read_share_part(struct line_input *input, unsigned char *buffer, size
 	struct line_share *share = &input->share;
 	const uint64_t n_left = share->end - u64_min(share->position, share->end);
 	const size_t wanted = u64_min(nbytes, n_left ? n_left : TAIL_READ_NBYTES);
-	const int r = read_after_skip(input, buffer, wanted, ret_nbytes);
+	int r = read_after_skip(input, buffer, wanted, ret_nbytes);
 
 	if (r < 0)
 		return r;
@@ -755,8 +773,9 @@ static int read_share_part(struct line_input *input, unsigned char *buffer, size
 	if (*ret_nbytes >= n_left)
 		end_share(share, input->params.delimiter, buffer + (n_left ? n_left - 1 : 0),
 			  buffer, ret_nbytes);
+	r = digest_share(input, buffer, *ret_nbytes);
 	share->position += *ret_nbytes;
-	return 0;
+	return r;
 }
 
 int line_input_read(struct line_input *input, unsigned char *buffer, size_t nbytes,
@@ -842,14 +861,9 @@ unsigned line_input_share_n_more(const struct line_input *input)
 	return input->share.n_more_read;
 }
 
-const char *line_input_part_files_path(const struct line_input *input)
+struct part_inputs *line_input_part_inputs(const struct line_input *input)
 {
-	const struct part_inputs *part_inputs = input->part_inputs;
-
-	for (size_t i = 0; part_inputs && i < part_inputs->n_groups; i++)
-		if (part_inputs->groups[i].is_manifest)
-			return part_inputs->groups[i].path;
-	return NULL;
+	return input->part_inputs;
 }
 
 bool line_input_has_file(const struct line_input *input, struct file_id id)

@@ -86,8 +86,11 @@ int line_input_check_order(const struct line_input *input, const struct line_key
 /* The number of lines that were read so far, or more: headers and one line for each input. */
 uint64_t line_input_n_lines(const struct line_input *input);
 
-/* Return the first directory of part files, or part manifest, among the inputs; NULL: none. */
-const char *line_input_part_files_path(const struct line_input *input);
+/*
+ * Return the part files among the inputs; NULL: none. After line_input_take_share(), the digests of
+ * the files are those of the lines of the share.
+ */
+struct part_inputs *line_input_part_inputs(const struct line_input *input);
 
 /* Return whether a file is one of the inputs, or a part file of one. */
 bool line_input_has_file(const struct line_input *input, struct file_id id);

@@ -114,9 +114,8 @@ int line_ranks_open_local(const struct line_sort_params *params, struct line_sor
 		r = line_sort_open(params, NULL, ret_sort);
 	if (r < 0)
 		return r;
-	path = line_input_part_files_path(ret_sort->input);
-	if (path)
-		return fail(-EINVAL, "%s: several ranks cannot read lines of part files", path);
+	if (line_input_part_inputs(ret_sort->input) && params->n_header_lines)
+		return fail(-EINVAL, "--header: several ranks cannot read part files with headers");
 	path = line_input_unsized_path(ret_sort->input);
 	if (path)
 		return fail(-EINVAL,
@@ -717,6 +716,12 @@ int line_ranks_exchange_runs(struct line_sort *sort)
 
 /* --- Checking --- */
 
+/* Check that the lines of all ranks are those that the part manifests list. */
+static int check_part_files(const struct line_sort *sort)
+{
+	return distributed_check_manifests(sort->ranks->comm, line_input_part_inputs(sort->input));
+}
+
 /* What a rank has checked, as it is sent to all. */
 struct checked_share {
 	uint64_t n_lines;
@@ -745,7 +750,7 @@ int line_ranks_agree_disorder(const struct line_sort *sort, struct line_disorder
 		disorder->line = NULL;
 	}
 	free(shares);
-	return r;
+	return r == 0 && disorder->number == 0 ? check_part_files(sort) : r;
 }
 
 int line_ranks_check_block(struct line_sort *sort)
@@ -813,6 +818,8 @@ int line_ranks_finish(struct line_sort *sort)
 		r = line_rank_output_finish(sort);
 	if (r == 0)
 		r = check_totals(sort);
+	if (r == 0)
+		r = check_part_files(sort);
 	return r < 0 ? r : check_inputs(sort);
 }
 

@@ -569,6 +569,8 @@ int line_sort_open(const struct line_sort_params *params, struct line_checkpoint
 	input.threads = sort->threads;
 	input.stats = sort->stats;
 	r = line_input_open(&input, &sort->input);
+	if (r == 0)
+		r = line_input_check_order(sort->input, sort->keys);
 	if (r < 0)
 		return r;
 	plan_spill_memory(sort);
@@ -623,10 +625,8 @@ static void fill_summary(struct line_sort *sort)
 static int run_sort(struct line_sort *sort)
 {
 	struct cancellation *cancellation = sort->spec->cancellation;
-	int r = line_input_check_order(sort->input, sort->keys);
+	int r = line_output_open(sort);
 
-	if (r == 0)
-		r = line_output_open(sort);
 	if (r < 0) {
 		line_part_files_close(sort);
 		return r;

@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "io/input/part_inputs.h"
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
 #include "src/comm/comm.h"
@@ -317,48 +318,19 @@ int distributed_partition_inputs(struct sort *sort)
 	return r;
 }
 
-/* Allocate digests of all files. Returns NULL after a message. */
-static struct digest *allocate_digests(const struct input *input)
+int distributed_check_manifests(struct comm *comm, struct part_inputs *part_inputs)
 {
-	struct digest *digests = calloc(input_n_files(input) + 1, sizeof *digests);
-
-	if (!digests)
-		fail(-ENOMEM, "no memory for digests of %zu files", input_n_files(input));
-	return digests;
-}
-
-/* The other ranks have read the totals minus what this rank has read. */
-static int record_other_reads(struct input *input, struct digest *totals)
-{
-	const size_t n = input_n_files(input);
-	struct digest *own_digests = allocate_digests(input);
-	int r;
-
-	if (!own_digests)
-		return -ENOMEM;
-	input_get_read_digests(input, own_digests);
-	for (size_t i = 0; i < n; i++) {
-		totals[i].n_records -= own_digests[i].n_records;
-		totals[i].sum -= own_digests[i].sum;
-	}
-	r = input_merge_read_digests(input, totals);
-	free(own_digests);
-	return r;
-}
-
-int distributed_check_manifests(struct comm *comm, struct input *input)
-{
-	struct digest *totals = allocate_digests(input);
-	int r;
+	const size_t n = part_inputs ? part_inputs->n_files : 0;
+	struct digest *totals = calloc(n + 1, sizeof *totals);
+	int r = totals ? 0 : fail(-ENOMEM, "no memory for digests of %zu files", n), status = 0;
 
 	_Static_assert(sizeof *totals == 2 * sizeof(uint64_t), "a digest is two sums");
-	if (!totals)
-		return -ENOMEM;
-	input_get_read_digests(input, totals);
-	r = comm_allreduce_sum(comm, (uint64_t *)totals, 2 * input_n_files(input));
+	for (size_t i = 0; i < n && r == 0; i++)
+		totals[i] = part_inputs_get_read_digest(part_inputs, i);
 	if (r == 0)
-		r = distributed_broadcast_status(
-			comm, comm_rank(comm) == 0 ? record_other_reads(input, totals) : 0);
+		r = comm_allreduce_sum(comm, (uint64_t *)totals, 2 * n);
+	for (size_t i = 0; i < n && r == 0 && status == 0 && comm_rank(comm) == 0; i++)
+		status = part_inputs_check_digest(part_inputs, i, totals[i]);
 	free(totals);
-	return r;
+	return r < 0 ? r : distributed_broadcast_status(comm, status);
 }

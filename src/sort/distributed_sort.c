@@ -331,7 +331,7 @@ int distributed_finish_partition(struct sort *sort)
 						comm_barrier(comm_of(sort));
 
 	if (r == 0 && sort->spec->merge_inputs)
-		r = distributed_check_manifests(comm_of(sort), sort->job.input);
+		r = distributed_check_manifests(comm_of(sort), input_part_inputs(sort->job.input));
 	return r < 0 ? r : sort_output_sync_ranks(&sort->output, sort->distributed.n_total);
 }
 

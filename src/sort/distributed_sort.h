@@ -31,6 +31,7 @@ struct fingerprint;
 struct fingerprint_difference;
 struct input;
 struct layout;
+struct part_inputs;
 struct sort;
 struct sort_observer;
 struct sort_spec;
@@ -103,10 +104,10 @@ int distributed_exchange(struct sort *sort);
 int distributed_partition_inputs(struct sort *sort);
 
 /*
- * Check that all ranks together have read the records that the part manifests of the inputs list.
- * Requires that all ranks have read their parts.
+ * Check that all ranks together have read what the part manifests of the inputs list. Requires that
+ * all ranks have read their parts. part_inputs: NULL: there are none.
  */
-int distributed_check_manifests(struct comm *comm, struct input *input);
+int distributed_check_manifests(struct comm *comm, struct part_inputs *part_inputs);
 
 int distributed_place_partition(struct sort *sort);
 

@@ -99,7 +99,7 @@ static int combine_check_results(struct comm *comm, struct input *input,
 				 struct verify_result *result)
 {
 	uint64_t first = result->first_disorder ? result->first_disorder : UINT64_MAX;
-	int r = distributed_check_manifests(comm, input);
+	int r = distributed_check_manifests(comm, input_part_inputs(input));
 
 	if (r == 0)
 		r = comm_allreduce_min(comm, &first, 1, 1);

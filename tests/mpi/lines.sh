@@ -173,7 +173,29 @@ compare_parts 3 --split=3 sorted
 compare_parts 2 --split=2 empty
 compare_parts 4 --split=3 --zstd=1 striped
 compare_parts 3 --split=5 --zstd -u two few
-rm striped large
+
+claim "part files as inputs: merged with other files, checked, and compared with the manifest"
+run --lines --split=3 striped -o parts
+run --lines --split=4 --zstd two -o tiny
+sort striped two words > expected
+run_ranks 4 --lines -m parts words tiny -o out/x
+expect_rank_output "-m of part files"
+for path in parts tiny; do
+	run_ranks 4 --lines -c "$path"
+	expect_status 0 "-c $path"
+done
+# Two lines become one in the same number of bytes; then only their contents change.
+newline=$(head -c 500000 parts/part-0001 | wc -l)
+for script in "${newline}{N;s/\n/ /}" "${newline}s/.\$/x/"; do
+	sed -i.original "$script" parts/part-0001
+	expect_rank_error "parts/part-0001: its lines differ from those listed in parts" \
+		-m two parts -o out/x
+	mv parts/part-0001.original parts/part-0001
+done
+expect_rank_error "--header: several ranks cannot read part files" --header -m parts -o out/x
+expect_rank_error "parts: was sorted with '--lines'" -m -r parts -o out/x
+expect_rank_error 'parts: several ranks require regular files' words parts -o out/x
+rm -r striped large parts tiny
 
 # compare_check N ARGUMENT...: N ranks find the disorder that GNU sort finds, or none
 compare_check() {
@@ -251,10 +273,6 @@ mkdir directory
 expect_rank_error 'directory: several ranks require regular files' words directory -o out/x
 gzip -k few
 expect_rank_error 'few.gz: several ranks require regular files' words few.gz -o out/x
-rm -r parts
-run --lines --split=2 few -o parts
-expect_rank_error 'parts: several ranks require regular files' words parts -o out/x
-expect_rank_error 'parts: several ranks cannot read lines of part files' -m words parts -o out/x
 expect_rank_error 'pipe is not a regular file|--files0-from: pipe' --files0-from=pipe -o out/x
 expect_rank_error 'nothing: cannot open: No such' nothing -o out/x
 expect_rank_error "--shared-memory: 'on'" --shared-memory=on words -o out/x
