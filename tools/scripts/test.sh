@@ -204,8 +204,8 @@ asan_tests() {
 
 # Skips:
 #  - slow tests without threads, and cluster_cuts, which uses only threads of its own;
-#  - backend_cpu, sort_records, distributed_sort_* and sort_kernels_sm75_on_cpu, because other tests
-#    run the same threads;
+#  - backend_cpu, sort_records, distributed_sort_*, sort_kernels_sm75_on_cpu and gpu_lines_on_cpu,
+#    because other tests run the same threads;
 #  - launches and tile_cuts_on_cpu, which use one thread;
 #  - fatal_signals: ThreadSanitizer delays raised signals, so they end nothing.
 tsan_tests() {
@@ -214,7 +214,7 @@ tsan_tests() {
 		grep -vx -e 'cpu_.*' -e 'distributed_sort.*' -e cluster_cuts \
 			-e codec -e key_batch -e gen -e gensort -e mapping -e npy \
 			-e plan_limits -e layout -e backend_cpu -e sort_records \
-			-e fatal_signals -e sort_kernels_sm75_on_cpu \
+			-e fatal_signals -e sort_kernels_sm75_on_cpu -e gpu_lines_on_cpu \
 			-e launches -e tile_cuts_on_cpu
 }
 
