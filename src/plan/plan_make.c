@@ -907,7 +907,9 @@ bool plan_lengthen_blocks(const struct plan_request *request, struct plan *plan)
 	if (request->n_input_runs || longer.block_nbytes <= plan->block_nbytes ||
 	    plan_total_nbytes(request, &longer) > plan->memory_nbytes + PLAN_OVERHEAD_NBYTES)
 		return false;
-	*plan = longer;
+	/* Other threads read other members meanwhile. */
+	plan->fan_in = longer.fan_in;
+	plan->block_nbytes = longer.block_nbytes;
 	return true;
 }
 
