@@ -32,7 +32,8 @@ static bool input_is_intact(const struct test_environment *environment)
 {
 	const struct byte_buffer input = environment->expected.input;
 
-	return file_contains("input", input.data, input.nbytes);
+	return file_contains("input", input.data, input.nbytes) &&
+	       file_contains("few", input.data, few_input_n_keys * sizeof(uint64_t));
 }
 
 static bool old_output_is_intact(const struct sort_scenario *scenario,

@@ -4,21 +4,26 @@
 #include "tests/fault/sort_scenarios.h"
 
 /*
- * The input is longer than 1 MiB, from where on I/O queues are used. It is also longer than the
- * memory of most scenarios, even with two devices: a part is spilled in three runs or more, which
- * are merged in two passes.
+ * Both inputs are longer than 1 MiB, from where on I/O queues are used. They are also longer than
+ * the memory of most scenarios: `few` for one device, and `input` even for two. A part is spilled
+ * in three runs or more, which are merged in two passes.
  */
-const size_t input_n_keys = 200000, few_input_n_keys = 200000;
+const size_t input_n_keys = 200000, few_input_n_keys = 140000;
 
 const struct sort_scenario sort_scenarios[] = {
-	{ .name = "memory", .arguments = "-S 64M input -o output" },
-	{ .name = "spill", .arguments = "-S 1M -T tmp/a input -o output" },
-	{ .name = "passes", .arguments = "-S 1M -T tmp/a -T tmp/b --batch-size=2 input -o output" },
+	{ .name = "memory", .expected_output = EXPECTED_FEW, .arguments = "-S 64M few -o output" },
+	{ .name = "spill",
+	  .expected_output = EXPECTED_FEW,
+	  .arguments = "-S 1M -T tmp/a few -o output" },
+	{ .name = "passes",
+	  .expected_output = EXPECTED_FEW,
+	  .arguments = "-S 1M -T tmp/a -T tmp/b --batch-size=2 few -o output" },
 	{ .name = "unique",
-	  .expected_output = EXPECTED_UNIQUE,
-	  .arguments = "-u -S 1M -T tmp/a input -o output" },
+	  .expected_output = EXPECTED_FEW_UNIQUE,
+	  .arguments = "-u -S 1M -T tmp/a few -o output" },
 	{ .name = "verify",
-	  .arguments = "--verify -S 1M -T tmp/a input -o output",
+	  .expected_output = EXPECTED_FEW,
+	  .arguments = "--verify -S 1M -T tmp/a few -o output",
 	  .verifies = true },
 	{ .name = "framed",
 	  .expected_output = EXPECTED_FRAMED,
@@ -34,9 +39,13 @@ const struct sort_scenario sort_scenarios[] = {
 	  .arguments = "-u -S 48M -T tmp/a input input input input input input input "
 		       "-o output",
 	  .has_cold_cache = true },
-	{ .name = "bypass", .arguments = "-S 64M input -o output", .may_bypass_cache = true },
+	{ .name = "bypass",
+	  .expected_output = EXPECTED_FEW,
+	  .arguments = "-S 64M few -o output",
+	  .may_bypass_cache = true },
 	{ .name = "bypass-spill",
-	  .arguments = "-S 1M -T tmp/a -T tmp/b input -o output",
+	  .expected_output = EXPECTED_FEW,
+	  .arguments = "-S 1M -T tmp/a -T tmp/b few -o output",
 	  .may_bypass_cache = true },
 	{ .name = "partitions",
 	  .arguments = "--verify --partitions=2 -S 64M input -o output",
@@ -75,9 +84,15 @@ const struct sort_scenario sort_scenarios[] = {
 	  .has_part_files = true },
 	{ .name = "parts-merge", .arguments = "-m -S 8M -T tmp/a sorted-parts -o output" },
 	{ .name = "parts-check", .arguments = "-c sorted-parts" },
-	{ .name = "fsync", .arguments = "--fsync -S 64M input -o output" },
-	{ .name = "delta", .arguments = "--temp-compress=delta -S 1M -T tmp/a input -o output" },
-	{ .name = "zstd", .arguments = "--temp-compress=zstd -S 1M -T tmp/a input -o output" },
+	{ .name = "fsync",
+	  .expected_output = EXPECTED_FEW,
+	  .arguments = "--fsync -S 64M few -o output" },
+	{ .name = "delta",
+	  .expected_output = EXPECTED_FEW,
+	  .arguments = "--temp-compress=delta -S 1M -T tmp/a few -o output" },
+	{ .name = "zstd",
+	  .expected_output = EXPECTED_FEW,
+	  .arguments = "--temp-compress=zstd -S 1M -T tmp/a few -o output" },
 	{ .name = "records",
 	  .expected_output = EXPECTED_RECORDS,
 	  .arguments = "-R 16 -k 0:b3 --temp-compress=none --parallel=1 -S 64M -T tmp/a input "
@@ -112,12 +127,14 @@ const struct sort_scenario sort_scenarios[] = {
 	  .to_pipe = true,
 	  .is_slow = true },
 	{ .name = "merge",
+	  .expected_output = EXPECTED_FEW,
 	  .arguments = "-m -S 1M -T tmp/a part0 part1 part2 part3 part4 part5 -o output" },
 	{ .name = "partitions-merge",
+	  .expected_output = EXPECTED_FEW,
 	  .arguments = "-m --partitions=2 -S 8M -T tmp/a part0 part1 part2 part3 part4 part5 "
 		       "-o output" },
 	{ .name = "merge-passes",
-	  .expected_output = EXPECTED_UNIQUE,
+	  .expected_output = EXPECTED_FEW_UNIQUE,
 	  .arguments = "-m -u -S 1M -T tmp/a --batch-size=2 part0 part1 part2 part3 part4 part5 "
 		       "-o output" },
 	{ .name = "checkpoint",
@@ -237,6 +254,7 @@ const struct sort_scenario sort_scenarios[] = {
 	  .device_kind = TEST_DEVICE_SEPARATE,
 	  .loses_one_device = true },
 	{ .name = "device-separate-merge",
+	  .expected_output = EXPECTED_FEW,
 	  .arguments = "-m -S 1M -T tmp/a part0 part1 part2 part3 part4 part5 -o output",
 	  .device_kind = TEST_DEVICE_SEPARATE },
 };
