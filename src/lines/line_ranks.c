@@ -269,16 +269,6 @@ static void add_sample(struct line_ranks *ranks, struct line_view line, uint64_t
 	ranks->sample_text_nbytes += nbytes;
 }
 
-void line_ranks_begin_samples(struct line_sort *sort, size_t run, uint64_t nbytes)
-{
-	struct line_ranks *ranks = sort->ranks;
-
-	ranks->run = (uint32_t)run;
-	ranks->distance = nbytes / u64_clamp(nbytes / ranks->stride, 1, ranks->max_samples);
-	ranks->next_sample = ranks->distance / 2;
-	ranks->is_at_line = true;
-}
-
 /*
  * Find the line at a byte of a part of a run: the one that holds it, if it begins in the part, or
  * else the next one. Returns NULL if there is none.
@@ -296,11 +286,12 @@ static const unsigned char *find_line_at(const struct line_sort *sort, const uns
 	return found && found + 1 < end ? found + 1 : NULL;
 }
 
-void line_ranks_take_samples(struct line_sort *sort, uint64_t offset, const void *bytes,
-			     size_t nbytes)
+/* Take samples of the bytes of a run from `offset` on. */
+static void take_samples(struct line_sort *sort, uint64_t offset, const unsigned char *begin,
+			 size_t nbytes)
 {
 	struct line_ranks *ranks = sort->ranks;
-	const unsigned char *begin = bytes, *end = begin + nbytes;
+	const unsigned char *end = begin + nbytes;
 
 	while (ranks->next_sample < offset + nbytes) {
 		const uint64_t at = u64_max(ranks->next_sample, offset) - offset;
@@ -318,19 +309,28 @@ void line_ranks_take_samples(struct line_sort *sort, uint64_t offset, const void
 	ranks->is_at_line = end > begin && end[-1] == sort->keys->delimiter;
 }
 
-/* Read the blocks of a restored run that have samples. */
-static int sample_stored_run(struct line_sort *sort, size_t i)
+/* Reads the blocks that have samples. */
+int line_ranks_sample_run(struct line_sort *sort, size_t i)
 {
 	struct line_ranks *ranks = sort->ranks;
 	struct run *run = sort->runs.runs[i];
+	const uint64_t nbytes = run->n_items;
+	unsigned char *text;
 	int r = 0;
 
-	line_ranks_begin_samples(sort, i, run->n_items);
+	if (nbytes == 0)
+		return 0;
+	text = malloc(sort->block_nbytes);
+	if (!text)
+		return fail(-ENOMEM, "no memory for a block of %zu bytes", sort->block_nbytes);
+	ranks->run = (uint32_t)i;
+	ranks->distance = nbytes / u64_clamp(nbytes / ranks->stride, 1, ranks->max_samples);
+	ranks->next_sample = ranks->distance / 2;
+	ranks->is_at_line = true;
 	for (uint64_t block = 0; block < run->n_blocks && r == 0; block++) {
 		const uint64_t begin = run_block_start(run, block);
 		const uint64_t end = run_block_start(run, block + 1);
 		struct digest ignored = { 0 };
-		unsigned char *text = line_block_text(sort->block);
 
 		if (ranks->next_sample >= end) {
 			ranks->is_at_line = false; /* not known */
@@ -338,8 +338,9 @@ static int sample_stored_run(struct line_sort *sort, size_t i)
 		}
 		r = run_read(run, block, 1, text, &ignored);
 		if (r == 0)
-			line_ranks_take_samples(sort, begin, text, end - begin);
+			take_samples(sort, begin, text, end - begin);
 	}
+	free(text);
 	return r;
 }
 
@@ -348,7 +349,7 @@ int line_ranks_resume(struct line_sort *sort)
 	int r = 0;
 
 	for (size_t i = 0; i < sort->runs.n && r == 0; i++)
-		r = sample_stored_run(sort, i);
+		r = line_ranks_sample_run(sort, i);
 	return r < 0 ? r :
 		       distributed_report_resumed(sort->ranks->comm, sort->runs.n,
 						  sort->text_nbytes,

@@ -34,8 +34,7 @@ enum {
 struct line_run_writer {
 	struct run_file *file;
 	struct stats *stats;
-	struct line_sort *sampled; /* NULL, or take samples for splitters */
-	uint64_t nbytes, n_lines;  /* written before this block */
+	uint64_t nbytes, n_lines; /* written before this block */
 };
 
 /* The last line that was counted. More lines may equal it. */
@@ -369,13 +368,8 @@ int line_ranks_resume(struct line_sort *sort);
  */
 int line_ranks_agree_disorder(const struct line_sort *sort, struct line_disorder *disorder);
 
-/*
- * Not collective: take samples of run number `run` of nbytes, and take them from the next bytes of
- * this run, at an offset.
- */
-void line_ranks_begin_samples(struct line_sort *sort, size_t run, uint64_t nbytes);
-void line_ranks_take_samples(struct line_sort *sort, uint64_t offset, const void *bytes,
-			     size_t nbytes);
+/* Take samples of a stored run, from which the splitters are chosen. Not a collective. */
+int line_ranks_sample_run(struct line_sort *sort, size_t i);
 
 /* Replace the runs of this rank by the segments of its partition. */
 int line_ranks_exchange_runs(struct line_sort *sort);

@@ -12,8 +12,7 @@ with 1 after a failure.
     --count=N         number of cases (default: 1500)
     --first=N         number of the first case (default: 0)
     --large=N         number of large files (default: 6), which gsort spills and merges, some of
-    --them
-                      in several passes
+                      them in several passes
     --large-nbytes=N  minimum size of a large file (default: 8 MiB)
     --cuda            sort on a GPU, the large files with little device memory
     --ranks           sort with 2 to 5 ranks of gsort-mpi; does not check files

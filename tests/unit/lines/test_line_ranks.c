@@ -57,6 +57,7 @@ struct requested_sort {
 	const char *options[9]; /* ends with NULL */
 	const char *inputs[2];
 	bool uses_memory;                                    /* of other ranks */
+	bool has_two_threads;                                /* in each rank */
 	ssize_t (*pwrite)(int, const void *, size_t, off_t); /* NULL: pwrite() */
 };
 
@@ -86,7 +87,7 @@ static int run_sort(const struct requested_sort *request, struct comm *comm, con
 	options.spec.comm = comm;
 	options.spec.disable_shared_memory = !request->uses_memory;
 	options.spec.output_path = output;
-	options.spec.n_threads = 1;
+	options.spec.n_threads = request->has_two_threads ? 2 : 1;
 	options.spec.io = &calls;
 	if (r == 0)
 		r = line_options_finalize(&options, fixture_directory, &keys);
@@ -171,7 +172,8 @@ FIXTURE_TEST(any_number_of_ranks_writes_the_same)
 FIXTURE_TEST(whatever_order_messages_come_in)
 {
 	struct requested_sort request = { .options = { "S", "1M" },
-					  .inputs = { words_path, few_path } };
+					  .inputs = { words_path, few_path },
+					  .has_two_threads = true };
 
 	for (uint64_t seed = 1; seed <= (FOR_RACES_ONLY ? 1 : 3); seed++)
 		check(&request, 4, seed);
