@@ -54,7 +54,7 @@ def random_line(rng, style, delimiter):
         return rng.choice([b'', b'.', b'lib']) + b'.'.join(rng.choice([b'%d' % rng.randrange(12), b'a', b'rc1', b'~', b'so', b'0'])
                                                            for _ in range(rng.randrange(1, 5)))
     if style == 'bytes':
-        return bytes(rng.randrange(256) for _ in range(rng.randrange(40))).replace(delimiter, b'')
+        return bytes(rng.randrange(256) for _ in range(rng.randrange(40))).translate(None, delimiter + b'\x80')
     return bytes(rng.choice(b'ab\x00') for _ in range(rng.randrange(5))).replace(delimiter, b'')
 
 
