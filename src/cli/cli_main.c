@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "src/cli/exit_status.h"
 #include "src/cli/process_setup.h"
 #include "src/cli/print_message.h"
 

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "src/cli/exit_status.h"
 
 /* Stack of threads. The default of the system may be too small (ulimit -s), or 8 MiB. */
 enum { STACK_NBYTES = 512 << 10 };

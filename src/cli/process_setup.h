@@ -1,5 +1,5 @@
 /*
- * process_setup.h - the process: stack, signals, limits
+ * process_setup.h - the process: stack, signals, limits, exit status
  *
  * Signals belong to the process, and the library does not handle them. The handlers here ask the
  * struct gsort_process that the process shares with its sorts (include/gsort.h).
@@ -10,6 +10,9 @@
 #include <stdbool.h>
 
 #include "include/gsort.h"
+
+/* Exit statuses. Disorder is the result of a check; trouble is any error. */
+enum exit_status { EXIT_SORTED = 0, EXIT_DISORDER = 1, EXIT_TROUBLE = 2 };
 
 /* --- Threads --- */
 

@@ -9,7 +9,6 @@
 
 #include "config.h"
 #include "src/base/diagnostics.h"
-#include "src/cli/exit_status.h"
 #include "src/cli/process_setup.h"
 #include "src/cli/cli_main.h"
 #include "src/cli/print_message.h"

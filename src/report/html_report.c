@@ -16,7 +16,6 @@
 #include "src/base/size.h"
 #include "src/report/explain.h"
 #include "src/report/format.h"
-#include "src/report/html_report_chart.h"
 
 /* --- style --- */
 

@@ -5,7 +5,7 @@
  * happened at the same time. The values of one row at a time are computed: once for the chart and
  * again for the table.
  */
-#include "src/report/html_report_chart.h"
+#include "src/report/html_report.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -24,7 +24,6 @@
 #include "src/base/system_limits.h"
 #include "src/base/diagnostics.h"
 #include "src/check/verify.h"
-#include "src/cli/exit_status.h"
 #include "src/cli/process_setup.h"
 #include "src/options/file_roles.h"
 #include "src/plan/sort_spec.h"

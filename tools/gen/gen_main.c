@@ -9,7 +9,6 @@
 #include "src/base/system_limits.h"
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
-#include "src/cli/exit_status.h"
 #include "src/cli/process_setup.h"
 #include "src/options/file_roles.h"
 #include "tools/gen/gen.h"
