@@ -6,6 +6,7 @@
 #include <byteswap.h>
 #include <dirent.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,8 @@
 #include "tests/support/unit_test.h"
 
 enum { STATUS_KILLED = 9 };
+
+unsigned fake_rank_number;
 
 /* Precedes a message in a socket. */
 struct packet_header {
@@ -501,6 +504,7 @@ static void run_rank(struct fake_rank *rank_context)
 		for (unsigned peer = 0; peer < rank_context->fake_ranks->size; peer++)
 			if (rank != rank_context->rank && rank != peer)
 				close(rank_context->sockets[rank][peer]);
+	fake_rank_number = rank_context->rank;
 	own_exit->result = comm_open(&params, fake_open, rank_context, &comm);
 	if (own_exit->result < 0)
 		exit_rank(1);
@@ -572,8 +576,58 @@ void fake_ranks_assert_success(const struct fake_ranks *fake_ranks)
 	}
 }
 
+void fake_ranks_succeed(struct fake_ranks *fake_ranks)
+{
+	fake_ranks_run(fake_ranks);
+	fake_ranks_assert_success(fake_ranks);
+	fake_ranks_free(fake_ranks);
+}
+
 void fake_ranks_free(struct fake_ranks *fake_ranks)
 {
 	munmap(fake_ranks->exits, fake_ranks->size * sizeof *fake_ranks->exits);
 	fake_ranks->exits = NULL;
+}
+
+/* --- stripes --- */
+
+/* Bit r of each: rank r has written to this MiB of the output. */
+enum { STRIPE_NBYTES = 1 << 20, N_STRIPES = 4 };
+static atomic_uint *stripe_writers;
+
+bool fake_rank_writes_output(int fd)
+{
+	char link[64], path[512] = "";
+
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	return readlink(link, path, sizeof path - 1) > 0 && strstr(path, ".gsort-temp-");
+}
+
+void stripe_writers_open(void)
+{
+	stripe_writers = mmap(NULL, N_STRIPES * sizeof *stripe_writers, PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(stripe_writers, MAP_FAILED);
+}
+
+ssize_t stripe_writers_pwrite(int fd, const void *data, size_t nbytes, off_t offset)
+{
+	if (fake_rank_writes_output(fd))
+		for (off_t at = offset; at < offset + (off_t)nbytes; at++)
+			if (at == offset || at % STRIPE_NBYTES == 0)
+				atomic_fetch_or(&stripe_writers[at / STRIPE_NBYTES],
+						1u << fake_rank_number);
+	return pwrite(fd, data, nbytes, offset);
+}
+
+unsigned stripe_writers_close(void)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < N_STRIPES; i++) {
+		n += stripe_writers[i] > 0;
+		assert_int_equal(stripe_writers[i] & (stripe_writers[i] - 1), 0);
+	}
+	munmap(stripe_writers, N_STRIPES * sizeof *stripe_writers);
+	return n;
 }

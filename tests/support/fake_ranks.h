@@ -64,5 +64,22 @@ void fake_ranks_join(struct fake_ranks *fake_ranks);
 void fake_ranks_run(struct fake_ranks *fake_ranks);
 /* Assert that all ranks succeeded without a message. Call after fake_ranks_run(). */
 void fake_ranks_assert_success(const struct fake_ranks *fake_ranks);
+/* Run the ranks, assert that all succeeded, and free `exits`. */
+void fake_ranks_succeed(struct fake_ranks *fake_ranks);
 /* Free `exits`. Call after fake_ranks_join(). */
 void fake_ranks_free(struct fake_ranks *fake_ranks);
+
+/* In the process of a rank: its number. */
+extern unsigned fake_rank_number;
+
+/* Return whether a descriptor leads to an output that has no name yet. */
+bool fake_rank_writes_output(int fd);
+
+/*
+ * Record which ranks write to each MiB of such outputs by this pwrite().
+ * stripe_writers_close() asserts that each MiB was written by one rank, and returns how many were
+ * written.
+ */
+void stripe_writers_open(void);
+ssize_t stripe_writers_pwrite(int fd, const void *data, size_t nbytes, off_t offset);
+unsigned stripe_writers_close(void);

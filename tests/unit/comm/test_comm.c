@@ -44,9 +44,7 @@ TEST(test_everything_arrives)
 	for (unsigned size = 1; size <= FAKE_RANKS_MAX; size++) {
 		struct fake_ranks ranks = exchange_of(size, &long_nbytes);
 
-		fake_ranks_run(&ranks);
-		fake_ranks_assert_success(&ranks);
-		fake_ranks_free(&ranks);
+		fake_ranks_succeed(&ranks);
 	}
 }
 
@@ -58,9 +56,7 @@ TEST(test_everything_arrives_in_whatever_order)
 		struct fake_ranks ranks = exchange_of((unsigned)(2 + seed), &long_nbytes);
 
 		ranks.seed = seed;
-		fake_ranks_run(&ranks);
-		fake_ranks_assert_success(&ranks);
-		fake_ranks_free(&ranks);
+		fake_ranks_succeed(&ranks);
 	}
 }
 
@@ -195,9 +191,7 @@ TEST(test_rank_that_ends_first_is_no_loss)
 
 		ranks.body = post_unmatched_receive;
 		ranks.seed = seed;
-		fake_ranks_run(&ranks);
-		fake_ranks_assert_success(&ranks);
-		fake_ranks_free(&ranks);
+		fake_ranks_succeed(&ranks);
 	}
 }
 

@@ -3,7 +3,6 @@
  */
 #include "src/lines/line_options.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,9 +132,7 @@ static void check(struct requested_sort *request, unsigned size, uint64_t seed)
 
 	ranks.seed = seed;
 	assert_int_equal(run_sort(request, NULL, single_path), 0);
-	fake_ranks_run(&ranks);
-	fake_ranks_assert_success(&ranks);
-	fake_ranks_free(&ranks);
+	fake_ranks_succeed(&ranks);
 	assert_same_output();
 	unlink(together_path);
 	unlink(single_path);
@@ -222,9 +219,7 @@ static void check_part_files(struct requested_sort *request, const char *extensi
 	struct fake_ranks ranks = fake_ranks_of(request, 3);
 
 	assert_int_equal(run_sort(request, NULL, single_path), 0);
-	fake_ranks_run(&ranks);
-	fake_ranks_assert_success(&ranks);
-	fake_ranks_free(&ranks);
+	fake_ranks_succeed(&ranks);
 	for (unsigned i = 0; i <= 4; i++) {
 		char name[32] = "manifest.json";
 
@@ -253,56 +248,17 @@ FIXTURE_TEST(part_files_are_those_of_one_process)
 
 /* --- Stripes --- */
 
-/* Bit r of each: rank r has written to this MiB of the output. */
-enum { STRIPE_NBYTES = 1 << 20, N_STRIPES = 4 };
-static atomic_uint *writers;
-static unsigned own_rank;
-
-static bool is_output_descriptor(int fd)
-{
-	char link[64], path[512] = "";
-
-	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-	return readlink(link, path, sizeof path - 1) > 0 && strstr(path, ".gsort-temp-");
-}
-
-static ssize_t recorded_pwrite(int fd, const void *data, size_t nbytes, off_t offset)
-{
-	if (is_output_descriptor(fd))
-		for (off_t at = offset; at < offset + (off_t)nbytes; at++)
-			if (at == offset || at % STRIPE_NBYTES == 0)
-				atomic_fetch_or(&writers[at / STRIPE_NBYTES], 1u << own_rank);
-	return pwrite(fd, data, nbytes, offset);
-}
-
-static int sort_recorded(struct comm *comm, void *argument)
-{
-	own_rank = comm_rank(comm);
-	return sort_on_rank(comm, argument);
-}
-
 FIXTURE_TEST(no_two_ranks_write_to_one_stripe)
 {
 	struct requested_sort request = { .inputs = { words_path, words_path } };
 	struct fake_ranks ranks = fake_ranks_of(&request, 5);
-	unsigned n = 0;
 
-	writers = mmap(NULL, N_STRIPES * sizeof *writers, PROT_READ | PROT_WRITE,
-		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert_ptr_not_equal(writers, MAP_FAILED);
+	stripe_writers_open();
 	assert_int_equal(run_sort(&request, NULL, single_path), 0);
-	request.pwrite = recorded_pwrite;
-	ranks.body = sort_recorded;
-	fake_ranks_run(&ranks);
-	fake_ranks_assert_success(&ranks);
-	fake_ranks_free(&ranks);
+	request.pwrite = stripe_writers_pwrite;
+	fake_ranks_succeed(&ranks);
 	assert_same_output();
-	for (size_t i = 0; i < N_STRIPES; i++) {
-		n += writers[i] > 0;
-		assert_int_equal(writers[i] & (writers[i] - 1), 0);
-	}
-	munmap(writers, N_STRIPES * sizeof *writers);
-	assert_true(n >= 2);
+	assert_true(stripe_writers_close() >= 2);
 }
 
 /* --- Failures --- */
@@ -389,9 +345,7 @@ FIXTURE_TEST(killed_rank_is_resumed)
 
 		fake_ranks_run(&killed);
 		fake_ranks_free(&killed);
-		fake_ranks_run(&ranks);
-		fake_ranks_assert_success(&ranks);
-		fake_ranks_free(&ranks);
+		fake_ranks_succeed(&ranks);
 		assert_same_output();
 		unlink(together_path);
 		assert_int_equal(access(kept_path, F_OK), -1);

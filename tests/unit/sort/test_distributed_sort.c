@@ -245,9 +245,7 @@ static void assert_agrees(struct requested_sort *request, unsigned size, uint64_
 	struct fake_ranks ranks = fake_ranks_of(request, size);
 
 	ranks.seed = seed;
-	fake_ranks_run(&ranks);
-	fake_ranks_assert_success(&ranks);
-	fake_ranks_free(&ranks);
+	fake_ranks_succeed(&ranks);
 	assert_same_output();
 	unlink(together_path);
 }
@@ -364,36 +362,13 @@ PART_TEST(requests, equal_prefixes_go_to_one_rank)
 	check(&request, 3);
 }
 
-/* Bit r of each: rank r has written to this MiB of the output. */
-enum { STRIPE_NBYTES = 1 << 20, N_STRIPES = 4 };
-static atomic_uint *writers;
-static unsigned own_rank;
-
-static bool is_output_descriptor(int fd)
-{
-	char link[64], path[512] = "";
-
-	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-	return readlink(link, path, sizeof path - 1) > 0 && strstr(path, ".gsort-temp-");
-}
-
-static ssize_t recorded_pwrite(int fd, const void *data, size_t nbytes, off_t offset)
-{
-	if (is_output_descriptor(fd))
-		for (off_t at = offset; at < offset + (off_t)nbytes; at++)
-			if (at == offset || at % STRIPE_NBYTES == 0)
-				atomic_fetch_or(&writers[at / STRIPE_NBYTES], 1u << own_rank);
-	return pwrite(fd, data, nbytes, offset);
-}
-
 static int sort_recorded(struct comm *comm, void *argument)
 {
 	struct requested_sort request = *(const struct requested_sort *)argument;
 	struct syscalls calls = syscalls_plain;
 
-	calls.pwrite = recorded_pwrite;
+	calls.pwrite = stripe_writers_pwrite;
 	request.spec.io = &calls;
-	own_rank = comm_rank(comm);
 	return sort_on_rank(comm, &request);
 }
 
@@ -402,11 +377,8 @@ static unsigned check_stripes(int zstd_level)
 {
 	struct requested_sort request;
 	struct fake_ranks ranks;
-	unsigned n = 0;
 
-	writers = mmap(NULL, N_STRIPES * sizeof *writers, PROT_READ | PROT_WRITE,
-		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	assert_ptr_not_equal(writers, MAP_FAILED);
+	stripe_writers_open();
 	fill_pattern(numbers, sizeof numbers, 2);
 	write_file(few_path, numbers, sizeof numbers);
 	request_in_memory(&request, "u64", 24, random_path, few_path);
@@ -415,16 +387,9 @@ static unsigned check_stripes(int zstd_level)
 	sort_single(&request);
 	ranks = fake_ranks_of(&request, 4);
 	ranks.body = sort_recorded;
-	fake_ranks_run(&ranks);
-	fake_ranks_assert_success(&ranks);
-	fake_ranks_free(&ranks);
+	fake_ranks_succeed(&ranks);
 	assert_same_output();
-	for (size_t i = 0; i < N_STRIPES; i++) {
-		n += writers[i] > 0;
-		assert_int_equal(writers[i] & (writers[i] - 1), 0);
-	}
-	munmap(writers, N_STRIPES * sizeof *writers);
-	return n;
+	return stripe_writers_close();
 }
 
 SORT_TEST(no_two_ranks_write_to_one_stripe)
@@ -585,9 +550,7 @@ static void sort_on_ranks(struct requested_sort *request, unsigned size)
 {
 	struct fake_ranks ranks = fake_ranks_of(request, size);
 
-	fake_ranks_run(&ranks);
-	fake_ranks_assert_success(&ranks);
-	fake_ranks_free(&ranks);
+	fake_ranks_succeed(&ranks);
 }
 
 /* Ranks replace an older directory with another number of part files, as one process does. */
@@ -985,7 +948,7 @@ SORT_TEST(lost_foreign_bytes_are_detected)
 
 static ssize_t failing_pwrite(int fd, const void *data, size_t nbytes, off_t offset)
 {
-	if (!is_output_descriptor(fd))
+	if (!fake_rank_writes_output(fd))
 		return pwrite(fd, data, nbytes, offset);
 	errno = EIO;
 	return -1;
@@ -1077,7 +1040,7 @@ enum cache_policy __real_cache_policy_choose(const struct job *job, uint64_t nby
 enum cache_policy __wrap_cache_policy_choose(const struct job *job, uint64_t nbytes);
 enum cache_policy __wrap_cache_policy_choose(const struct job *job, uint64_t nbytes)
 {
-	return chosen_policies.policies ? chosen_policies.policies[own_rank] :
+	return chosen_policies.policies ? chosen_policies.policies[fake_rank_number] :
 					  __real_cache_policy_choose(job, nbytes);
 }
 
@@ -1086,7 +1049,7 @@ void __wrap_output_bypass_cache(struct output *output);
 void __wrap_output_bypass_cache(struct output *output)
 {
 	if (chosen_policies.policies)
-		atomic_fetch_or(chosen_policies.outputs, 1u << own_rank);
+		atomic_fetch_or(chosen_policies.outputs, 1u << fake_rank_number);
 	__real_output_bypass_cache(output);
 }
 
@@ -1095,7 +1058,7 @@ void __wrap_spill_bypass_cache(struct spill *spill);
 void __wrap_spill_bypass_cache(struct spill *spill)
 {
 	if (chosen_policies.policies)
-		atomic_fetch_or(chosen_policies.spills, 1u << own_rank);
+		atomic_fetch_or(chosen_policies.spills, 1u << fake_rank_number);
 	__real_spill_bypass_cache(spill);
 }
 
@@ -1124,7 +1087,6 @@ unsigned __wrap_comm_host_size(const struct comm *comm, unsigned *ret_first)
 
 static int sort_with_policies(struct comm *comm, void *argument)
 {
-	own_rank = comm_rank(comm);
 	return sort_on_rank(comm, argument);
 }
 
@@ -1144,9 +1106,7 @@ SORT_TEST(ranks_of_a_host_use_its_first_policy)
 	assert_ptr_not_equal(chosen_policies.outputs, MAP_FAILED);
 	chosen_policies.spills = chosen_policies.outputs + 1;
 	ranks.body = sort_with_policies;
-	fake_ranks_run(&ranks);
-	fake_ranks_assert_success(&ranks);
-	fake_ranks_free(&ranks);
+	fake_ranks_succeed(&ranks);
 	assert_same_output();
 	assert_int_equal(*chosen_policies.outputs, 0xc);
 	assert_int_equal(*chosen_policies.spills, 0xc);
@@ -1289,9 +1249,7 @@ static void check_volumes(unsigned n_ranks, bool fits, bool is_random)
 	counted.asked.spec.compression.mode = COMPRESS_NONE;
 	ranks.body = sort_with_stats;
 	ranks.argument = &counted;
-	fake_ranks_run(&ranks);
-	fake_ranks_assert_success(&ranks);
-	fake_ranks_free(&ranks);
+	fake_ranks_succeed(&ranks);
 	assert_disk(&counted.stats->total, n_ranks, fits);
 	assert_wire(&counted.stats->total, n_ranks, fits, is_random);
 	assert_balance(counted.stats, n_ranks, fits);
@@ -1523,10 +1481,11 @@ static atomic_uint (*n_calls)[N_CALLS]; /* by rank; shared memory */
 
 static bool call_fails(enum call call)
 {
-	const unsigned n = atomic_fetch_add(&n_calls[own_rank][call], 1) + 1;
+	const unsigned n = atomic_fetch_add(&n_calls[fake_rank_number][call], 1) + 1;
 
-	if (call_fault.n_times == 0 || own_rank != call_fault.rank || call != call_fault.call ||
-	    n < call_fault.nth || n - call_fault.nth >= call_fault.n_times)
+	if (call_fault.n_times == 0 || fake_rank_number != call_fault.rank ||
+	    call != call_fault.call || n < call_fault.nth ||
+	    n - call_fault.nth >= call_fault.n_times)
 		return false;
 	errno = call == CALL_PWRITE || call == CALL_FALLOCATE ? ENOSPC : EIO;
 	return true;
@@ -1541,7 +1500,7 @@ static int counted_openat(int directory, const char *path, int flags, mode_t mod
 static int counted_close(int fd)
 {
 	const bool is_output = (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY &&
-			       is_output_descriptor(fd);
+			       fake_rank_writes_output(fd);
 	const int r = syscalls_plain.close(fd);
 
 	return is_output && call_fails(CALL_CLOSE) ? -1 : r;
@@ -1580,7 +1539,6 @@ static int sort_with_faults(struct comm *comm, void *argument)
 	struct requested_sort request = *(const struct requested_sort *)argument;
 	struct syscalls calls = syscalls_plain;
 
-	own_rank = comm_rank(comm);
 	alarm(SECONDS_A_SORT);
 	calls.openat = counted_openat;
 	calls.close = counted_close;
