@@ -2,6 +2,7 @@
  * job_fixture.c - a job for merges (see job_fixture.h)
  */
 #include "tests/support/job_fixture.h"
+#include "src/base/thread.h"
 #include "tests/support/decode_key.h"
 
 struct job job;
@@ -245,7 +246,7 @@ int recorded_output_write(void *context, const struct merged_window *merged)
 
 	if (merged->number == output->failing_window)
 		return -EDOM;
-	pthread_mutex_lock(&output->lock);
+	SCOPED_LOCK(&output->lock);
 	if (offset + nbytes > output->allocated_nbytes) {
 		output->allocated_nbytes = 2 * (offset + nbytes);
 		output->records = realloc(output->records, output->allocated_nbytes);
@@ -254,7 +255,6 @@ int recorded_output_write(void *context, const struct merged_window *merged)
 	memcpy(output->records + offset, merged->items, nbytes);
 	output->n_items += merged->n_items;
 	output->n_windows++;
-	pthread_mutex_unlock(&output->lock);
 	return 0;
 }
 

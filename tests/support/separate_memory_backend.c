@@ -3,6 +3,7 @@
  *
  * Owners are looked up in a list: there are some hundred of them, in tests that sort little.
  */
+#include "src/base/thread.h"
 #include "tests/support/separate_memory_backend.h"
 
 #include <pthread.h>
@@ -47,11 +48,10 @@ static _Noreturn void report_misuse(const char *what)
 
 static void add_object(const struct owned_object *object)
 {
-	pthread_mutex_lock(&lock);
+	SCOPED_LOCK(&lock);
 	if (n_objects == MAX_OWNED_OBJECTS)
 		report_misuse("there are too many");
 	objects[n_objects++] = *object;
-	pthread_mutex_unlock(&lock);
 }
 
 static void add_memory(const struct device *owner, const void *begin, size_t nbytes)
@@ -70,13 +70,12 @@ static void add_device(const struct device *device, unsigned number)
 
 static void remove_object(const void *begin)
 {
-	pthread_mutex_lock(&lock);
+	SCOPED_LOCK(&lock);
 	for (size_t i = 0; i < n_objects; i++)
 		if (objects[i].begin == begin) {
 			objects[i] = objects[--n_objects];
 			break;
 		}
-	pthread_mutex_unlock(&lock);
 }
 
 /* Find the owner. NULL: none, or the host. */
@@ -84,12 +83,11 @@ static const struct device *owner_of(const void *address)
 {
 	const struct device *owner = NULL;
 
-	pthread_mutex_lock(&lock);
+	SCOPED_LOCK(&lock);
 	for (size_t i = 0; i < n_objects && !owner; i++)
 		if ((const char *)address >= objects[i].begin &&
 		    (const char *)address < objects[i].end)
 			owner = objects[i].owner;
-	pthread_mutex_unlock(&lock);
 	return owner;
 }
 
@@ -106,9 +104,8 @@ static void count_merge(const struct device_queue *queue)
 {
 	const struct device *device = owner_of(queue);
 
-	pthread_mutex_lock(&lock);
+	SCOPED_LOCK(&lock);
 	find_device(device)->n_merges++;
-	pthread_mutex_unlock(&lock);
 }
 
 unsigned separate_memory_device_number(const void *object)
@@ -116,20 +113,15 @@ unsigned separate_memory_device_number(const void *object)
 	const struct device *device = owner_of(object);
 	unsigned number;
 
-	pthread_mutex_lock(&lock);
+	SCOPED_LOCK(&lock);
 	number = find_device(device)->number;
-	pthread_mutex_unlock(&lock);
 	return number;
 }
 
 unsigned long separate_memory_n_merges(const struct device *device)
 {
-	unsigned long n;
-
-	pthread_mutex_lock(&lock);
-	n = find_device(device)->n_merges;
-	pthread_mutex_unlock(&lock);
-	return n;
+	SCOPED_LOCK(&lock);
+	return find_device(device)->n_merges;
 }
 
 /* End the process if operations of the queue may not use the memory. */
