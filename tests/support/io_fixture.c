@@ -234,6 +234,20 @@ void write_file(const char *path, const void *data, size_t nbytes)
 	}
 }
 
+void write_text(const char *name, const char *text)
+{
+	char path[512];
+
+	snprintf(path, sizeof path, "%s", fixture_path(name));
+	for (char *slash = path + strlen(fixture_directory) + 1; (slash = strchr(slash, '/'));
+	     slash++) {
+		*slash = '\0';
+		mkdir(path, 0700);
+		*slash = '/';
+	}
+	write_file(path, text, strlen(text));
+}
+
 bool file_contains(const char *path, const void *data, size_t nbytes)
 {
 	char *contents = malloc(nbytes + 1);

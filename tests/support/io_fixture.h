@@ -61,6 +61,8 @@ extern char fixture_directory[64];
 
 int fixture_start(void **state);
 
+#define DIRECTORY_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
+
 /* Return the path of `name` in the directory, valid for the next 16 calls. */
 const char *fixture_path(const char *name);
 
@@ -73,6 +75,9 @@ void fixture_clear(void);
 int fixture_finish(void **state);
 
 void write_file(const char *path, const void *data, size_t nbytes);
+
+/* Write a text to a file in the directory, and make the directories that the file is in. */
+void write_text(const char *name, const char *text);
 
 /* Return whether the file contains exactly these bytes. */
 bool file_contains(const char *path, const void *data, size_t nbytes);

@@ -3,57 +3,22 @@
  */
 #include "src/base/thread.h"
 
-#include <ftw.h>
-#include <stdio.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "tests/support/io_fixture.h"
 #include "tests/support/unit_test.h"
 
-/* Write a file of the tree, and make its directories. */
-static void write_line(const char *path, const char *line)
-{
-	char whole[256], folder[256];
-	FILE *file;
-
-	strcpy(whole, fixture_path(path));
-	for (char *slash = strchr(whole + strlen(fixture_directory) + 1, '/'); slash;
-	     slash = strchr(slash + 1, '/')) {
-		snprintf(folder, sizeof folder, "%.*s", (int)(slash - whole), whole);
-		mkdir(folder, 0700);
-	}
-	file = fopen(whole, "w");
-	assert_non_null(file);
-	fprintf(file, "%s\n", line);
-	assert_int_equal(fclose(file), 0);
-}
-
 static const char *make_tree(const char *online)
 {
-	write_line("sys/devices/system/node/online", online);
-	write_line("sys/bus/pci/devices/0000:65:00.0/numa_node", "1");
-	write_line("sys/bus/pci/devices/0000:66:00.0/numa_node", "-1");
+	write_text("sys/devices/system/node/online", online);
+	write_text("sys/bus/pci/devices/0000:65:00.0/numa_node", "1\n");
+	write_text("sys/bus/pci/devices/0000:66:00.0/numa_node", "-1\n");
 	return fixture_path("sys");
 }
 
-static int forget(const char *path, const struct stat *status, int kind, struct FTW *place)
+DIRECTORY_TEST(pci_device_has_a_node)
 {
-	(void)status, (void)kind, (void)place;
-	return remove(path);
-}
-
-static int finish(void **state)
-{
-	(void)state;
-	return nftw(fixture_directory, forget, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, finish)
-
-FIXTURE_TEST(pci_device_has_a_node)
-{
-	static const char *const several[] = { "0-1", "0,1", "0-3,8" };
+	static const char *const several[] = { "0-1\n", "0,1\n", "0-3,8\n" };
 
 	for (unsigned i = 0; i < sizeof several / sizeof several[0]; i++) {
 		char sysfs[128];
@@ -65,11 +30,11 @@ FIXTURE_TEST(pci_device_has_a_node)
 	}
 }
 
-FIXTURE_TEST(single_node_is_not_used)
+DIRECTORY_TEST(single_node_is_not_used)
 {
 	char sysfs[128];
 
-	strcpy(sysfs, make_tree("0"));
+	strcpy(sysfs, make_tree("0\n"));
 	assert_int_equal(numa_node_of_pci(sysfs, "0000:65:00.0"), NUMA_NODE_ANY);
 	assert_int_equal(numa_node_of_pci(fixture_path("nowhere"), "0000:65:00.0"), NUMA_NODE_ANY);
 }
@@ -83,7 +48,7 @@ static cpu_set_t processors(void)
 }
 
 /* CPUs of node 1: the first that this thread may use, and one that no machine has. */
-FIXTURE_TEST(bound_thread_runs_on_node_cpus)
+DIRECTORY_TEST(bound_thread_runs_on_node_cpus)
 {
 	const cpu_set_t before = processors();
 	struct numa_binding binding;
@@ -93,9 +58,9 @@ FIXTURE_TEST(bound_thread_runs_on_node_cpus)
 
 	while (!CPU_ISSET(first, &before))
 		first++;
-	snprintf(list, sizeof list, "%d,1022-1023", first);
-	write_line("sys/devices/system/node/node1/cpulist", list);
-	write_line("sys/devices/system/node/node2/cpulist", "1022-1023");
+	snprintf(list, sizeof list, "%d,1022-1023\n", first);
+	write_text("sys/devices/system/node/node1/cpulist", list);
+	write_text("sys/devices/system/node/node2/cpulist", "1022-1023\n");
 	strcpy(sysfs, fixture_path("sys"));
 
 	binding = numa_bind_thread(sysfs, 2);

@@ -60,9 +60,7 @@ static void assert_dies_clean(int signal_number)
 			 count_directory_entries());
 }
 
-#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
-
-FIXTURE_TEST(every_fatal_signal_leaves_no_file)
+DIRECTORY_TEST(every_fatal_signal_leaves_no_file)
 {
 	for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++)
 		assert_dies_clean(fatal[i]);
@@ -70,7 +68,7 @@ FIXTURE_TEST(every_fatal_signal_leaves_no_file)
 	assert_dies_clean(SIGRTMAX);
 }
 
-FIXTURE_TEST(nonfatal_signals_stay_nonfatal)
+DIRECTORY_TEST(nonfatal_signals_stay_nonfatal)
 {
 	static const int harmless[] = { SIGCONT, SIGCHLD, SIGURG, SIGWINCH, SIGXFSZ };
 
@@ -82,7 +80,7 @@ FIXTURE_TEST(nonfatal_signals_stay_nonfatal)
 	}
 }
 
-FIXTURE_TEST(ignored_signal_stays_ignored)
+DIRECTORY_TEST(ignored_signal_stays_ignored)
 {
 	int status;
 
@@ -154,7 +152,7 @@ static void raise_a_fault(void)
 }
 
 /* Otherwise users would believe that the output is unchanged. */
-FIXTURE_TEST(signal_after_rename_is_not_a_kill)
+DIRECTORY_TEST(signal_after_rename_is_not_a_kill)
 {
 	int status = status_of_commit(raise_and_rename, raise_some);
 
@@ -180,7 +178,7 @@ static void run_as_process_1(int signal_number)
 	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
 }
 
-FIXTURE_TEST(first_process_of_a_container_ends_with_128_and_the_signal)
+DIRECTORY_TEST(first_process_of_a_container_ends_with_128_and_the_signal)
 {
 	static const int some[] = { SIGTERM, SIGINT, SIGQUIT };
 
@@ -279,7 +277,7 @@ static off_t nbytes_after(void (*be_killed)(int), int signal_number)
 	return status.st_size;
 }
 
-FIXTURE_TEST(signal_truncates_appended_file)
+DIRECTORY_TEST(signal_truncates_appended_file)
 {
 	static const int some[] = { SIGTERM, SIGHUP, SIGINT, SIGTERM, SIGTERM, SIGTERM };
 
@@ -350,7 +348,7 @@ static void run_until_killed_after_growth(int signal_number)
 }
 
 /* timeout(1) signals the command and then its process group. */
-FIXTURE_TEST(later_signals_wait_for_truncation)
+DIRECTORY_TEST(later_signals_wait_for_truncation)
 {
 	static void (*const all[])(void) = { raise_more, fault_elsewhere };
 
@@ -397,7 +395,7 @@ static void run_until_killed_at_next_open(int signal_number)
 	raise(signal_number);
 }
 
-FIXTURE_TEST(no_file_opens_after_names_are_removed)
+DIRECTORY_TEST(no_file_opens_after_names_are_removed)
 {
 	assert_int_equal(nbytes_after(run_until_killed_at_next_open, SIGTERM), 5);
 	assert_int_equal(count_directory_entries(), 1);

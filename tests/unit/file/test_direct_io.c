@@ -33,9 +33,7 @@ static struct file open_uncached(int flags)
 	return file;
 }
 
-#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
-
-FIXTURE_TEST(unaligned_reads_are_exact)
+DIRECTORY_TEST(unaligned_reads_are_exact)
 {
 	struct file file = open_uncached(O_DIRECT);
 	uint64_t x = 1;
@@ -58,7 +56,7 @@ FIXTURE_TEST(unaligned_reads_are_exact)
 	file_close(&file);
 }
 
-FIXTURE_TEST(end_of_the_file_is_read)
+DIRECTORY_TEST(end_of_the_file_is_read)
 {
 	struct file file = open_uncached(O_DIRECT);
 	unsigned char *back = guarded_alloc(N);
@@ -73,7 +71,7 @@ FIXTURE_TEST(end_of_the_file_is_read)
 	file_close(&file);
 }
 
-FIXTURE_TEST(read_ranges_are_cached)
+DIRECTORY_TEST(read_ranges_are_cached)
 {
 	struct file file = open_uncached(0);
 	unsigned char *back = guarded_alloc(N);
@@ -84,7 +82,7 @@ FIXTURE_TEST(read_ranges_are_cached)
 	file_close(&file);
 }
 
-FIXTURE_TEST(unaligned_writes_are_exact_or_fail)
+DIRECTORY_TEST(unaligned_writes_are_exact_or_fail)
 {
 	struct file direct = open_uncached(O_DIRECT), cached;
 	unsigned char *back = guarded_alloc(N);
@@ -132,7 +130,7 @@ static void read_source(uint64_t large_nbytes)
 	guarded_free(back, N);
 }
 
-FIXTURE_TEST(large_uncached_source_stays_uncached)
+DIRECTORY_TEST(large_uncached_source_stays_uncached)
 {
 	struct file file = open_uncached(0);
 
@@ -176,7 +174,7 @@ static void read_in_small_steps(uint64_t large_nbytes)
 	source_table_destroy(&table);
 }
 
-FIXTURE_TEST(small_reads_leave_large_source_uncached)
+DIRECTORY_TEST(small_reads_leave_large_source_uncached)
 {
 	struct file file = open_uncached(0);
 
@@ -191,7 +189,7 @@ FIXTURE_TEST(small_reads_leave_large_source_uncached)
 	file_close(&file);
 }
 
-FIXTURE_TEST(write_behind_drops_old_pages)
+DIRECTORY_TEST(write_behind_drops_old_pages)
 {
 	enum { LONG = 64 << 20 };
 	struct file file = open_uncached(0);

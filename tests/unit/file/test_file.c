@@ -20,9 +20,7 @@ static struct file open_file(const char *name, int flags)
 	return file;
 }
 
-#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
-
-FIXTURE_TEST(end_of_file_is_reported)
+DIRECTORY_TEST(end_of_file_is_reported)
 {
 	unsigned char buffer[N] = { 0 };
 	struct file file = open_file("f", O_RDWR | O_CREAT);
@@ -36,7 +34,7 @@ FIXTURE_TEST(end_of_file_is_reported)
 	file_close(&file);
 }
 
-FIXTURE_TEST(closing_twice_closes_once)
+DIRECTORY_TEST(closing_twice_closes_once)
 {
 	struct file file = open_file("f", O_RDWR | O_CREAT);
 	const int fd = file.fd;
@@ -67,7 +65,7 @@ static void *slow_writer(void *arg)
 	return NULL;
 }
 
-FIXTURE_TEST(stream_is_read_until_full_or_ended)
+DIRECTORY_TEST(stream_is_read_until_full_or_ended)
 {
 	unsigned char data[N], back[N];
 	struct slow_writer d = { .data = data, .nbytes = N };
@@ -91,7 +89,7 @@ FIXTURE_TEST(stream_is_read_until_full_or_ended)
 	file_close(&file);
 }
 
-FIXTURE_TEST(cancelled_read_returns)
+DIRECTORY_TEST(cancelled_read_returns)
 {
 	int ends[2], cancel[2];
 	struct file file = { .calls = &faulty_calls };
@@ -110,7 +108,7 @@ FIXTURE_TEST(cancelled_read_returns)
 	}
 }
 
-FIXTURE_TEST(space_is_preallocated_and_punched)
+DIRECTORY_TEST(space_is_preallocated_and_punched)
 {
 	const size_t nbytes = 1 << 20;
 	struct file file = open_file("f", O_RDWR | O_CREAT);

@@ -65,9 +65,7 @@ static void assert_all_succeed(struct io_queue *queue, struct io_request *reques
 		assert_int_equal(io_queue_wait(queue, &requests[i]), 0);
 }
 
-#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
-
-FIXTURE_TEST(all_bytes_are_moved)
+DIRECTORY_TEST(all_bytes_are_moved)
 {
 	static struct io_request requests[N_QUEUE_REQUESTS];
 
@@ -92,7 +90,7 @@ FIXTURE_TEST(all_bytes_are_moved)
 	}
 }
 
-FIXTURE_TEST(end_of_file_is_an_error_of_its_own)
+DIRECTORY_TEST(end_of_file_is_an_error_of_its_own)
 {
 	for (size_t i = 0; i < N_SUBJECTS; i++) {
 		struct io_queue *queue = open_queue(i);
@@ -115,7 +113,7 @@ FIXTURE_TEST(end_of_file_is_an_error_of_its_own)
 	}
 }
 
-FIXTURE_TEST(full_disk_fails_the_request_and_no_other)
+DIRECTORY_TEST(full_disk_fails_the_request_and_no_other)
 {
 	for (size_t i = 0; i < N_SUBJECTS; i++) {
 		struct io_queue *queue = open_queue(i);
@@ -154,7 +152,7 @@ int __wrap_thread_start(void *(*run)(void *argument), void *argument, size_t sta
 	return __real_thread_start(run, argument, stack_nbytes, ret_thread);
 }
 
-FIXTURE_TEST(requests_complete_without_threads)
+DIRECTORY_TEST(requests_complete_without_threads)
 {
 	static struct io_request requests[N_QUEUE_REQUESTS];
 	struct io_queue *queue = open_queue(0);
@@ -205,7 +203,7 @@ static void *use_queue(void *argument)
 	return NULL;
 }
 
-FIXTURE_TEST(threads_share_a_queue)
+DIRECTORY_TEST(threads_share_a_queue)
 {
 	for (size_t i = 0; i < N_SUBJECTS; i++) {
 		struct io_queue *queue = open_queue(i);

@@ -37,9 +37,7 @@ static struct mapping map_all(struct file *file)
 	return mapping;
 }
 
-#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
-
-FIXTURE_TEST(mapped_ranges_match_the_file)
+DIRECTORY_TEST(mapped_ranges_match_the_file)
 {
 	static const struct {
 		uint64_t offset;
@@ -61,7 +59,7 @@ FIXTURE_TEST(mapped_ranges_match_the_file)
 	file_close(&file);
 }
 
-FIXTURE_TEST(mapping_outlives_its_descriptor)
+DIRECTORY_TEST(mapping_outlives_its_descriptor)
 {
 	struct file file = open_data();
 	struct mapping mapping = map_all(&file);
@@ -71,7 +69,7 @@ FIXTURE_TEST(mapping_outlives_its_descriptor)
 	mapping_close(&mapping);
 }
 
-FIXTURE_TEST(truncated_mapping_is_zeros_and_damaged)
+DIRECTORY_TEST(truncated_mapping_is_zeros_and_damaged)
 {
 	struct file file = open_data();
 	struct mapping cut = map_all(&file), all_mapped;
@@ -96,7 +94,7 @@ FIXTURE_TEST(truncated_mapping_is_zeros_and_damaged)
 	file_close(&file);
 }
 
-FIXTURE_TEST(next_mapping_is_undamaged)
+DIRECTORY_TEST(next_mapping_is_undamaged)
 {
 	struct file file = open_data();
 	struct mapping mapping = map_all(&file);
@@ -150,7 +148,7 @@ static void send_signal(struct file *file)
 	raise(SIGBUS);
 }
 
-FIXTURE_TEST(other_bus_errors_still_kill)
+DIRECTORY_TEST(other_bus_errors_still_kill)
 {
 	assert_int_equal(get_fatal_signal(read_past_the_end), SIGBUS);
 	assert_int_equal(get_fatal_signal(send_signal), SIGBUS);
@@ -168,7 +166,7 @@ static int write_through(const struct file *file, uint64_t offset, const void *b
 	return r;
 }
 
-FIXTURE_TEST(nothing_is_mapped_without_a_table)
+DIRECTORY_TEST(nothing_is_mapped_without_a_table)
 {
 	struct file file = open_data();
 	struct syscalls calls = faulty_calls;
@@ -181,7 +179,7 @@ FIXTURE_TEST(nothing_is_mapped_without_a_table)
 	file_close(&file);
 }
 
-FIXTURE_TEST(mapping_tables_are_per_process)
+DIRECTORY_TEST(mapping_tables_are_per_process)
 {
 	static struct mapping_table others;
 	struct file file = open_data();
@@ -198,7 +196,7 @@ FIXTURE_TEST(mapping_tables_are_per_process)
 	file_close(&file);
 }
 
-FIXTURE_TEST(open_mappings_are_limited)
+DIRECTORY_TEST(open_mappings_are_limited)
 {
 	struct mapping mappings[MAPPING_MAX_OPEN], one_more;
 	struct file file = open_data();
@@ -213,7 +211,7 @@ FIXTURE_TEST(open_mappings_are_limited)
 	file_close(&file);
 }
 
-FIXTURE_TEST(unmappable_files_are_refused)
+DIRECTORY_TEST(unmappable_files_are_refused)
 {
 	struct mapping mapping;
 	struct file file;
@@ -240,7 +238,7 @@ static struct file open_long(void)
 	return file;
 }
 
-FIXTURE_TEST(mmap_writes_reach_the_file)
+DIRECTORY_TEST(mmap_writes_reach_the_file)
 {
 	static const struct {
 		uint64_t offset;
@@ -280,7 +278,7 @@ static unsigned count_mapped_segments(const struct mmap_writer *writer)
 	return n;
 }
 
-FIXTURE_TEST(segment_stays_mapped_until_written)
+DIRECTORY_TEST(segment_stays_mapped_until_written)
 {
 	struct file file = open_long();
 	unsigned char *written = malloc(LONG);
@@ -303,7 +301,7 @@ FIXTURE_TEST(segment_stays_mapped_until_written)
 }
 
 /* More distant segments than can be mapped at a time, each written in two halves. */
-FIXTURE_TEST(more_offsets_than_segments_work)
+DIRECTORY_TEST(more_offsets_than_segments_work)
 {
 	enum { N_OFFSETS = MMAP_WRITER_MAX_SEGMENTS + 9, HALF = 3000 };
 	struct file file = open_long();
@@ -335,7 +333,7 @@ FIXTURE_TEST(more_offsets_than_segments_work)
 }
 
 /* There are no pages behind the end of the file. */
-FIXTURE_TEST(mmap_write_past_the_end_fails)
+DIRECTORY_TEST(mmap_write_past_the_end_fails)
 {
 	struct file file = open_long();
 	unsigned char *written = calloc(1, LONG);
@@ -349,7 +347,7 @@ FIXTURE_TEST(mmap_write_past_the_end_fails)
 	free(written);
 }
 
-FIXTURE_TEST(read_only_file_is_not_mapped_writable)
+DIRECTORY_TEST(read_only_file_is_not_mapped_writable)
 {
 	struct file file;
 

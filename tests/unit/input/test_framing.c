@@ -43,9 +43,7 @@ static void assert_framed(struct input *input)
 	assert_header(input, input_bytes, 10);
 }
 
-#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
-
-FIXTURE_TEST(headers_and_trailers_of_pipes_are_skipped)
+DIRECTORY_TEST(headers_and_trailers_of_pipes_are_skipped)
 {
 	struct framing framing = { .skip_nbytes = 10 };
 
@@ -73,7 +71,7 @@ FIXTURE_TEST(headers_and_trailers_of_pipes_are_skipped)
 		}
 }
 
-FIXTURE_TEST(short_pipes_are_refused)
+DIRECTORY_TEST(short_pipes_are_refused)
 {
 	const char *const paths[] = { "-" };
 	const struct framing framing = { .skip_nbytes = 10 };
@@ -88,7 +86,7 @@ FIXTURE_TEST(short_pipes_are_refused)
 	end_stdin_feed(&f);
 }
 
-FIXTURE_TEST(header_of_a_pipe_that_cannot_be_read_is_an_error)
+DIRECTORY_TEST(header_of_a_pipe_that_cannot_be_read_is_an_error)
 {
 	const char *const paths[] = { "-" };
 	const struct framing framing = { .skip_nbytes = 10, .format = FORMAT_RAW };
@@ -104,7 +102,7 @@ FIXTURE_TEST(header_of_a_pipe_that_cannot_be_read_is_an_error)
 	end_stdin_feed(&f);
 }
 
-FIXTURE_TEST(growing_trailer_is_an_error)
+DIRECTORY_TEST(growing_trailer_is_an_error)
 {
 	const char *const paths[] = { write_input_part("a", 0, 102) };
 	const struct framing framing = { .skip_nbytes = 10, .partial = PARTIAL_DROP };

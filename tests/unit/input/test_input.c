@@ -28,10 +28,8 @@ static void refuse_sum(const char *const *paths, size_t n)
 	assert_non_null(strstr(captured_messages_error(), paths[n - 1]));
 }
 
-#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
-
 /* If the sum wrapped around, it would look like a valid size. */
-FIXTURE_TEST(sizes_that_sum_up_beyond_64_bits_are_refused)
+DIRECTORY_TEST(sizes_that_sum_up_beyond_64_bits_are_refused)
 {
 	char large[32], one[32], ten[32];
 	const int fds[] = { make_sparse(INT64_MAX, large), make_sparse(1, one),
@@ -87,7 +85,7 @@ static void assert_each_byte_read_once(const char *const *paths, size_t n)
 	input_close(shared.input);
 }
 
-FIXTURE_TEST(every_byte_goes_to_one_of_several_readers)
+DIRECTORY_TEST(every_byte_goes_to_one_of_several_readers)
 {
 	const char *const files[] = { write_input_part("a", 0, 1500),
 				      write_input_part("b", 1500, N - 1500) };
@@ -102,7 +100,7 @@ FIXTURE_TEST(every_byte_goes_to_one_of_several_readers)
 }
 
 /* A short read drops the rest of a packet, and packets end at any offset. */
-FIXTURE_TEST(packets_of_a_pipe_are_read_whole)
+DIRECTORY_TEST(packets_of_a_pipe_are_read_whole)
 {
 	static unsigned char bytes[60000], back[6000];
 	const char *const paths[] = { "-" };
@@ -129,7 +127,7 @@ FIXTURE_TEST(packets_of_a_pipe_are_read_whole)
 	restore_stdin();
 }
 
-FIXTURE_TEST(stdin_with_o_direct_is_read_unaligned)
+DIRECTORY_TEST(stdin_with_o_direct_is_read_unaligned)
 {
 	const char *const paths[] = { "-" };
 	const int fd = open(write_input_part("a", 0, N), O_RDONLY | O_DIRECT);
@@ -146,7 +144,7 @@ FIXTURE_TEST(stdin_with_o_direct_is_read_unaligned)
 }
 
 /* A short read drops the rest of a message, which may have any length. */
-FIXTURE_TEST(socket_of_messages_is_refused)
+DIRECTORY_TEST(socket_of_messages_is_refused)
 {
 	int ends[2];
 
@@ -158,7 +156,7 @@ FIXTURE_TEST(socket_of_messages_is_refused)
 	close(ends[1]);
 }
 
-FIXTURE_TEST(positions_have_names)
+DIRECTORY_TEST(positions_have_names)
 {
 	const char *const paths[] = { write_input_part("a", 0, 9), write_input_part("empty", 0, 0),
 				      write_input_part("b", 0, 90) };
@@ -189,7 +187,7 @@ FIXTURE_TEST(positions_have_names)
 }
 
 /* The limit on descriptors is so small that most files are closed and opened again. */
-FIXTURE_TEST(more_files_than_descriptors)
+DIRECTORY_TEST(more_files_than_descriptors)
 {
 	static char names[40][256];
 	struct rlimit before, few;
@@ -226,7 +224,7 @@ FIXTURE_TEST(more_files_than_descriptors)
 }
 
 /* Files are read one after the other. */
-FIXTURE_TEST(more_files_behind_a_pipe_than_descriptors)
+DIRECTORY_TEST(more_files_behind_a_pipe_than_descriptors)
 {
 	enum { N_FILES = 40, PIPED = N - N_FILES * 60 };
 	static char names[N_FILES][256];
@@ -252,7 +250,7 @@ FIXTURE_TEST(more_files_behind_a_pipe_than_descriptors)
 	end_stdin_feed(&f);
 }
 
-FIXTURE_TEST(files_made_up_by_the_kernel_are_streams)
+DIRECTORY_TEST(files_made_up_by_the_kernel_are_streams)
 {
 	const char *const paths[] = { "/proc/self/status" };
 	struct input *input;
@@ -291,7 +289,7 @@ static ssize_t counting_read(int fd, void *buffer, size_t nbytes)
 	return read(fd, buffer, nbytes);
 }
 
-FIXTURE_TEST(memory_is_there_before_a_long_pipe_is_read)
+DIRECTORY_TEST(memory_is_there_before_a_long_pipe_is_read)
 {
 	static char bytes[2 * FRESH_NBYTES];
 	const char *const paths[] = { "-" };

@@ -30,10 +30,8 @@ void *__wrap_malloc(size_t nbytes)
 	return ++n_allocations == failing_allocation ? NULL : __real_malloc(nbytes);
 }
 
-#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
-
 /* Whichever allocation fails. */
-FIXTURE_TEST(unprobed_pipe_is_not_taken_for_records)
+DIRECTORY_TEST(unprobed_pipe_is_not_taken_for_records)
 {
 	const char *const path = "-";
 	char record[INPUT_RECORD_NBYTES];
@@ -58,7 +56,7 @@ FIXTURE_TEST(unprobed_pipe_is_not_taken_for_records)
 	assert_true(failing > 2);
 }
 
-FIXTURE_TEST(skippable_frames_without_content_are_refused_in_the_end)
+DIRECTORY_TEST(skippable_frames_without_content_are_refused_in_the_end)
 {
 	static uint32_t numbers[3000] = { 0x184d2a50, sizeof numbers - 8 };
 	struct input *input;
@@ -72,7 +70,7 @@ FIXTURE_TEST(skippable_frames_without_content_are_refused_in_the_end)
 	restore_stdin();
 }
 
-FIXTURE_TEST(probing_loses_nothing)
+DIRECTORY_TEST(probing_loses_nothing)
 {
 	struct pipe_feed f = { .nbytes = N };
 	struct input *input;
@@ -91,7 +89,7 @@ FIXTURE_TEST(probing_loses_nothing)
 }
 
 /* The writer of the second pipe may wait until the first pipe has been read. */
-FIXTURE_TEST(only_one_pipe_is_probed)
+DIRECTORY_TEST(only_one_pipe_is_probed)
 {
 	const char *const paths[] = { fixture_path("first"), fixture_path("second") };
 	struct pipe_feed f = { .fifo = paths[0], .nbytes = 90 };
@@ -110,7 +108,7 @@ FIXTURE_TEST(only_one_pipe_is_probed)
 }
 
 /* An indexed file has a size, but a pipe behind it makes the input a stream. */
-FIXTURE_TEST(compressed_file_with_an_index_is_read_before_a_pipe)
+DIRECTORY_TEST(compressed_file_with_an_index_is_read_before_a_pipe)
 {
 	const char *const paths[] = { fixture_path("indexed.zst"), "-" };
 	struct zst_index index = { 0 };

@@ -34,9 +34,7 @@ static void assert_claims(struct input *input, size_t nbytes)
 	assert_int_equal(input_check_mapped(input), 0);
 }
 
-#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
-
-FIXTURE_TEST(mapped_files_are_in_place)
+DIRECTORY_TEST(mapped_files_are_in_place)
 {
 	static const size_t sizes[] = { INPUT_RECORD_NBYTES, 300, 900, N - INPUT_RECORD_NBYTES, N };
 
@@ -49,7 +47,7 @@ FIXTURE_TEST(mapped_files_are_in_place)
 	}
 }
 
-FIXTURE_TEST(mapped_input_can_be_read)
+DIRECTORY_TEST(mapped_input_can_be_read)
 {
 	struct input *input = open_two();
 
@@ -58,7 +56,7 @@ FIXTURE_TEST(mapped_input_can_be_read)
 	input_close(input);
 }
 
-FIXTURE_TEST(headers_are_not_part_of_it)
+DIRECTORY_TEST(headers_are_not_part_of_it)
 {
 	const struct framing framing = { .record_nbytes = INPUT_RECORD_NBYTES,
 					 .skip_nbytes = 10,
@@ -73,7 +71,7 @@ FIXTURE_TEST(headers_are_not_part_of_it)
 	input_close(input);
 }
 
-FIXTURE_TEST(unmappable_input_is_read)
+DIRECTORY_TEST(unmappable_input_is_read)
 {
 	const char *many[INPUT_MAX_MAPPED + 1];
 	struct input *input;
@@ -96,7 +94,7 @@ FIXTURE_TEST(unmappable_input_is_read)
 	assert_false(captured_messages_has_error());
 }
 
-FIXTURE_TEST(a_file_that_grows_is_named)
+DIRECTORY_TEST(a_file_that_grows_is_named)
 {
 	struct input *input = open_two();
 	uint64_t position;
@@ -112,7 +110,7 @@ FIXTURE_TEST(a_file_that_grows_is_named)
 	input_close(input);
 }
 
-FIXTURE_TEST(a_file_that_is_cut_is_named)
+DIRECTORY_TEST(a_file_that_is_cut_is_named)
 {
 	struct input *input = open_two();
 	const volatile unsigned char *seen;
@@ -129,7 +127,7 @@ FIXTURE_TEST(a_file_that_is_cut_is_named)
 }
 
 /* Simulate a disk failure: the size is unchanged. */
-FIXTURE_TEST(a_file_that_was_unreadable_is_named)
+DIRECTORY_TEST(a_file_that_was_unreadable_is_named)
 {
 	struct input *input = open_two();
 	const volatile unsigned char *seen;

@@ -61,10 +61,8 @@ int __wrap_fstat64(int fd, struct stat *ret_status)
 	return -1;
 }
 
-#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
-
 /* Changes by other processes could not be found. */
-FIXTURE_TEST(nothing_is_published_in_an_unknown_state)
+DIRECTORY_TEST(nothing_is_published_in_an_unknown_state)
 {
 	const char *path = fixture_path("f");
 	unsigned n = 0;
@@ -83,7 +81,7 @@ FIXTURE_TEST(nothing_is_published_in_an_unknown_state)
 	assert_true(n > 3);
 }
 
-FIXTURE_TEST(foreign_temp_file_is_not_published)
+DIRECTORY_TEST(foreign_temp_file_is_not_published)
 {
 	const char *path = fixture_path("f"), *temp_name = new_files_name;
 	struct output *output = replace_old(path);
@@ -97,7 +95,7 @@ FIXTURE_TEST(foreign_temp_file_is_not_published)
 	unlink(fixture_path(temp_name));
 }
 
-FIXTURE_TEST(resized_temp_file_is_not_published)
+DIRECTORY_TEST(resized_temp_file_is_not_published)
 {
 	static const off_t sizes[] = { 0, N - 1, N + 1 };
 
@@ -161,7 +159,7 @@ static int commit_overwritten(struct output *output, int moment)
 	return r;
 }
 
-FIXTURE_TEST(overwritten_temp_file_is_not_published)
+DIRECTORY_TEST(overwritten_temp_file_is_not_published)
 {
 	for (int i = 0; i < 6; i++) {
 		const char *path = fixture_path("f"), *name;
@@ -182,7 +180,7 @@ FIXTURE_TEST(overwritten_temp_file_is_not_published)
 	}
 }
 
-FIXTURE_TEST(removed_temp_file_is_reported)
+DIRECTORY_TEST(removed_temp_file_is_reported)
 {
 	const char *path = fixture_path("f");
 	struct output *output = replace_old(path);
@@ -232,7 +230,7 @@ static void remake_directory(void)
 	assert_int_equal(mkdir(fixture_path("d"), 0777), 0);
 }
 
-FIXTURE_TEST(retargeted_dangling_link_is_not_followed)
+DIRECTORY_TEST(retargeted_dangling_link_is_not_followed)
 {
 	void (*const changes[])(void) = { turn_link, remove_link };
 
@@ -247,7 +245,7 @@ FIXTURE_TEST(retargeted_dangling_link_is_not_followed)
 		}
 }
 
-FIXTURE_TEST(moved_directory_is_refused)
+DIRECTORY_TEST(moved_directory_is_refused)
 {
 	void (*const changes[])(void) = { move_directory, remake_directory };
 
@@ -264,7 +262,7 @@ FIXTURE_TEST(moved_directory_is_refused)
 		}
 }
 
-FIXTURE_TEST(equivalent_path_by_other_links_is_accepted)
+DIRECTORY_TEST(equivalent_path_by_other_links_is_accepted)
 {
 	struct output *output;
 
@@ -358,7 +356,7 @@ static void replace_as(uid_t user, const char *path)
 	assert_true(file_contains(path, "", 0));
 }
 
-FIXTURE_TEST(acl_is_copied)
+DIRECTORY_TEST(acl_is_copied)
 {
 	const char *path = old_file(0600);
 
@@ -374,7 +372,7 @@ FIXTURE_TEST(acl_is_copied)
 	assert_string_equal(captured_messages_warning(), "");
 }
 
-FIXTURE_TEST(lost_acl_restricts_the_file_to_its_owner)
+DIRECTORY_TEST(lost_acl_restricts_the_file_to_its_owner)
 {
 	const char *path = old_file(0600);
 
@@ -387,7 +385,7 @@ FIXTURE_TEST(lost_acl_restricts_the_file_to_its_owner)
 	assert_non_null(strstr(captured_messages_warning(), "access list"));
 }
 
-FIXTURE_TEST(acl_is_not_copied_to_another_group)
+DIRECTORY_TEST(acl_is_not_copied_to_another_group)
 {
 	const char *path = old_file(0600);
 
@@ -400,7 +398,7 @@ FIXTURE_TEST(acl_is_not_copied_to_another_group)
 	assert_true(has_none(path, in_force));
 }
 
-FIXTURE_TEST(inherited_acl_does_not_widen_access)
+DIRECTORY_TEST(inherited_acl_does_not_widen_access)
 {
 	const char *path = old_file(0660);
 
@@ -416,7 +414,7 @@ FIXTURE_TEST(inherited_acl_does_not_widen_access)
 		has(fixture_path("new"), in_force, &acl_for_other_user, sizeof acl_for_other_user));
 }
 
-FIXTURE_TEST(xattrs_of_contents_are_not_copied)
+DIRECTORY_TEST(xattrs_of_contents_are_not_copied)
 {
 	static const unsigned char capability[20] = { 0, 0, 0, 2, 0, 4 };
 	const char *path = old_file(0755);
@@ -438,7 +436,7 @@ FIXTURE_TEST(xattrs_of_contents_are_not_copied)
 	assert_non_null(strstr(captured_messages_warning(), "extended attributes"));
 }
 
-FIXTURE_TEST(attributes_of_unreadable_file_are_copied)
+DIRECTORY_TEST(attributes_of_unreadable_file_are_copied)
 {
 	const char *path = old_file(0600);
 
@@ -453,7 +451,7 @@ FIXTURE_TEST(attributes_of_unreadable_file_are_copied)
 }
 
 /* Set-user-ID bits are not for a new owner, and group permissions not for a new group. */
-FIXTURE_TEST(setuid_is_dropped_for_another_owner)
+DIRECTORY_TEST(setuid_is_dropped_for_another_owner)
 {
 	const char *path = old_file(0666);
 
@@ -469,7 +467,7 @@ FIXTURE_TEST(setuid_is_dropped_for_another_owner)
 	assert_int_equal(get_permissions(path), 0777);
 }
 
-FIXTURE_TEST(setuid_is_kept_for_the_same_owner)
+DIRECTORY_TEST(setuid_is_kept_for_the_same_owner)
 {
 	const char *path = old_file(0666);
 
@@ -492,7 +490,7 @@ int __wrap_fchown(int fd, uid_t owner, gid_t group)
 		      __real_fchown(fd, owner, group));
 }
 
-FIXTURE_TEST(group_is_kept_by_its_members)
+DIRECTORY_TEST(group_is_kept_by_its_members)
 {
 	const char *path = old_file(0664);
 	struct stat status;
@@ -509,7 +507,7 @@ FIXTURE_TEST(group_is_kept_by_its_members)
 	assert_int_equal(get_permissions(path), 0664);
 }
 
-FIXTURE_TEST(revoked_permissions_stay_revoked)
+DIRECTORY_TEST(revoked_permissions_stay_revoked)
 {
 	const char *path = old_file(0666);
 	struct output *output = open_output(path, 0);

@@ -64,9 +64,7 @@ static const char *temp_file_name(void)
 	return name;
 }
 
-#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
-
-FIXTURE_TEST(orphan_is_reported_at_the_next_start)
+DIRECTORY_TEST(orphan_is_reported_at_the_next_start)
 {
 	const char *name;
 	struct stat status;
@@ -89,7 +87,7 @@ FIXTURE_TEST(orphan_is_reported_at_the_next_start)
 	assert_int_equal(count_directory_entries(), 1);
 }
 
-FIXTURE_TEST(locked_temp_file_is_not_reported)
+DIRECTORY_TEST(locked_temp_file_is_not_reported)
 {
 	pid_t child;
 
@@ -109,7 +107,7 @@ static int probe_then_rename(int from, const char *name, int to, const char *as)
 }
 
 /* Also when the file is closed already, or has a name only for the rename. */
-FIXTURE_TEST(temp_file_in_rename_is_not_reported)
+DIRECTORY_TEST(temp_file_in_rename_is_not_reported)
 {
 	struct syscalls calls = faulty_calls;
 
@@ -134,7 +132,7 @@ static int be_killed(int from, const char *name, int to, const char *as)
 }
 
 /* An unnamed file has a temporary name before the rename. */
-FIXTURE_TEST(orphan_of_a_killed_rename_is_reported)
+DIRECTORY_TEST(orphan_of_a_killed_rename_is_reported)
 {
 	struct syscalls calls = faulty_calls;
 	struct output *output;
@@ -164,7 +162,7 @@ FIXTURE_TEST(orphan_of_a_killed_rename_is_reported)
 	assert_int_equal(count_directory_entries(), 2);
 }
 
-FIXTURE_TEST(new_temp_file_is_not_reported)
+DIRECTORY_TEST(new_temp_file_is_not_reported)
 {
 	const struct file directory = { .calls = &faulty_calls,
 					.fd = open(fixture_directory, O_PATH) };
@@ -180,7 +178,7 @@ FIXTURE_TEST(new_temp_file_is_not_reported)
 	close(directory.fd);
 }
 
-FIXTURE_TEST(many_orphans_are_summarised)
+DIRECTORY_TEST(many_orphans_are_summarised)
 {
 	const struct file directory = { .calls = &faulty_calls,
 					.fd = open(fixture_directory, O_PATH) };
@@ -216,7 +214,7 @@ static bool file_exists(const char *name)
 }
 
 /* Empty or not. */
-FIXTURE_TEST(owner_removes_its_orphans)
+DIRECTORY_TEST(owner_removes_its_orphans)
 {
 	static const struct orphan_owner owner = { "0123456789abcdef" };
 	const struct file directory = { .calls = &faulty_calls,
@@ -234,7 +232,7 @@ FIXTURE_TEST(owner_removes_its_orphans)
 	close(directory.fd);
 }
 
-FIXTURE_TEST(owner_keeps_files_of_others)
+DIRECTORY_TEST(owner_keeps_files_of_others)
 {
 	static const struct orphan_owner owner = { "0123456789abcdef" },
 					 other = { "0123456789abcdee" }, nobody = { "" };
@@ -265,7 +263,7 @@ FIXTURE_TEST(owner_keeps_files_of_others)
 	close(directory.fd);
 }
 
-FIXTURE_TEST(owner_keeps_locked_files_and_directories)
+DIRECTORY_TEST(owner_keeps_locked_files_and_directories)
 {
 	static const struct orphan_owner owner = { "0123456789abcdef" };
 	const struct file directory = { .calls = &faulty_calls,
@@ -290,7 +288,7 @@ FIXTURE_TEST(owner_keeps_locked_files_and_directories)
 }
 
 /* Such as the files of a checkpoint. */
-FIXTURE_TEST(other_hidden_files_are_not_reported)
+DIRECTORY_TEST(other_hidden_files_are_not_reported)
 {
 	static const char *const names[] = { ".gsort-0123456789abcdef", ".gsort-temp-",
 					     ".gsort-temp-0123456789abcdef0",

@@ -40,9 +40,7 @@ static void write_data(struct output *output)
 				 0);
 }
 
-#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
-
-FIXTURE_TEST(old_file_is_untouched_until_commit)
+DIRECTORY_TEST(old_file_is_untouched_until_commit)
 {
 	for (int nameless = 0; nameless < 2; nameless++) {
 		const char *path = old_file("f");
@@ -62,7 +60,7 @@ FIXTURE_TEST(old_file_is_untouched_until_commit)
 	}
 }
 
-FIXTURE_TEST(output_that_cannot_be_created_is_refused)
+DIRECTORY_TEST(output_that_cannot_be_created_is_refused)
 {
 	const char *path = old_file("f");
 
@@ -78,7 +76,7 @@ FIXTURE_TEST(output_that_cannot_be_created_is_refused)
 }
 
 /* Without an undo table. */
-FIXTURE_TEST(unregistered_temp_file_is_removed)
+DIRECTORY_TEST(unregistered_temp_file_is_removed)
 {
 	struct syscalls calls = faulty_calls;
 	struct output *output;
@@ -123,7 +121,7 @@ static void check_direct_output(bool expect_direct)
 	assert_true(file_contains(path, long_data, LONG));
 }
 
-FIXTURE_TEST(aligned_large_writes_are_direct)
+DIRECTORY_TEST(aligned_large_writes_are_direct)
 {
 	struct statfs system;
 
@@ -133,7 +131,7 @@ FIXTURE_TEST(aligned_large_writes_are_direct)
 	check_direct_output(true);
 }
 
-FIXTURE_TEST(large_writes_go_through_the_cache_where_direct_ones_are_refused)
+DIRECTORY_TEST(large_writes_go_through_the_cache_where_direct_ones_are_refused)
 {
 	faults.rejects_direct = true;
 	check_direct_output(false);
@@ -160,7 +158,7 @@ int __wrap_fstatvfs64(int fd, struct statvfs *space)
 }
 
 /* XFS releases the space of removed files a little later. */
-FIXTURE_TEST(space_may_come_a_moment_later)
+DIRECTORY_TEST(space_may_come_a_moment_later)
 {
 	struct output *output;
 
@@ -215,14 +213,14 @@ static uint64_t check_divided(uint64_t expected_nbytes, uint32_t n_writers)
 	return stats.mmap_nbytes;
 }
 
-FIXTURE_TEST(output_of_many_writers_is_mapped)
+DIRECTORY_TEST(output_of_many_writers_is_mapped)
 {
 	assert_true(check_divided(DIVIDED, 4) > 0);
 	assert_true(check_divided(DIVIDED + 12345, 4) > 0);
 }
 
 /* For few writers mappings are slower; without preallocation there may be no space. */
-FIXTURE_TEST(output_of_few_writers_is_not_mapped)
+DIRECTORY_TEST(output_of_few_writers_is_not_mapped)
 {
 	assert_int_equal(check_divided(DIVIDED, 1), 0);
 	assert_int_equal(check_divided(DIVIDED, 3), 0);
@@ -278,7 +276,7 @@ static uint64_t write_part(struct output *part, int i, size_t nbytes)
 	return stats.mmap_nbytes;
 }
 
-FIXTURE_TEST(prefaulted_parts_are_mapped)
+DIRECTORY_TEST(prefaulted_parts_are_mapped)
 {
 	struct output *parts[PARTS];
 
@@ -288,7 +286,7 @@ FIXTURE_TEST(prefaulted_parts_are_mapped)
 			    PART / LONG_WRITE_NBYTES * LONG_WRITE_NBYTES);
 }
 
-FIXTURE_TEST(prefaulted_parts_survive_failed_mappings)
+DIRECTORY_TEST(prefaulted_parts_survive_failed_mappings)
 {
 	struct syscalls unguarded = faulty_calls;
 	struct output *parts[PARTS];
@@ -313,7 +311,7 @@ FIXTURE_TEST(prefaulted_parts_survive_failed_mappings)
 }
 
 /* Writing to the mapping raises SIGBUS. */
-FIXTURE_TEST(truncated_prefaulted_part_is_written)
+DIRECTORY_TEST(truncated_prefaulted_part_is_written)
 {
 	struct output *parts[PARTS];
 
@@ -324,7 +322,7 @@ FIXTURE_TEST(truncated_prefaulted_part_is_written)
 }
 
 /* The disk or a quota is full behind the preallocated space: a mapping cannot report that. */
-FIXTURE_TEST(failed_prefaulted_part_is_reported)
+DIRECTORY_TEST(failed_prefaulted_part_is_reported)
 {
 	struct output *parts[PARTS];
 
@@ -339,7 +337,7 @@ FIXTURE_TEST(failed_prefaulted_part_is_reported)
 	assert_int_equal(count_directory_entries(), 0);
 }
 
-FIXTURE_TEST(prefaulted_parts_commit_one_by_one)
+DIRECTORY_TEST(prefaulted_parts_commit_one_by_one)
 {
 	struct output *parts[PARTS];
 
@@ -351,7 +349,7 @@ FIXTURE_TEST(prefaulted_parts_commit_one_by_one)
 }
 
 /* Only around the offset that is written. */
-FIXTURE_TEST(space_is_preallocated_where_written)
+DIRECTORY_TEST(space_is_preallocated_where_written)
 {
 	const uint64_t nbytes = UINT64_C(1) << 30;
 	struct output *output = open_output(fixture_path("f"), nbytes);
@@ -367,7 +365,7 @@ FIXTURE_TEST(space_is_preallocated_where_written)
 	output_abort(output);
 }
 
-FIXTURE_TEST(space_is_preallocated_a_step_ahead)
+DIRECTORY_TEST(space_is_preallocated_a_step_ahead)
 {
 	const uint64_t nbytes = UINT64_C(1) << 30, step = nbytes / 128;
 	struct output *output = open_output(fixture_path("f"), nbytes);
@@ -383,7 +381,7 @@ FIXTURE_TEST(space_is_preallocated_a_step_ahead)
 	output_abort(output);
 }
 
-FIXTURE_TEST(too_small_a_disk_is_refused_at_once)
+DIRECTORY_TEST(too_small_a_disk_is_refused_at_once)
 {
 	struct output *output;
 
@@ -395,7 +393,7 @@ FIXTURE_TEST(too_small_a_disk_is_refused_at_once)
 	assert_int_equal(count_directory_entries(), 0);
 }
 
-FIXTURE_TEST(gap_is_never_committed)
+DIRECTORY_TEST(gap_is_never_committed)
 {
 	const char *path = old_file("f");
 	struct output *output = open_output(path, N);
@@ -409,7 +407,7 @@ FIXTURE_TEST(gap_is_never_committed)
 	assert_int_equal(count_directory_entries(), 1);
 }
 
-FIXTURE_TEST(unfinished_file_that_cannot_be_removed_is_named)
+DIRECTORY_TEST(unfinished_file_that_cannot_be_removed_is_named)
 {
 	const char *path = old_file("f");
 	struct output *output = open_output(path, N);
@@ -426,7 +424,7 @@ FIXTURE_TEST(unfinished_file_that_cannot_be_removed_is_named)
 	assert_int_equal(count_directory_entries(), 2);
 }
 
-FIXTURE_TEST(file_created_meanwhile_is_not_replaced)
+DIRECTORY_TEST(file_created_meanwhile_is_not_replaced)
 {
 	for (int nameless = 0; nameless < 2; nameless++) {
 		const char *path = fixture_path("new");
@@ -445,7 +443,7 @@ FIXTURE_TEST(file_created_meanwhile_is_not_replaced)
 	}
 }
 
-FIXTURE_TEST(retargeted_link_is_not_followed)
+DIRECTORY_TEST(retargeted_link_is_not_followed)
 {
 	const char *link = fixture_path("link");
 	struct output *output;
@@ -462,7 +460,7 @@ FIXTURE_TEST(retargeted_link_is_not_followed)
 }
 
 /* A changed name or mode, or a removed target, is no conflict. */
-FIXTURE_TEST(harmless_changes_allow_replacement)
+DIRECTORY_TEST(harmless_changes_allow_replacement)
 {
 	for (int i = 0; i < 3; i++) {
 		const char *path = old_file("f");
@@ -480,7 +478,7 @@ FIXTURE_TEST(harmless_changes_allow_replacement)
 	}
 }
 
-FIXTURE_TEST(durability_syncs_data_then_name)
+DIRECTORY_TEST(durability_syncs_data_then_name)
 {
 	const unsigned n_syncs[] = {
 		[OUTPUT_UNSYNCED] = 0, [OUTPUT_SYNC_DATA] = 1, [OUTPUT_SYNC_ALL] = 2
@@ -496,7 +494,7 @@ FIXTURE_TEST(durability_syncs_data_then_name)
 	}
 }
 
-FIXTURE_TEST(file_of_another_in_a_sticky_directory_is_refused_at_once)
+DIRECTORY_TEST(file_of_another_in_a_sticky_directory_is_refused_at_once)
 {
 	int r;
 
@@ -512,7 +510,7 @@ FIXTURE_TEST(file_of_another_in_a_sticky_directory_is_refused_at_once)
 	assert_non_null(strstr(captured_messages_error(), "in a sticky directory"));
 }
 
-FIXTURE_TEST(permissions_are_what_a_user_expects)
+DIRECTORY_TEST(permissions_are_what_a_user_expects)
 {
 	const mode_t before = umask(027);
 
@@ -530,7 +528,7 @@ FIXTURE_TEST(permissions_are_what_a_user_expects)
 	umask(before);
 }
 
-FIXTURE_TEST(owner_is_kept_if_permitted)
+DIRECTORY_TEST(owner_is_kept_if_permitted)
 {
 	struct stat status;
 
@@ -587,13 +585,13 @@ static uint64_t check_shared(uint64_t announced_nbytes)
 	return stats.mmap_nbytes;
 }
 
-FIXTURE_TEST(shared_output_is_mapped)
+DIRECTORY_TEST(shared_output_is_mapped)
 {
 	assert_int_equal(check_shared(DIVIDED), DIVIDED);
 }
 
 /* Including what only the joined process has preallocated behind its last byte. */
-FIXTURE_TEST(excess_shared_preallocation_is_truncated)
+DIRECTORY_TEST(excess_shared_preallocation_is_truncated)
 {
 	const size_t nbytes = MMAP_SEGMENT_NBYTES + LONG_WRITE_NBYTES;
 	const char *path = fixture_path("f");
@@ -613,14 +611,14 @@ FIXTURE_TEST(excess_shared_preallocation_is_truncated)
 	assert_true(file_contains(path, divided_data, nbytes));
 }
 
-FIXTURE_TEST(shared_output_works_without_preallocation)
+DIRECTORY_TEST(shared_output_works_without_preallocation)
 {
 	faults.preallocate_errno = EOPNOTSUPP;
 	assert_int_equal(check_shared(DIVIDED), 0);
 }
 
 /* Space that was not preallocated may be gone by then. */
-FIXTURE_TEST(shared_output_survives_failed_preallocation)
+DIRECTORY_TEST(shared_output_survives_failed_preallocation)
 {
 	const char *path = fixture_path("f");
 	struct file_writer_stats stats = { 0 };
@@ -640,7 +638,7 @@ FIXTURE_TEST(shared_output_survives_failed_preallocation)
 	assert_int_equal(count_directory_entries(), 0);
 }
 
-FIXTURE_TEST(truncated_output_cannot_be_read_back)
+DIRECTORY_TEST(truncated_output_cannot_be_read_back)
 {
 	static unsigned char back[N];
 	struct output *output;
@@ -655,7 +653,7 @@ FIXTURE_TEST(truncated_output_cannot_be_read_back)
 }
 
 /* The sizes of several parts are not known before they are begun. */
-FIXTURE_TEST(output_above_the_size_limit_is_refused)
+DIRECTORY_TEST(output_above_the_size_limit_is_refused)
 {
 	struct rlimit before, small;
 	struct output *output;
@@ -675,7 +673,7 @@ FIXTURE_TEST(output_above_the_size_limit_is_refused)
 }
 
 /* The creator may be killed before it can remove the file. */
-FIXTURE_TEST(failed_sharer_removes_the_shared_output)
+DIRECTORY_TEST(failed_sharer_removes_the_shared_output)
 {
 	const char *path = old_file("f");
 	struct output *output, *joined;
@@ -696,7 +694,7 @@ FIXTURE_TEST(failed_sharer_removes_the_shared_output)
 }
 
 /* Some file systems write a file when it is closed, and report errors then. */
-FIXTURE_TEST(failed_shared_close_removes_the_output)
+DIRECTORY_TEST(failed_shared_close_removes_the_output)
 {
 	const char *path = old_file("f");
 	struct output *output, *joined;
@@ -713,7 +711,7 @@ FIXTURE_TEST(failed_shared_close_removes_the_output)
 	assert_true(file_contains(path, old, sizeof old));
 }
 
-FIXTURE_TEST(incomplete_shared_output_is_not_committed)
+DIRECTORY_TEST(incomplete_shared_output_is_not_committed)
 {
 	const char *path = old_file("f");
 	struct output *output;
@@ -726,7 +724,7 @@ FIXTURE_TEST(incomplete_shared_output_is_not_committed)
 	assert_int_equal(count_directory_entries(), 1);
 }
 
-FIXTURE_TEST(invisible_shared_output_cannot_be_opened)
+DIRECTORY_TEST(invisible_shared_output_cannot_be_opened)
 {
 	struct output *joined;
 
@@ -738,7 +736,7 @@ FIXTURE_TEST(invisible_shared_output_cannot_be_opened)
 }
 
 /* Opening and closing would be an end of file for its reader. */
-FIXTURE_TEST(pipe_cannot_be_a_shared_output)
+DIRECTORY_TEST(pipe_cannot_be_a_shared_output)
 {
 	const char *path = fixture_path("pipe");
 	struct output *output = NULL;
@@ -755,7 +753,7 @@ FIXTURE_TEST(pipe_cannot_be_a_shared_output)
 	assert_int_equal(unlink(path), 0);
 }
 
-FIXTURE_TEST(pipe_cannot_be_read_back)
+DIRECTORY_TEST(pipe_cannot_be_read_back)
 {
 	const char *path = fixture_path("pipe");
 	struct output *output;

@@ -7,10 +7,8 @@
 #include "tests/support/output_fixture.h"
 #include "tests/support/unit_test.h"
 
-#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
-
 /* Read a FIFO to its end, slowly, and compare. */
-FIXTURE_TEST(pipe_holds_more_than_usual)
+DIRECTORY_TEST(pipe_holds_more_than_usual)
 {
 	const char *path = fixture_path("fifo");
 	struct output *output;
@@ -25,7 +23,7 @@ FIXTURE_TEST(pipe_holds_more_than_usual)
 	close(fd);
 }
 
-FIXTURE_TEST(null_device_takes_writers_in_any_order)
+DIRECTORY_TEST(null_device_takes_writers_in_any_order)
 {
 	struct output *output = open_output("/dev/null", N);
 
@@ -39,7 +37,7 @@ FIXTURE_TEST(null_device_takes_writers_in_any_order)
 	assert_int_equal(output_commit(output, OUTPUT_SYNC_ALL), 0);
 }
 
-FIXTURE_TEST(cancel_wakes_waiting_writers)
+DIRECTORY_TEST(cancel_wakes_waiting_writers)
 {
 	struct output *output = open_output("/dev/full", N);
 	struct output_writer writer = { .output = output, .first = 1, .stride = N };
@@ -80,7 +78,7 @@ static void write_to_stdout(int fd, bool commit, bool expect_ordered)
 }
 
 /* Writes of odd sizes from odd addresses. */
-FIXTURE_TEST(standard_output_keeps_o_direct)
+DIRECTORY_TEST(standard_output_keeps_o_direct)
 {
 	const int fd = open(fixture_path("f"), O_RDWR | O_CREAT | O_DIRECT, 0600);
 
@@ -94,7 +92,7 @@ FIXTURE_TEST(standard_output_keeps_o_direct)
 	assert_true(file_contains(fixture_path("f"), output_bytes, N));
 }
 
-FIXTURE_TEST(aborted_standard_output_gives_space_back)
+DIRECTORY_TEST(aborted_standard_output_gives_space_back)
 {
 	const char *path = fixture_path("f");
 	const int fd = open(path, O_RDWR | O_CREAT, 0600);
@@ -139,7 +137,7 @@ static uint64_t write_halves(struct output *output)
 	return stats.mmap_nbytes;
 }
 
-FIXTURE_TEST(file_that_is_open_for_writing_only_may_be_mapped)
+DIRECTORY_TEST(file_that_is_open_for_writing_only_may_be_mapped)
 {
 	const char *path = fixture_path("f");
 	struct output *output = open_for_writing(path, DIVIDED);
@@ -158,7 +156,7 @@ FIXTURE_TEST(file_that_is_open_for_writing_only_may_be_mapped)
 }
 
 /* With and without a known size. */
-FIXTURE_TEST(failed_output_in_place_is_truncated)
+DIRECTORY_TEST(failed_output_in_place_is_truncated)
 {
 	static const uint64_t nbytes[] = { N, OUTPUT_SIZE_UNKNOWN };
 	const char *path = fixture_path("f");
@@ -203,7 +201,7 @@ static int open_too_large(int flags)
 	return r;
 }
 
-FIXTURE_TEST(size_limit_in_place_is_checked_first)
+DIRECTORY_TEST(size_limit_in_place_is_checked_first)
 {
 	write_file(fixture_path("f"), "older\n", 6);
 	assert_int_equal(open_too_large(O_WRONLY | O_APPEND), -EFBIG);
@@ -212,7 +210,7 @@ FIXTURE_TEST(size_limit_in_place_is_checked_first)
 	assert_true(file_contains(fixture_path("f"), "older\n", 6));
 }
 
-FIXTURE_TEST(failed_write_names_the_place_in_the_file)
+DIRECTORY_TEST(failed_write_names_the_place_in_the_file)
 {
 	static const int flags[] = { O_WRONLY, O_WRONLY | O_APPEND };
 
@@ -235,7 +233,7 @@ FIXTURE_TEST(failed_write_names_the_place_in_the_file)
 	}
 }
 
-FIXTURE_TEST(terminal_is_refused)
+DIRECTORY_TEST(terminal_is_refused)
 {
 	const int terminal = posix_openpt(O_RDWR | O_NOCTTY), saved = dup(STDOUT_FILENO);
 	struct output *output;

@@ -89,11 +89,6 @@ static void make_manifest(unsigned n, char text[static 2048])
 	strcpy(text + at, "]}");
 }
 
-static void write_text(const char *name, const char *text)
-{
-	write_file(fixture_path(name), text, strlen(text));
-}
-
 static bool has_text(const char *name, const char *text)
 {
 	return file_contains(fixture_path(name), text, strlen(text));

@@ -68,10 +68,8 @@ static size_t resident_nbytes(void)
 	return n;
 }
 
-#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
-
 /* The kernel may have dropped some of them already. */
-FIXTURE_TEST(all_full_segments_are_cached)
+DIRECTORY_TEST(all_full_segments_are_cached)
 {
 	struct prefault *prefault;
 	uint64_t nbytes;
@@ -88,7 +86,7 @@ FIXTURE_TEST(all_full_segments_are_cached)
 }
 
 /* One file has no full segment, and they begin at different offsets. */
-FIXTURE_TEST(segments_of_several_files_are_prefaulted)
+DIRECTORY_TEST(segments_of_several_files_are_prefaulted)
 {
 	enum { FILES = 4, BIT = 4096 };
 	static const uint64_t bases[FILES] = { 0, 0, 1, 0 },
@@ -143,7 +141,7 @@ static void *prefault_files_now(void *context)
 	return NULL;
 }
 
-FIXTURE_TEST(concurrent_writes_are_kept)
+DIRECTORY_TEST(concurrent_writes_are_kept)
 {
 	const size_t step = 100 * 1000;
 	unsigned char *is = malloc(N);
@@ -170,7 +168,7 @@ FIXTURE_TEST(concurrent_writes_are_kept)
 	close_file();
 }
 
-FIXTURE_TEST(unallocatable_segment_is_skipped)
+DIRECTORY_TEST(unallocatable_segment_is_skipped)
 {
 	struct prefault *prefault;
 	uint64_t before, after;
@@ -187,7 +185,7 @@ FIXTURE_TEST(unallocatable_segment_is_skipped)
 	close_file();
 }
 
-FIXTURE_TEST(short_file_has_no_segment)
+DIRECTORY_TEST(short_file_has_no_segment)
 {
 	struct prefault *prefault;
 	uint64_t free_nbytes;

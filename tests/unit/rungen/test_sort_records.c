@@ -192,9 +192,7 @@ static int sort_with_wrong_result(struct device_queue *queue, const struct sort_
 	return 0;
 }
 
-#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
-
-FIXTURE_TEST(chunk_that_is_out_of_order_ends_the_sort)
+DIRECTORY_TEST(chunk_that_is_out_of_order_ends_the_sort)
 {
 	const struct sort_case shape = { 24, { BYTES(4, 2) }, 1, .n_values = 16 };
 	struct backend_layout_ops lying = *backend_cpu.ops_by_layout[LAYOUT_RECORDS];
@@ -211,7 +209,7 @@ FIXTURE_TEST(chunk_that_is_out_of_order_ends_the_sort)
 	stop_job();
 }
 
-FIXTURE_TEST(records_are_sorted_as_by_the_reference)
+DIRECTORY_TEST(records_are_sorted_as_by_the_reference)
 {
 	static const struct {
 		size_t n;
@@ -250,7 +248,7 @@ FIXTURE_TEST(records_are_sorted_as_by_the_reference)
 		check(&cases[i].shape, cases[i].n);
 }
 
-FIXTURE_TEST(several_devices_decide_ties_as_one_does)
+DIRECTORY_TEST(several_devices_decide_ties_as_one_does)
 {
 	fixture_n_devices = 2;
 	check(&(struct sort_case){ 24, { BYTES(4, 2) }, 1, .n_values = 16 }, 100003);
@@ -262,7 +260,7 @@ FIXTURE_TEST(several_devices_decide_ties_as_one_does)
 	fixture_n_devices = 1;
 }
 
-FIXTURE_TEST(the_last_of_equal_records_is_kept)
+DIRECTORY_TEST(the_last_of_equal_records_is_kept)
 {
 	static const struct sort_case shapes[] = {
 		{ 24, { BYTES(4, 2) }, 1, .n_values = 16 },
@@ -287,7 +285,7 @@ FIXTURE_TEST(the_last_of_equal_records_is_kept)
 	fixture_n_devices = 1;
 }
 
-FIXTURE_TEST(limit_keeps_the_first)
+DIRECTORY_TEST(limit_keeps_the_first)
 {
 	static const uint64_t limits[] = { 1, 1000, 100000, 1000000 };
 

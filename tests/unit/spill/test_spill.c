@@ -19,9 +19,7 @@ static struct spill *open_spill(const char *const *directories, size_t n, uint64
 	return spill;
 }
 
-#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
-
-FIXTURE_TEST(extents_come_back_and_leave_no_name)
+DIRECTORY_TEST(extents_come_back_and_leave_no_name)
 {
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill;
@@ -42,7 +40,7 @@ FIXTURE_TEST(extents_come_back_and_leave_no_name)
 	}
 }
 
-FIXTURE_TEST(file_that_keeps_its_name_is_not_used)
+DIRECTORY_TEST(file_that_keeps_its_name_is_not_used)
 {
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
@@ -57,7 +55,7 @@ FIXTURE_TEST(file_that_keeps_its_name_is_not_used)
 	spill_close(spill);
 }
 
-FIXTURE_TEST(every_directory_is_used)
+DIRECTORY_TEST(every_directory_is_used)
 {
 	const char *const directories[] = { fixture_directory, "/tmp", "/var/tmp" };
 	struct spill *spill = open_spill(directories, 3, SPILL_UNLIMITED);
@@ -72,7 +70,7 @@ FIXTURE_TEST(every_directory_is_used)
 }
 
 /* Writers of one directory do not wait for each other. */
-FIXTURE_TEST(each_writer_has_a_file)
+DIRECTORY_TEST(each_writer_has_a_file)
 {
 	enum { N_WRITERS = 4, N_EXTENTS = 24 };
 	const char *const directories[] = { fixture_directory, "/tmp" };
@@ -95,7 +93,7 @@ FIXTURE_TEST(each_writer_has_a_file)
 	spill_close(spill);
 }
 
-FIXTURE_TEST(extents_come_back_by_direct_io)
+DIRECTORY_TEST(extents_come_back_by_direct_io)
 {
 	static _Alignas(SPILL_ALIGN_NBYTES) unsigned char aligned[N];
 	const char *const directories[] = { fixture_directory };
@@ -117,7 +115,7 @@ FIXTURE_TEST(extents_come_back_by_direct_io)
 }
 
 /* Without direct I/O or a second file, everything is written through the cache. */
-FIXTURE_TEST(extents_come_back_by_adaptive_io)
+DIRECTORY_TEST(extents_come_back_by_adaptive_io)
 {
 	enum { LONG = (1 << 20) + 5, N_EXTENTS = 16 };
 	static _Alignas(SPILL_ALIGN_NBYTES) unsigned char long_data[LONG], back[LONG];
@@ -152,7 +150,7 @@ FIXTURE_TEST(extents_come_back_by_adaptive_io)
 	}
 }
 
-FIXTURE_TEST(full_directory_is_skipped)
+DIRECTORY_TEST(full_directory_is_skipped)
 {
 	const char *const directories[] = { fixture_directory, "/tmp" };
 	struct spill *spill = open_spill(directories, 2, SPILL_UNLIMITED);
@@ -180,7 +178,7 @@ static void *store_pages(void *spill)
 	return NULL;
 }
 
-FIXTURE_TEST(one_writer_avoids_a_slow_directory)
+DIRECTORY_TEST(one_writer_avoids_a_slow_directory)
 {
 	const char *const directories[] = { fixture_directory, "/tmp" };
 	struct spill *spill = open_spill(directories, 2, SPILL_UNLIMITED);
@@ -194,7 +192,7 @@ FIXTURE_TEST(one_writer_avoids_a_slow_directory)
 	spill_close(spill);
 }
 
-FIXTURE_TEST(slow_directory_gets_less)
+DIRECTORY_TEST(slow_directory_gets_less)
 {
 	const char *const directories[] = { fixture_directory, "/tmp" };
 	struct spill *spill = open_spill(directories, 2, SPILL_UNLIMITED);
@@ -213,7 +211,7 @@ FIXTURE_TEST(slow_directory_gets_less)
 	spill_close(spill);
 }
 
-FIXTURE_TEST(late_allocation_reserves_no_space)
+DIRECTORY_TEST(late_allocation_reserves_no_space)
 {
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
@@ -224,7 +222,7 @@ FIXTURE_TEST(late_allocation_reserves_no_space)
 	spill_close(spill);
 }
 
-FIXTURE_TEST(real_full_disk_is_survived)
+DIRECTORY_TEST(real_full_disk_is_survived)
 {
 	const char *small = fixture_path("small");
 	const char *const directories[] = { small, fixture_directory };
@@ -258,7 +256,7 @@ FIXTURE_TEST(real_full_disk_is_survived)
 	assert_int_equal(n_small, 2);
 }
 
-FIXTURE_TEST(limit_counts_discarded_space)
+DIRECTORY_TEST(limit_counts_discarded_space)
 {
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill = open_spill(directories, 1, 2 * N_IN_PAGES);
@@ -275,7 +273,7 @@ FIXTURE_TEST(limit_counts_discarded_space)
 	spill_close(spill);
 }
 
-FIXTURE_TEST(discarded_space_is_reclaimed_at_the_limit)
+DIRECTORY_TEST(discarded_space_is_reclaimed_at_the_limit)
 {
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill = open_spill(directories, 1, N_IN_PAGES);
@@ -287,7 +285,7 @@ FIXTURE_TEST(discarded_space_is_reclaimed_at_the_limit)
 	spill_close(spill);
 }
 
-FIXTURE_TEST(discarded_space_returns_to_the_disk)
+DIRECTORY_TEST(discarded_space_returns_to_the_disk)
 {
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
@@ -302,7 +300,7 @@ FIXTURE_TEST(discarded_space_returns_to_the_disk)
 	spill_close(spill);
 }
 
-FIXTURE_TEST(nothing_is_discarded_before_the_close)
+DIRECTORY_TEST(nothing_is_discarded_before_the_close)
 {
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
@@ -316,7 +314,7 @@ FIXTURE_TEST(nothing_is_discarded_before_the_close)
 }
 
 /* In the background: a backlog of 4 MiB may stay, and as much may be in progress. */
-FIXTURE_TEST(backlog_of_discarded_space_is_small)
+DIRECTORY_TEST(backlog_of_discarded_space_is_small)
 {
 	enum { N_EXTENTS = 400, MAX_BACKLOG = 8 << 20 };
 	const char *const directories[] = { fixture_directory };
@@ -387,7 +385,7 @@ static void discard_many(struct spill *spill, const struct spill_extent *extents
 		sched_yield();
 }
 
-FIXTURE_TEST(discard_does_not_wait_with_ample_space)
+DIRECTORY_TEST(discard_does_not_wait_with_ample_space)
 {
 	static struct spill_extent extents[N_MANY];
 	struct spill *spill = open_busy_spill(SPILL_UNLIMITED, UINT64_C(2) * ALL, extents);
@@ -413,7 +411,7 @@ static void assert_small_backlog(struct spill *spill, const struct spill_extent 
 	spill_close(spill);
 }
 
-FIXTURE_TEST(backlog_is_small_with_little_space)
+DIRECTORY_TEST(backlog_is_small_with_little_space)
 {
 	static struct spill_extent extents[N_MANY];
 
@@ -421,14 +419,14 @@ FIXTURE_TEST(backlog_is_small_with_little_space)
 			     extents);
 }
 
-FIXTURE_TEST(backlog_is_small_near_the_limit)
+DIRECTORY_TEST(backlog_is_small_near_the_limit)
 {
 	static struct spill_extent extents[N_MANY];
 
 	assert_small_backlog(open_busy_spill(UINT64_C(3) * ALL - 1, UINT64_MAX, extents), extents);
 }
 
-FIXTURE_TEST(backlog_does_not_raise_the_peak)
+DIRECTORY_TEST(backlog_does_not_raise_the_peak)
 {
 	static struct spill_extent extents[N_MANY];
 	struct spill *spill = open_busy_spill(SPILL_UNLIMITED, UINT64_MAX, extents);
@@ -441,7 +439,7 @@ FIXTURE_TEST(backlog_does_not_raise_the_peak)
 	spill_close(spill);
 }
 
-FIXTURE_TEST(neighbours_are_discarded_together)
+DIRECTORY_TEST(neighbours_are_discarded_together)
 {
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
@@ -462,7 +460,7 @@ FIXTURE_TEST(neighbours_are_discarded_together)
 	spill_close(spill);
 }
 
-FIXTURE_TEST(unpunchable_space_stays_in_use)
+DIRECTORY_TEST(unpunchable_space_stays_in_use)
 {
 	const char *const directories[] = { fixture_directory };
 	struct spill *spill = open_spill(directories, 1, SPILL_UNLIMITED);
@@ -473,7 +471,7 @@ FIXTURE_TEST(unpunchable_space_stays_in_use)
 	spill_close(spill);
 }
 
-FIXTURE_TEST(directories_of_one_disk_count_once)
+DIRECTORY_TEST(directories_of_one_disk_count_once)
 {
 	const char *const directories[] = { fixture_directory, fixture_directory };
 	struct spill *one = open_spill(directories, 1, SPILL_UNLIMITED);

@@ -26,9 +26,7 @@ static bool is_in_memory(struct spill *spill, struct spill_extent extent)
 	return strcmp(spill_directory(spill, extent.file), "memory") == 0;
 }
 
-#define FIXTURE_TEST(claim) TEST_WITH(claim, fixture_start, fixture_finish)
-
-FIXTURE_TEST(memory_is_filled_before_a_file_is_opened)
+DIRECTORY_TEST(memory_is_filled_before_a_file_is_opened)
 {
 	const char *const directory = "/nowhere";
 	struct spill *spill = open_with_memory(&directory, 3, SPILL_UNLIMITED);
@@ -45,7 +43,7 @@ FIXTURE_TEST(memory_is_filled_before_a_file_is_opened)
 	spill_close(spill);
 }
 
-FIXTURE_TEST(overflow_of_memory_goes_to_files)
+DIRECTORY_TEST(overflow_of_memory_goes_to_files)
 {
 	const char *const directory = fixture_directory;
 	struct spill *spill = open_with_memory(&directory, 1, SPILL_UNLIMITED);
@@ -61,7 +59,7 @@ FIXTURE_TEST(overflow_of_memory_goes_to_files)
 	spill_close(spill);
 }
 
-FIXTURE_TEST(memory_does_not_count_against_the_limit)
+DIRECTORY_TEST(memory_does_not_count_against_the_limit)
 {
 	const char *const directory = fixture_directory;
 	struct spill *spill = open_with_memory(&directory, 2, N_IN_PAGES);
@@ -84,7 +82,7 @@ static struct spill_extent part(struct spill_extent extent, uint64_t first, uint
 	return extent;
 }
 
-FIXTURE_TEST(discarded_pages_of_memory_are_used_again)
+DIRECTORY_TEST(discarded_pages_of_memory_are_used_again)
 {
 	const char *const directory = "/nowhere";
 	struct spill *spill = open_with_memory(&directory, 2, SPILL_UNLIMITED);
@@ -113,7 +111,7 @@ static long resident_pages(void)
 	return n;
 }
 
-FIXTURE_TEST(discarded_memory_returns_to_the_system)
+DIRECTORY_TEST(discarded_memory_returns_to_the_system)
 {
 	const char *const directory = "/nowhere";
 	struct spill *spill = open_with_memory(&directory, 100, SPILL_UNLIMITED);
@@ -139,7 +137,7 @@ FIXTURE_TEST(discarded_memory_returns_to_the_system)
 #define CAN_LIMIT_MEMORY 1
 #endif
 
-FIXTURE_TEST(failed_allocation_falls_back_to_files)
+DIRECTORY_TEST(failed_allocation_falls_back_to_files)
 {
 	const char *const directory = fixture_directory;
 	struct spill *spill;
@@ -193,7 +191,7 @@ static void free_list(void *list)
 }
 
 /* The extent can be mapped, but the table of extents cannot grow. */
-FIXTURE_TEST(unrecorded_extent_leaves_no_mapping)
+DIRECTORY_TEST(unrecorded_extent_leaves_no_mapping)
 {
 	struct memory_tier *tier;
 	struct rlimit before, limit;
@@ -233,7 +231,7 @@ static void *use_memory(void *spill)
 	return NULL;
 }
 
-FIXTURE_TEST(threads_share_memory)
+DIRECTORY_TEST(threads_share_memory)
 {
 	const char *const directory = fixture_directory;
 	struct spill *spill = open_with_memory(&directory, 2, SPILL_UNLIMITED);
@@ -249,7 +247,7 @@ FIXTURE_TEST(threads_share_memory)
 	spill_close(spill);
 }
 
-FIXTURE_TEST(memory_limit_may_be_raised_later)
+DIRECTORY_TEST(memory_limit_may_be_raised_later)
 {
 	const char *const directory = fixture_directory;
 	struct spill *spill = open_with_memory(&directory, 0, SPILL_UNLIMITED);
