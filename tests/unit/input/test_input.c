@@ -267,7 +267,7 @@ DIRECTORY_TEST(files_made_up_by_the_kernel_are_streams)
 }
 
 /* Untouched pages, for several reads of the pipe. */
-enum { FRESH_NBYTES = 256 << 10 };
+enum { FRESH_NBYTES = 192 << 10 };
 static unsigned char *fresh_memory;
 
 static void map_fresh_memory(void)
