@@ -1,8 +1,8 @@
 /*
  * reference_records - what the operations on records must come to (see reference.h)
  *
- * Pointers to items are put in order by a merge sort that compares whole keys, and then everything
- * that is to be found out is found out one item after the other.
+ * A merge sort of pointers to items compares whole keys. Then one loop over the sorted items makes
+ * the output and the statistics.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,11 @@
 #include "tests/backend/reference.h"
 
 typedef const unsigned char *item_t;
+
+struct keyed_item {
+	uint64_t first_word; /* of the key */
+	item_t item;
+};
 
 /* What has to be made of sorted items. */
 struct output_params {
@@ -21,7 +26,21 @@ struct output_params {
 	struct sort_op_result *ret;
 };
 
-static void sort_items(const struct key_fields *keys, item_t *items, item_t *scratch, uint64_t n)
+static struct keyed_item make_keyed_item(const struct key_fields *keys, item_t item)
+{
+	return (struct keyed_item){ key_word(keys, item, 0), item };
+}
+
+static int compare_items(const struct key_fields *keys, const struct keyed_item *a,
+			 const struct keyed_item *b)
+{
+	if (a->first_word != b->first_word)
+		return a->first_word < b->first_word ? -1 : 1;
+	return key_compare(keys, a->item, b->item);
+}
+
+static void sort_items(const struct key_fields *keys, struct keyed_item *items,
+		       struct keyed_item *scratch, uint64_t n)
 {
 	const uint64_t half = n / 2;
 	uint64_t a = 0, b = half;
@@ -30,8 +49,10 @@ static void sort_items(const struct key_fields *keys, item_t *items, item_t *scr
 		return;
 	sort_items(keys, items, scratch, half);
 	sort_items(keys, items + half, scratch, n - half);
+	if (compare_items(keys, &items[half - 1], &items[half]) <= 0)
+		return;
 	for (uint64_t i = 0; i < n; i++) {
-		if (b == n || (a < half && key_compare(keys, items[a], items[b]) <= 0))
+		if (b == n || (a < half && compare_items(keys, &items[a], &items[b]) <= 0))
 			scratch[i] = items[a++];
 		else
 			scratch[i] = items[b++];
@@ -45,19 +66,19 @@ static void add_hash(struct digest *digest, const struct layout *layout, item_t 
 }
 
 /* Keep a copy of one of the items [first, end), which are equal or one, with the sum of counts. */
-static void keep(const struct output_params *arrangement, const item_t *first, const item_t *end,
-		 unsigned char *kept)
+static void keep(const struct output_params *arrangement, const struct keyed_item *first,
+		 const struct keyed_item *end, unsigned char *kept)
 {
 	const struct layout *layout = arrangement->layout;
-	const item_t *const chosen = layout->keep_last ? end - 1 : first;
+	const struct keyed_item *const chosen = layout->keep_last ? end - 1 : first;
 	uint64_t count = 0;
 
-	for (const item_t *item = first; item < end; item++) {
-		count += layout_item_count(layout, *item);
-		add_hash(item == chosen ? &arrangement->ret->digest : &arrangement->ret->dropped,
-			 layout, *item);
+	for (const struct keyed_item *i = first; i < end; i++) {
+		count += layout_item_count(layout, i->item);
+		add_hash(i == chosen ? &arrangement->ret->digest : &arrangement->ret->dropped,
+			 layout, i->item);
 	}
-	memcpy(kept, *chosen, layout->item_nbytes);
+	memcpy(kept, chosen->item, layout->item_nbytes);
 	if (layout->projection.has_count)
 		layout_set_item_count(layout, kept, count);
 	memcpy(arrangement->out + arrangement->ret->n * arrangement->nbytes,
@@ -67,8 +88,8 @@ static void keep(const struct output_params *arrangement, const item_t *first, c
 }
 
 /* ret_first and ret_last: item_nbytes each. */
-static void arrange(const struct output_params *arrangement, const item_t *items, uint64_t n,
-		    unsigned char *ret_first, unsigned char *ret_last)
+static void arrange(const struct output_params *arrangement, const struct keyed_item *items,
+		    uint64_t n, unsigned char *ret_first, unsigned char *ret_last)
 {
 	const struct layout *layout = arrangement->layout;
 	struct sort_op_result *ret = arrangement->ret;
@@ -79,7 +100,7 @@ static void arrange(const struct output_params *arrangement, const item_t *items
 		uint64_t end = i + 1;
 
 		while (arrangement->unique && end < n &&
-		       key_compare(&layout->item_keys, items[i], items[end]) == 0)
+		       compare_items(&layout->item_keys, &items[i], &items[end]) == 0)
 			end++;
 		keep(arrangement, items + i, items + end, ret_last);
 		if (ret->n == 1)
@@ -87,7 +108,7 @@ static void arrange(const struct output_params *arrangement, const item_t *items
 		i = end;
 	}
 	for (; i < n; i++)
-		add_hash(&ret->dropped, layout, items[i]);
+		add_hash(&ret->dropped, layout, items[i].item);
 }
 
 void plain_sort_records(const struct sort_op *op)
@@ -100,7 +121,7 @@ void plain_sort_records(const struct sort_op *op)
 						   .limit = op->limit,
 						   .ret = op->ret };
 	unsigned char *made = malloc((op->n + 2) * layout->item_nbytes);
-	item_t *items = malloc((2 * op->n + 1) * sizeof *items);
+	struct keyed_item *items = malloc((2 * op->n + 1) * sizeof *items);
 
 	*op->ret_input_digest = (struct digest){ 0 };
 	for (uint64_t i = 0; i < op->n; i++) {
@@ -109,7 +130,7 @@ void plain_sort_records(const struct sort_op *op)
 		layout_project_record(layout, (item_t)op->records + i * layout->record_nbytes,
 				      op->position + i, item);
 		add_hash(op->ret_input_digest, layout, item);
-		items[i] = item;
+		items[i] = make_keyed_item(&layout->item_keys, item);
 	}
 	sort_items(&layout->item_keys, items, items + op->n, op->n);
 	arrange(&arrangement, items, op->n, made, made + layout->item_nbytes);
@@ -130,12 +151,14 @@ void plain_merge_records(const struct merge_op *op)
 		.ret = op->ret,
 	};
 	const uint64_t n = slices_n(op->slices, op->k);
-	item_t *items = malloc((2 * n + 1) * sizeof *items);
+	struct keyed_item *items = malloc((2 * n + 1) * sizeof *items);
 	uint64_t at = 0;
 
 	for (uint32_t i = 0; i < op->k; i++)
 		for (uint64_t j = 0; j < op->slices[i].n; j++)
-			items[at++] = (item_t)op->slices[i].elements + j * layout->item_nbytes;
+			items[at++] = make_keyed_item(&layout->item_keys,
+						      (item_t)op->slices[i].elements +
+							      j * layout->item_nbytes);
 	sort_items(&layout->item_keys, items, items + n, n);
 	arrange(&arrangement, items, n, op->ret_first, op->ret_last);
 	free(items);
