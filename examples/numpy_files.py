@@ -6,7 +6,7 @@ usage: numpy_files.py
 Creates its files in a temporary directory. Editors that support "# %%" run the cells one by one.
 """
 
-# %% Create a file of measurements: 3 million records of 20 bytes
+# %% Create a file of measurements: 1 million records of 20 bytes
 import pathlib
 import tempfile
 
@@ -16,7 +16,7 @@ import numpy as np
 directory = tempfile.TemporaryDirectory()
 path = pathlib.Path(directory.name)
 random = np.random.default_rng(1)
-events = np.zeros(3_000_000, [('time', '<i8'), ('sensor', '<u4'), ('value', '<f8')])
+events = np.zeros(1_000_000, [('time', '<i8'), ('sensor', '<u4'), ('value', '<f8')])
 events['time'] = random.integers(0, 10**9, len(events))
 events['sensor'] = random.integers(0, 1000, len(events))
 events['value'] = random.standard_normal(len(events))

@@ -57,7 +57,6 @@ compare_with_gnu_sort 4 -k1,1n -k2,2r words few
 
 claim "the first rank's share ends within a line without a newline"
 compare_with_gnu_sort 5 two
-compare_with_gnu_sort 3 two two empty two
 
 claim "empty inputs"
 compare_with_gnu_sort 3 empty
@@ -117,7 +116,7 @@ expect_rank_output "--header of a file without lines"
 
 claim "--limit is that of all ranks"
 sort few words large > sorted
-for n in 0 1 30000 100000 369999 400000; do
+for n in 0 30000 400000; do
 	head -n "$n" sorted > expected
 	run_ranks 4 --lines -S1M --limit="$n" few words large -o out/x
 	expect_rank_output "--limit=$n"
@@ -149,13 +148,12 @@ compare_parts() {
 }
 
 claim "compressed outputs are those of one process"
-for options in '' '-u -k1,1' '--header --limit=90000' '-S1M -r'; do
+for options in '-u -k1,1' '--header --limit=90000' '-S1M -r'; do
 	# They are words.
 	# shellcheck disable=SC2086
 	compare_with_gsort 4 --lines --zstd=1 $options striped few
 done
 compare_with_gsort 3 --lines --zstd --header=3000 words two
-compare_with_gsort 3 --lines --zstd empty
 sort striped | head -n 70000 > expected
 run_ranks 5 --lines --limit=70000 striped -o out/x.zst
 zstd -dcq out/x.zst > out/x
@@ -167,12 +165,10 @@ compare_parts 4 --split=2 striped
 compare_parts 3 --split=20 -S1M large words
 compare_parts 4 --split=3 -u -k1,1n few words
 compare_parts 3 --split=7 --limit=30001 -r few words equal
-compare_parts 5 --split=4 two
 sort striped > sorted
 compare_parts 3 --split=3 sorted
 compare_parts 2 --split=2 empty
 compare_parts 4 --split=3 --zstd=1 striped
-compare_parts 3 --split=5 --zstd -u two few
 
 claim "part files as inputs: merged with other files, checked, and compared with the manifest"
 run --lines --split=3 striped -o parts
@@ -223,13 +219,12 @@ compare_check 3 -C input
 printf 'a\nb\nb\nc\n' > input
 compare_check 2 -c input
 compare_check 2 -c -u input
-for line in 1 $((n / 3)) $((n / 2)) $((n - 1)); do
+for line in 1 $((n / 2)); do
 	sed "${line}s/.*/~/" sorted > input
 	compare_check 4 -c input
 done
 sort -r sorted > input
 compare_check 5 -c -r input
-compare_check 5 -c input
 
 claim "lines of a list of files"
 printf 'words\0few\0' > list
@@ -245,7 +240,7 @@ expect_rank_output "--progress"
 
 claim "random files and options"
 MPIRUN="$MPIRUN" GSORT_MPI="$GSORT_MPI" python3 "$LINES_RANDOM" --ranks --seed="$seed" \
-	--count="${GSORT_ROUNDS:-12}" --large=3 --large-nbytes=1000000 > found 2>&1 ||
+	--count="${GSORT_ROUNDS:-8}" --large=3 --large-nbytes=1000000 > found 2>&1 ||
 	fail "seed $seed: $(cat found)"
 
 claim "--explain prints one plan, with the runs of a rank"

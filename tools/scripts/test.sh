@@ -6,7 +6,7 @@
 # Builds below DIRECTORY (default: build-test). Installs missing Debian packages first.
 #	gcc	release build: all tests that asan does not run. Of those that it runs: faults,
 #		the library, random configurations, and unit tests of vectorised code
-#	asan	AddressSanitizer and UndefinedBehaviorSanitizer: unit tests, kernels, a 16th of
+#	asan	AddressSanitizer and UndefinedBehaviorSanitizer: unit tests, kernels, a 32nd of
 #		the faults, and scripts that reach code that these tests do not reach
 #	tsan	ThreadSanitizer: unit tests, kernels, and the programs in which most threads meet
 #	clang	warnings are errors; nothing is generated (check_syntax.py)
@@ -237,7 +237,7 @@ tests=tsan_tests
 begin tsan compile tsan gcc $sanitized -Db_sanitize=thread
 # The release build runs all faults and configurations. Builds with sanitizers are four times as
 # slow and run a sample. The seed, and so the sample, depends on the commit.
-export GSORT_FAULT_INTERVAL=16 GSORT_ROUNDS=10
+export GSORT_FAULT_INTERVAL=32 GSORT_ROUNDS=10
 # shellcheck disable=SC2046
 [ "$asan" != 0 ] || run asan --timeout-multiplier 4 $(asan_tests)
 
