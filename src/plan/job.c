@@ -189,12 +189,12 @@ enum cache_policy cache_policy_choose(const struct job *job, uint64_t nbytes)
 	if (nbytes > 0 &&
 	    (available_nbytes < planned_nbytes || nbytes > available_nbytes - planned_nbytes))
 		return CACHE_BYPASS;
-	/* Beside a GPU, processors have nothing else to do than copying into the cache. */
+	/* With a GPU, the CPUs have nothing else to do than to copy to the cache. */
 	return job->device_info.unified && nbytes >= min_adaptive_nbytes ? CACHE_ADAPTIVE :
 									   CACHE_USE;
 }
 
-/* More writers than one file's lock serves copy to the cache faster than a disk writes. */
+/* With more threads than one file's lock serves, the cache is faster than a disk. */
 void cache_policy_apply_to_spill(enum cache_policy policy, uint32_t n_writers, struct spill *spill)
 {
 	const bool copies_are_faster = n_writers > PLAN_MAX_FILE_WRITERS;

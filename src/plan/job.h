@@ -2,8 +2,9 @@
  * job.h - what all parts of one sort share
  *
  * src/sort/ opens it: the inputs first, then back end, plan, temporary space and chunk buffers.
- * Everything is set before the first thread starts, and only read afterwards. What it points to has
- * locks of its own.
+ * Its members are set before the first thread starts, and only read afterwards. One exception: the
+ * thread that collects chunks may lengthen the blocks of the plan (merge_shrink_index()). Objects
+ * that it points to have locks of their own.
  */
 #pragma once
 
@@ -36,9 +37,9 @@ struct job {
 	struct cancellation
 		*cancellation;          /* polled by loops of the host; NULL: cannot be cancelled */
 	struct layout requested_layout; /* the layout before setup_open() */
-	const struct layout *layout;    /* the same, or made indirect by setup_open() */
+	const struct layout *layout;    /* requested_layout or indirect_layout */
 	bool unique;                    /* -u */
-	uint64_t limit;      /* of the records of any run, and of the result; UINT64_MAX: none */
+	uint64_t limit;      /* maximum records of any run and of the output; UINT64_MAX: none */
 	struct input *input; /* all inputs as one stream */
 	const struct checkpoint_hooks
 		*checkpoint_hooks; /* keep runs for another process; NULL: none */
@@ -51,7 +52,7 @@ struct job {
 	/* Opened by setup_open() */
 	struct sort_device *devices; /* n_devices, at least one */
 	uint32_t n_devices;
-	uint32_t merge_device; /* that merges; each partition has its own copy of the job */
+	uint32_t merge_device; /* index of the one that merges; partitions have copies of the job */
 	struct device_info device_info; /* of the first device, with the minimum memory of all */
 	/* With an indirect layout: the layout, and where the mapped records are. */
 	struct layout indirect_layout;
@@ -123,16 +124,15 @@ int temp_space_check(const struct temp_space_demand *demand, bool may_shrink,
 /* Check again after a run has been spilled that needs compression. */
 int temp_space_recheck(const struct temp_space_demand *demand);
 
-/* Check the space for the planned runs of a job, and again. */
+/* Call temp_space_check() and temp_space_recheck() for a job. The spec must outlive the job. */
 int job_check_temp_space(struct job *job, const struct sort_spec *spec);
 int job_recheck_temp_space(const struct job *job);
 
 /* How a sort treats the page cache for files that it writes. */
-
 enum cache_policy {
-	CACHE_USE,      /* write through it */
-	CACHE_ADAPTIVE, /* they fit, but bypassing it may be faster (src/base/adaptive.h) */
-	CACHE_BYPASS    /* they do not fit beside the plan's memory: bypass it */
+	CACHE_USE,      /* write to it */
+	CACHE_ADAPTIVE, /* the files fit, but bypassing it may be faster (src/base/adaptive.h) */
+	CACHE_BYPASS    /* the files do not fit beside the plan's memory: bypass it */
 };
 
 /*

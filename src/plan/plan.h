@@ -37,9 +37,9 @@
  * to a half, a sixteenth and an eighth of the memory; what is beyond that is not counted.
  *
  * Ranks. Each rank of several also stores what is left in its chunks at the end, because the others
- * read it. It stores it in memory, unless windows could then not merge the runs of all ranks at
- * once, or only in blocks that are too short to be messages. In that case it goes to disk, and the
- * merge has all of the memory.
+ * read it. These chunks are stored in memory, unless windows could then not merge the runs of all
+ * ranks at once, or only in blocks that are too short to be messages. In that case they are stored
+ * on disk, and the merge has all of the memory.
  *
  * Merging k stored runs takes, for each window in flight, room for what is read (the window, and
  * for each run one block that may reach beyond it) and for what is written. Blocks are so short
@@ -56,7 +56,7 @@
 
 #define PLAN_SIZE_UNKNOWN UINT64_MAX
 
-/* For an endless input, figures are given for each GiB of this unit. */
+/* Figures of an endless input are given for a part of this size. */
 #define PLAN_UNBOUNDED_UNIT_NBYTES (UINT64_C(1) << 30)
 
 /* The default maximum of partitions of the final merge. More are not faster. */
@@ -80,7 +80,7 @@ struct plan_request {
 	const struct device *device;
 	uint64_t input_nbytes;     /* PLAN_SIZE_UNKNOWN: a pipe */
 	uint32_t n_threads;        /* of the CPU */
-	uint64_t memory_nbytes;    /* -S, or its default; without */
+	uint64_t memory_nbytes;    /* -S or its default, without exchange_nbytes */
 	uint64_t exchange_nbytes;  /* the part that is reserved for an exchange between ranks */
 	uint64_t device_nbytes;    /* memory of the device, if it has its own */
 	const char *device_name;   /* of all devices; NULL: that of `device` */
@@ -91,7 +91,7 @@ struct plan_request {
 	uint32_t n_partitions;     /* of the final merge; 0: chosen by the plan */
 	uint32_t n_part_files;     /* of the output; 0: it is a single file */
 	bool part_files_are_partitions; /* the merge cuts where part files end */
-	/* Each has an input of this size, and merges a partition of the runs of all; 0: one. */
+	/* Each has an input of input_nbytes and merges a partition of the runs of all; 0: one. */
 	uint32_t n_ranks;
 	bool sequential_input;  /* of a merge: best read from front to back */
 	bool can_sample_input;  /* parts of it can be read before the rest */
@@ -105,7 +105,7 @@ struct plan_request {
 	/* A checkpoint keeps the runs, and its records hold the index of blocks, too. */
 	bool keeps_checkpoint_index;
 	bool unique;
-	uint64_t limit; /* of the records of a run; 0: none */
+	uint64_t limit; /* maximum records of a run; 0: none */
 	/* Several ranks compress the output: each stores its frames until all have theirs. */
 	bool stores_frames;
 	/*
@@ -135,12 +135,12 @@ struct plan {
 	uint64_t input_nbytes; /* or PLAN_SIZE_UNKNOWN */
 	uint32_t record_nbytes, element_nbytes;
 	uint64_t resident_nbytes; /* of a record in a resident run */
-	/* Of a record that a window gathers beside its element; 0: none. */
+	/* Size of the record that a window gathers for each element; 0: none. */
 	uint64_t gathered_nbytes;
 	char device[128];
 
 	uint32_t n_readers, n_writers;
-	/* Of blocks, in a merge; more than readers if blocks come from other ranks. */
+	/* Threads that fetch blocks for a merge: more than n_readers if ranks send them. */
 	uint32_t n_fetchers;
 	uint32_t n_queues;   /* of each device: chunks that it sorts at the same time */
 	bool fits_in_memory; /* nothing has to be spilled */
@@ -174,7 +174,7 @@ struct plan {
 	bool keep_last_run_in_memory;
 	uint64_t block_nbytes; /* of spilled runs, by their size in device memory */
 	uint32_t fan_in;       /* stored runs that are merged at once */
-	/* Of the final merge at the same time, if memory has room for their windows. */
+	/* The final merge has so many at the same time, if memory has room for their windows. */
 	uint32_t n_partitions;
 	/*
 	 * The number of partitions that the final merge is expected to have. (It turns out to be
@@ -190,37 +190,38 @@ struct plan {
 	uint64_t spilled_nbytes; /* during run generation, to disk */
 	/* Stored in memory at its end: the last chunks of a rank. */
 	uint64_t spilled_to_memory_nbytes;
-	uint64_t merge_pass_nbytes; /* written by the n_merges merges before the final one */
-	uint64_t n_merges,
-		merge_pass_input_nbytes; /* read by them; with a limit more than written */
+	uint64_t merge_pass_nbytes;       /* written by the n_merges merges */
+	uint64_t n_merges;                /* before the final one */
+	uint64_t merge_pass_input_nbytes; /* read by them; with a limit more than written */
 	uint64_t n_stored_records; /* of the input, in runs that are stored during run generation */
 	uint64_t final_merge_stored_nbytes; /* read by the final merge from stored runs or inputs */
 	uint64_t count_pass_nbytes;         /* of these, written by a pass that only counts; or 0 */
 	/*
-	 * Stored at the same time, and the space that takes; less if it is compressed, or with -u.
+	 * The most items that are stored at the same time, and the temporary space that they take.
+	 * It is less if they are compressed, or with -u.
 	 */
 	uint64_t temp_nbytes, max_temp_nbytes;
 
 	/* Host memory that is needed at the same time, as far as it cannot shrink. */
 	uint64_t total_nbytes;
 	uint64_t required_index_nbytes; /* of total_nbytes: for the index of all runs */
-	bool is_sufficient;         /* total_nbytes is within the memory and PLAN_OVERHEAD_NBYTES */
-	uint64_t max_stored_blocks; /* that the index has room for */
+	bool is_sufficient;             /* total_nbytes <= memory_nbytes + PLAN_OVERHEAD_NBYTES */
+	uint64_t max_stored_blocks;     /* that the index has room for */
 };
 
 /* The minimum memory of a plan; lower limits are raised to this. */
 enum { PLAN_MIN_MEMORY_NBYTES = 1 << 20 };
 
 /*
- * Larger limits, which no address space has, are reduced to this; and the most data that a sort
- * handles.
+ * The maximum memory, to which larger limits are reduced (no address space has more), and the
+ * maximum data of a sort.
  */
 #define PLAN_MAX_MEMORY_NBYTES (UINT64_C(1) << 56)
 #define PLAN_MAX_DATA_NBYTES (UINT64_C(1) << 60)
 
 /*
  * The process may use 32 MiB in addition to the memory. What does not shrink with little memory may
- * take this much of them; the rest is for the program and its threads.
+ * take this much of these; the rest is for the program and its threads.
  */
 enum { PLAN_OVERHEAD_NBYTES = 24 << 20 };
 
@@ -235,10 +236,10 @@ static inline uint64_t plan_max_threads(uint64_t memory_nbytes)
 	return n > PLAN_MIN_QUEUES ? n : PLAN_MIN_QUEUES;
 }
 
-/* Threads that read the input, for each device. */
+/* The maximum number of threads that read the input, for each device. */
 enum { PLAN_MAX_READERS = 8 };
 
-/* Of an input of -m: records that are projected to items at a time. */
+/* The size of the records of an input of -m that are projected to items at a time. */
 enum { PLAN_INPUT_BATCH_NBYTES = 64 << 10 };
 
 /*
@@ -262,8 +263,8 @@ static inline uint32_t plan_concurrent_partitions(const struct plan *plan)
 bool plan_lengthen_blocks(const struct plan_request *request, struct plan *plan);
 
 /*
- * An input of unknown size takes nbytes in runs at least. Returns 0, or -E2BIG after a message with
- * a sufficient limit of memory if the index of runs has no room even with the longest blocks.
+ * Check that the index of runs has room, with the longest blocks, for an input of unknown size that
+ * takes at least nbytes in runs. Returns 0, or -E2BIG after a message with a sufficient -S.
  */
 int plan_check_unknown_input(const struct plan_request *request, const struct plan *plan,
 			     uint64_t nbytes);

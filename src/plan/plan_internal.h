@@ -62,12 +62,13 @@ struct pass_counts {
 struct pass_counts plan_count_passes(uint64_t n_runs, uint32_t fan_in);
 
 /*
- * Volumes of merges that leave at most max_length each, of runs of run_length, in any unit: merged
- * before the final merge, stored by these merges, and read by the final merge; and the maximum of
- * merges that a record goes through.
+ * Volumes of the merges of runs of run_length, each of which leaves at most max_length. They are in
+ * the unit of these lengths.
  */
 struct pass_volumes {
-	uint64_t n_merged, n_stored, n_final, n_passes;
+	uint64_t n_merged, n_stored; /* read and stored by all merges but the final one */
+	uint64_t n_final;            /* read by the final merge */
+	uint64_t n_passes;           /* merges that a record goes through at most */
 };
 
 struct pass_volumes plan_pass_volumes(uint64_t n_runs, uint32_t fan_in, uint64_t run_length,

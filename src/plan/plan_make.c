@@ -832,7 +832,7 @@ static void plan_with_memory(const struct plan_request *request, uint64_t memory
 	snprintf(plan->device, sizeof plan->device, "%s",
 		 request->device_name ? request->device_name : info.name);
 	plan_iterate(request, &info, plan);
-	/* Give up the blocks of partitions first, then queues and windows. */
+	/* Give up partitions first, which need shorter blocks, then queues and windows. */
 	if (!plan->is_sufficient && plan->n_partitions > 1) {
 		single_partition.n_partitions = 1;
 		request = &single_partition;

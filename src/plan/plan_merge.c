@@ -31,7 +31,8 @@ static uint64_t max_record_nbytes(const struct plan *plan)
 }
 
 /*
- * Return whether a window has an input buffer: only if runs are stored, or are on another device.
+ * Return the number of a window's buffers for items: one for its output, and one for its input if
+ * runs are stored or on another device.
  */
 static uint64_t count_window_buffers(const struct plan *plan, bool has_stored)
 {
@@ -65,7 +66,7 @@ static uint64_t window_total_nbytes(const struct plan *plan, const struct plan_r
 	       windows->scratch_nbytes;
 }
 
-/* Return the minimum of records in a window. If records need much scratch it is less. */
+/* Return the minimum number of records in a window: fewer if they need much scratch. */
 static uint64_t min_window_records(const struct plan *plan, const struct plan_request *request)
 {
 	const uint64_t n = u64_min(MIN_WINDOW_NBYTES / max_record_nbytes(plan),
@@ -119,8 +120,8 @@ enum {
 };
 
 /*
- * A writer that maps its file is as fast as one that writes, and several scale; with few processors
- * these are needed for merging. A short partition is not worth its windows. For a device with its
+ * A writer that maps its file is as fast as one that writes, and several scale; but with few CPUs
+ * the merging needs them. A short partition is not worth its windows. For a device with its
  * own memory, a window of stored runs is a hundred copies and launches, however short it is, so
  * with little memory there are few partitions. But each device has one, and all have the same
  * number.
@@ -176,8 +177,9 @@ uint32_t plan_max_partitions(const struct plan *plan, const struct plan_request 
 }
 
 /*
- * Windows shorter than 3/2 of the overhang of stored runs copy too much. A partition that has a
- * device for itself uses no more of its memory than a single merge would.
+ * Return whether windows are long enough and fit in memory: those shorter than 3/2 of the overhang
+ * of stored runs copy too much. A partition that has a device for itself uses no more of its memory
+ * than a single merge would.
  */
 static bool windows_fit(const struct plan *plan, const struct plan_request *request,
 			uint64_t n_records, uint32_t n_resident, uint32_t n_stored,

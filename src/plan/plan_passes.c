@@ -366,8 +366,8 @@ static uint64_t peak_temp_nbytes(const struct plan_request *request, const struc
 	if (plan->n_passes > 1)
 		nbytes = saturating_add(nbytes, pass_temp_nbytes(request, plan, nbytes));
 	/*
-	 * If the only merge is the one that counts, its result is at most in addition to its
-	 * inputs.
+	 * If the only pass is the one that counts, its inputs and its result are all that is
+	 * stored.
 	 */
 	if (has_count_pass && plan->n_passes == 2)
 		nbytes =

@@ -25,7 +25,7 @@ struct sort_spec {
 	const struct endpoint *input_endpoints;
 	bool merge_inputs; /* the inputs are sorted already */
 	bool check_only;   /* only check whether they are; write nothing */
-	/* Of each input, before its records; those of the first are copied to the output. */
+	/* Size of the header of each input; that of the first one is copied to the output. */
 	uint64_t skip_nbytes;
 	enum partial partial;    /* what to do with an incomplete last record */
 	enum format_mode format; /* which other formats an input may have */
@@ -42,7 +42,7 @@ struct sort_spec {
 	 */
 	const struct key_request *key_requests; /* n_key_requests */
 	uint32_t n_key_requests;
-	bool reverse;                       /* makes all keys found that way descending */
+	bool reverse;                       /* spec_resolve() makes the keys descending */
 	enum key_nan_position nan_position; /* of all keys in numpy order */
 	/*
 	 * Keep equal records in input order even if their keys are all that there is (-0.0 and
@@ -53,19 +53,18 @@ struct sort_spec {
 	uint64_t header_nbytes;
 
 	/* Output */
-	const char *output_path; /* NULL: standard output, unless there is an endpoint: */
+	const char *output_path; /* NULL: output_endpoint, or standard output */
 	struct endpoint output_endpoint;
 	bool omit_header; /* write no header, whatever the inputs begin with */
-	bool unique;      /* keep one of records with equal keys: the first, or */
-	bool keep_last;   /* the last; only with unique */
+	bool unique;      /* keep one of the records with equal keys: the first */
+	bool keep_last;   /* keep the last one instead; only with unique */
 	uint64_t limit;   /* write at most this many records; SORT_SPEC_UNLIMITED: all */
 	bool count;       /* write the number of equal records before each; only with unique */
 	bool keys_only;   /* write keys; not with argsort or count */
 	bool argsort;     /* write positions; not with count */
 	int zstd_level;   /* from 1; 0: do not compress */
-	uint32_t shard,
-		/* Of a merge: write only part `shard`, from 1, of n_shards equal ones; 0: all. */
-		n_shards;
+	/* Of a merge: write only part `shard`, from 1, of n_shards equal ones; 0: all. */
+	uint32_t shard, n_shards;
 	/*
 	 * Number of part files in the directory output_path (part_files.h); 0: output_path is a
 	 * file.
@@ -88,7 +87,7 @@ struct sort_spec {
 	/* Resources */
 	struct cancellation *cancellation; /* NULL: cannot be cancelled */
 	const struct syscalls
-		*io; /* system calls, and what of the process may be used; NULL: syscalls_plain */
+		*io; /* system calls and process state that may be used; NULL: syscalls_plain */
 	enum backend_choice backend;
 	/*
 	 * Numbers of the requested devices, n_gpus of them; one may appear more than once. None:
