@@ -34,13 +34,13 @@
  * partition they are in, and the bytes of the output do not depend on the number of partitions. It
  * also means that a single key can be divided. Two exceptions: with at_key_boundaries all runs are
  * cut before the key; so they are if keys are longer than the 16 bytes that are known of each
- * block, because it is not known which of two blocks with equal beginnings comes first.
+ * block, because it is not known which of two blocks with equal prefixes comes first.
  *
- * The search. Nobody has the sequence of all blocks, and it need not exist: it is the merge of the
- * runs' own sequences of blocks, in each of which a binary search counts what comes before any
- * given block. So the splitter is found by quickselect (Hoare, "Algorithm 65: Find", CACM 1961): of
- * the blocks that it can still be, [lo, hi) of each run, draw one at random; count the items before
- * it; drop the blocks before or after it. Some three dozen draws find one of a million blocks.
+ * The search. The sequence of all blocks need not exist. It is the merge of the runs' own sequences
+ * of blocks, in each of which a binary search counts the blocks before any given one. So the
+ * splitter is found by quickselect (Hoare, "Algorithm 65: Find", CACM 1961): of the blocks that it
+ * can still be, [lo, hi) of each run, draw one at random; count the items before it; drop the
+ * blocks before or after it. Some three dozen draws find one of a million blocks.
  *
  * With a communicator each rank knows its own runs only, and a draw costs a round of messages. A
  * rank draws among its own blocks and adds a random priority; the lowest one wins, and priorities
@@ -69,8 +69,8 @@
 /* --- Candidates: what a splitter can still be --- */
 
 /*
- * [lo[i], hi[i]) of each run i: numbers of blocks, or of items. One of them is drawn, which divides
- * the others into those before it and those after it.
+ * Return the number of candidates: the blocks, or items, [lo[i], hi[i]) of each run i. One of them
+ * is drawn, which divides the others into those before it and those after it.
  */
 static uint64_t count_candidates(const uint64_t *lo, const uint64_t *hi, uint32_t n_runs)
 {
@@ -81,7 +81,7 @@ static uint64_t count_candidates(const uint64_t *lo, const uint64_t *hi, uint32_
 	return n;
 }
 
-/* Candidate number `index` of all, in the order of runs: where in which run it is. */
+/* Find candidate number `index` of all, in the order of runs. Returns its number in its run. */
 static uint64_t locate_candidate(const uint64_t *lo, const uint64_t *hi, uint64_t index,
 				 uint32_t *ret_run)
 {
@@ -102,8 +102,8 @@ static uint64_t next_random(uint64_t *state)
 /* --- Resident runs --- */
 
 /*
- * Blocks of resident runs are a view that is made by sampling; and where a key cuts them is found
- * by the devices in whose memory they are, each for its own runs.
+ * Resident runs have no blocks of their own: sampling makes some. Each device finds where a key
+ * cuts the runs in its memory.
  */
 struct resident_cuts {
 	const struct job *job;
@@ -291,9 +291,9 @@ static int begin_search(struct search *search, uint64_t max_items)
 }
 
 /*
- * A positive random number, exponentially distributed with rate n: that of a rank with n of m
- * blocks is the lowest of all ranks' with probability n / m. The bits of non-negative doubles sort
- * like their values.
+ * Return a positive random number, exponentially distributed with rate n: the number of a rank with
+ * n of m blocks is the lowest of all ranks with probability n / m. The bits of non-negative doubles
+ * sort like their values.
  */
 static uint64_t draw_priority(struct search *search, uint64_t n)
 {
@@ -593,8 +593,8 @@ int cuts_make(struct comm *comm, const struct job *job, struct run *const *runs,
 /* --- Exact cuts --- */
 
 /*
- * The same quickselect with items for blocks, in which each count reads a block of each run: down
- * to the one item that has as many items before it as are wanted.
+ * Quickselect among items instead of blocks, down to the one item that has as many items before it
+ * as are wanted. Each count searches every run, and reads the items that it compares.
  */
 struct item_search {
 	const struct layout *layout;

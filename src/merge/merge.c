@@ -1,5 +1,5 @@
 /*
- * merge.c - k sorted runs to one sorted sequence, window by window
+ * merge.c - merge k sorted runs into one sorted sequence, window by window
  *
  * Runs are longer than memory, so they are merged piece by piece. A piece is a window: all items
  * between two points of the merged order. The caller's thread cuts one window after the other out

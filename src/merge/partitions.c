@@ -1,5 +1,5 @@
 /*
- * partitions.c - one merge as several, side by side, each of a part of the output
+ * partitions.c - divide a merge into partitions that are merged at the same time
  *
  *	run 0      [ 1 1 / 2 5 6 8 / 8 9 ]
  *	run 1      [ 1   / 4 5 7   / 8 8 9 ]
@@ -8,9 +8,9 @@
  * A partition lies between two splitters, at which every run is cut exactly (cuts.c). It is merged
  * as if its parts of the runs were all that there is (run_open_subrun()): with its own windows, a
  * thread that feeds them, a writer, and its share of the memory. Without -u its position in the
- * output is known in advance: the sum of its cuts. So as many writers are at work, far apart, as it
- * takes to be as fast as the memory (io/output/output.h). The bytes of the output do not depend on
- * the number of partitions.
+ * output is known in advance: the sum of its cuts. So several writers work at distant positions, as
+ * many as it takes to be as fast as the memory (io/output/output.h). The bytes of the output do not
+ * depend on the number of partitions.
  *
  * In the end the last item of each partition is compared with the first of the next, like those of
  * two windows, and the results are added up.
@@ -156,7 +156,7 @@ static int merge_opened_partition(const struct partition_set *set, struct partit
 	return r;
 }
 
-/* buffer_cache: for its windows; NULL: the one of the device. */
+/* Merge a partition. buffer_cache: for its windows; NULL: that of the device. */
 static int merge_partition(const struct partition_set *set, uint32_t number, uint32_t device_index,
 			   struct window_buffer_cache *buffer_cache)
 {
@@ -192,9 +192,9 @@ static struct numa_binding bind_to_device_node(const struct job *job, uint32_t d
 }
 
 /*
- * A thread: merge the partition of its number, then those that no thread has claimed yet, all by
- * the same device and in the same window buffers. Devices take turns in having one thread more; the
- * first thread of each uses the window buffers of the device.
+ * Run thread `number`: merge the partition of that number, then those that no thread has claimed
+ * yet, all by the same device and in the same window buffers. Threads are spread evenly over the
+ * devices. The first thread of each device uses the window buffers of the device.
  */
 static void merge_claimed_partitions(void *context, uint32_t number, uint32_t n_threads)
 {
@@ -376,7 +376,7 @@ static int cut_set(struct partition_set *set, uint64_t memory_nbytes)
 		r = set_part_file_bounds(set);
 	if (r < 0)
 		return r;
-	/* Part files are partitions; but a limit is one of all of them together. */
+	/* Part files are partitions, but a limit counts the records of all of them. */
 	if (has_part_files ? !unique && set->job->limit != UINT64_MAX : !is_worth_splitting(set))
 		merge_undivided(set, memory_nbytes);
 	return 0;

@@ -4,9 +4,9 @@
  * When more runs are spilled than can be merged at once (plan.fan_in), some are merged first. Each
  * merge takes neighbours, so that the result can replace them in the order of ties. It takes those
  * with the fewest items, because items should be moved as rarely as possible. A merge of fan_in
- * runs removes fan_in - 1 of them; what is left over is removed by the first merge, which is
- * therefore the one that is not full: that belongs at the beginning, where runs are short (Knuth,
- * The Art of Computer Programming, vol. 3, 5.4.9). Example, 8 runs of length 1 and a fan-in of 4:
+ * runs removes fan_in - 1 of them. The first merge removes the remainder, so it is the only one
+ * that is not full. It comes first because runs are shortest then (Knuth, The Art of Computer
+ * Programming, vol. 3, 5.4.9). Example, 8 runs of length 1 and a fan-in of 4:
  *
  *	1 1 1 1 1 1 1 1		8 = 4 + 1 + 3: the first merge takes 2 runs, the others 4
  *	  2   1 1 1 1 1 1	moved: 2
@@ -49,7 +49,7 @@ static int merge_into_file(const struct job *job, struct run *const *runs, size_
 	return r < 0 ? r : run_file_finish(file);
 }
 
-/* Return the part of the input that a run of n neighbouring runs was made of. */
+/* Return the part of the input that n neighbouring runs were made of. */
 static struct run_origin add_origins(struct run *const *runs, size_t n,
 				     struct record_totals merge_totals)
 {

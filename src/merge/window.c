@@ -6,7 +6,7 @@
  *	in       what was read of runs that are not in memory, between their cuts
  *	out      the merged items
  *	scratch  for the merge
- *	host     what the sink takes, if that is not `out`: memory that the device can not share, or
+ *	host     what the sink takes, if that is not `out`: memory that the device cannot share, or
  *	         records that are gathered from where they are mapped
  *
  * and a device queue on which its operations follow each other. A few windows are in flight, so

@@ -80,8 +80,8 @@ struct window {
 };
 
 /*
- * Make the windows, with the members that the caller sets set and the others zeroed. Returns 0 or a
- * negative errno (reported); window_pool_close() is due in both cases.
+ * Make the windows of a pool whose first members are set and whose others are zeroed. Returns 0 or
+ * a negative errno (reported). Call window_pool_close() in both cases.
  */
 int window_pool_open(struct window_pool *pool);
 /* Call it when all windows are finished, or the pool has failed. */
@@ -125,8 +125,8 @@ struct window_order {
 };
 
 /*
- * Begin, with the members above the lock set. Returns 0 or -ENOMEM (reported); window_order_close()
- * is due in both cases.
+ * Open an order whose members above the lock are set. Returns 0 or -ENOMEM (reported). Call
+ * window_order_close() in both cases.
  */
 int window_order_open(struct window_order *order);
 void window_order_close(struct window_order *order);
@@ -163,7 +163,7 @@ void window_input_close(struct window_input *windows);
  */
 int window_input_next(struct window_input *windows, struct window *window, bool *ret_last);
 
-/* Records read from input runs so far, and those dropped among them by -u. */
+/* Return the totals of the records read from input runs so far, and of those dropped by -u. */
 struct record_totals window_input_totals(const struct window_input *windows);
 
 /*

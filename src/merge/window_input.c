@@ -1,5 +1,5 @@
 /*
- * window_input.c - from runs to the slices of one window after the other
+ * window_input.c - take the slices of one window after the other from runs
  *
  * For each window: take the blocks that the forecast names (forecast.c), make the items of all runs
  * available, and cut every run at the splitter. What is available of a run is
@@ -45,7 +45,7 @@
 #include "src/base/thread_pool.h"
 #include "src/run/run.h"
 
-/* What the merge has of one run. */
+/* The state of one run in the merge. */
 struct run_input {
 	struct run *run;
 	const char *memory;      /* the run's items, if they are merged from there; else NULL */
@@ -65,7 +65,7 @@ struct run_input {
 	struct record_totals totals;         /* of an input run: read, and dropped by -u */
 };
 
-/* A packed block that the device unpacks, for messages. */
+/* Where a packed block comes from, for messages. */
 struct unpack_origin {
 	const struct run *run;
 	uint64_t block;
