@@ -23,7 +23,7 @@
 /* --- A file as a run --- */
 
 _Static_assert((int)PLAN_INPUT_BATCH_NBYTES >= (int)LAYOUT_MAX_RECORD_NBYTES,
-	       "there is room for one");
+	       "a batch has room for a record");
 
 struct input_run {
 	struct run run;

@@ -65,7 +65,7 @@ struct run_ops {
 
 /* The part of the input that a run was made of. */
 struct run_origin {
-	struct record_totals totals; /* read; and what the run no longer holds of it (dropped) */
+	struct record_totals totals; /* records read, and those that the run no longer holds */
 	uint64_t nbytes;             /* of its records, which follow those of the run before it */
 	uint64_t max_record_nbytes;  /* no record is longer */
 };
@@ -73,7 +73,7 @@ struct run_origin {
 /* Add the origin of the next run. */
 void run_origin_add(struct run_origin *total, const struct run_origin *addend);
 
-/* Every kind's own struct begins with one. */
+/* The common part of all runs. The struct of each kind begins with it. */
 struct run {
 	const struct run_ops *ops;
 	uint64_t n_items, n_blocks;
@@ -88,16 +88,16 @@ struct run {
 	char *memory; /* NULL: another kind, which has to be read */
 	uint32_t device_index;
 	/*
-	 * Of a resident run that is not sorted, but distributed among buckets: where these begin,
-	 * n_buckets + 1, in the run that this is a part of, which begins at item part_begin of
-	 * that. NULL: the run is sorted.
+	 * Of a resident run that is not sorted, but distributed among buckets: n_buckets + 1
+	 * positions at which buckets begin. They count from the beginning of the whole run; a
+	 * subrun begins at position part_begin of it. NULL: the run is sorted.
 	 */
 	const uint32_t *bucket_starts;
 	uint32_t n_buckets;
 	uint64_t part_begin;
 };
 
-/* Return where a bucket begins; n_buckets gives n_items. A part of a run may have no part of it. */
+/* Return where a bucket begins; n_buckets gives n_items. In a subrun, it may be empty. */
 static inline uint64_t run_bucket_start(const struct run *run, uint32_t bucket)
 {
 	const uint64_t start = run->bucket_starts[bucket];
@@ -246,8 +246,9 @@ int run_count_before(struct run *run, const struct run_bound *bound, uint64_t *r
 int run_read(struct run *run, uint64_t first, uint64_t n, void *items, struct digest *ret_digest);
 
 /*
- * Read item i, which need not have been read yet. The same thread as run_read(); of inputs at any
- * time. Returns 0 or a negative errno (reported).
+ * Read item i, before or after run_read() reads its block; items of spilled runs only until they
+ * are discarded. The calling thread must be that of run_read(). Returns 0 or a negative errno
+ * (reported).
  */
 int run_read_item(struct run *run, uint64_t i, void *item);
 
@@ -261,8 +262,8 @@ void run_item_key(const struct run *run, const struct layout *layout, const void
 bool run_is_packed(const struct run *run);
 
 /*
- * Then: the size of blocks as run_read_packed() reads them. A block that is only partly in a subrun
- * is read as items.
+ * Return the size of blocks as run_read_packed() reads them, if run_is_packed(). A block that is
+ * only partly in a subrun is read as items.
  */
 size_t run_packed_nbytes(const struct run *run, uint64_t first, uint64_t n);
 int run_read_packed(struct run *run, uint64_t first, uint64_t n, void *packed);

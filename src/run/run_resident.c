@@ -11,7 +11,10 @@
 #include "src/base/diagnostics.h"
 #include "src/run/run.h"
 
-/* Memory is returned in multiples of this. Of a subrun, which is shorter, in quarters of it. */
+/*
+ * Memory is returned in multiples of DISCARD_NBYTES. A subrun is shorter: its memory is returned in
+ * multiples of a quarter of the subrun, within these bounds.
+ */
 enum { DISCARD_NBYTES = 2 << 20, MIN_DISCARD_NBYTES = 256 << 10 };
 
 struct resident_run {
@@ -20,8 +23,8 @@ struct resident_run {
 	const struct layout *layout;
 	void (*release)(void *owner);
 	void *owner;
-	uint64_t discard_nbytes;   /* given back in multiples of this */
-	uint64_t discarded_nbytes; /* given back so far, from the start of the memory */
+	uint64_t discard_nbytes;   /* memory is returned in multiples of this */
+	uint64_t discarded_nbytes; /* returned so far, from the start of the memory */
 	struct run_samples samples;
 };
 

@@ -338,7 +338,7 @@ static void set_discard_bounds(struct spilled_run *subrun, uint64_t end)
 	subrun->discard_end = has_full_block(subrun, end - 1) ? end : end - 1;
 }
 
-/* The index has the first keys of whole blocks. */
+/* Set first_key. The index has it only if the part begins where a block does. */
 static int read_first_key(struct spilled_run *part, const struct layout *layout)
 {
 	const struct run_block *block = &part->index->blocks[part->first_block];

@@ -9,11 +9,11 @@
  * In a chunk that is not full, records begin too early for that. They are moved first: in host
  * memory directly, in device memory by way of the scratch.
  *
- * Elements of an indirect layout are made of records where those are mapped.
+ * Elements of an indirect layout are encoded from the records where these are mapped.
  *
  * Items (layout_has_elements() is false) are sorted from the chunk's buffer into another one, the
- * queue's output buffer. That one becomes the chunk's, and the chunk's old buffer is the output of
- * the next sort, which the queue does afterwards. Elements are distributed in the same way.
+ * queue's output buffer. The two buffers are exchanged: the chunk's old buffer is the output of the
+ * next sort on that queue. Elements are distributed in the same way.
  */
 #include "src/rungen/chunk_pool.h"
 
@@ -486,7 +486,7 @@ int chunk_pool_sort_buckets(struct chunk_pool *pool)
 	return r < 0 ? job_fail_device(pool->job, 0, r, "cannot sort a chunk") : 0;
 }
 
-/* Tell choosers that the device has one less to sort. */
+/* Count one chunk less that the device has to sort (find_free_list()). */
 static void clear_pending(struct chunk *chunk)
 {
 	struct chunk_pool *pool = chunk->pool;

@@ -54,7 +54,7 @@ struct sort_queue {
 /* The free chunks of a device. */
 struct chunk_list {
 	struct chunk *first, **last; /* the longest free first */
-	uint64_t n_pending;
+	uint64_t n_pending;          /* chunks of the device whose is_pending is set */
 };
 
 struct chunk_pool {
@@ -79,7 +79,7 @@ struct chunk_pool {
  */
 int chunk_pool_open(const struct job *job, struct chunk_pool **ret_pool);
 
-/* No chunk may be in use. */
+/* Close a pool of which no chunk is in use. */
 void chunk_pool_close(struct chunk_pool *pool);
 
 /*

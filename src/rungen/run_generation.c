@@ -1,5 +1,5 @@
 /*
- * run_generation.c - the input as sorted runs
+ * run_generation.c - turn the input into sorted runs
  *
  *	read -> encode, sort -> collect -> (spill)
  *
@@ -20,9 +20,9 @@
  * the chunk from the pool. The piece that it then reads may be another one; but that one has been
  * claimed too, because as many have been claimed as are read.
  *
- * If the size of the input is known, no reader waits for a chunk in order to read an end that it
- * knows of: there may never be a free chunk again. If the size is unknown, the end shows as a short
- * piece, and the chunk is full with what it has.
+ * If the size of the input is known, no reader waits for a chunk when all of the input is claimed:
+ * there may never be a free chunk again. If the size is unknown, a short piece shows the end, and
+ * completes its chunk.
  *
  * Collecting. Chunks that are claimed in order may be finished out of order. They are put back in
  * order here, so that neighbours in the list of runs are neighbours in the input.
@@ -246,7 +246,9 @@ static int upload_to_chunk(struct chunk_reader *reader, struct upload_slot *slot
 	slot->last_copy = slot->copy_events[chunk->device_index];
 	if (r == 0)
 		r = device_queue_record(queue, slot->last_copy);
-	return r < 0 ? job_fail_device(job, chunk->device_index, r, "cannot be given input") : 0;
+	return r < 0 ? job_fail_device(job, chunk->device_index, r,
+				       "cannot copy input to the device") :
+		       0;
 }
 
 /* Sort a chunk whose last piece is on its way to the device. */
@@ -256,7 +258,8 @@ static int sort_filled_chunk(struct chunk_reader *reader, struct chunk *chunk)
 	int r = device_queue_record(reader->upload_queues[chunk->device_index],
 				    chunk->filled_event);
 
-	return r < 0 ? job_fail_device(job, chunk->device_index, r, "cannot be given a chunk") :
+	return r < 0 ? job_fail_device(job, chunk->device_index, r,
+				       "cannot copy a chunk to the device") :
 		       chunk_pool_sort(chunk, job->plan.chunk_records);
 }
 
