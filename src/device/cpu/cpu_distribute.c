@@ -6,8 +6,9 @@
  * This is the first step of a sample sort (Blelloch et al., 1991), in one pass over memory for any
  * number of buckets.
  *
- * Classify. The upper 16 bits of an element select the first bucket that it can be in, and few
- * elements are compared with more than one splitter, unless many of these share 16 bits.
+ * Classify. The range of the splitters is divided into 2^16 equal intervals. A table has the first
+ * bucket of each interval. Most intervals have parts of one or two buckets; in others, a binary
+ * search finds the bucket.
  *
  * Scatter. There are more buckets than the TLB has entries, and a store to each of them would read
  * its cache line first. So a line is collected in a buffer and written as a whole, past the caches.
@@ -21,8 +22,8 @@
 
 enum {
 	LINE_NBYTES = 64,
-	PREFIX_BITS = 16,
-	N_PREFIXES = 1 << PREFIX_BITS,
+	INTERVAL_BITS = 16,
+	N_INTERVALS = 1 << INTERVAL_BITS,
 };
 
 /* The scratch. */
@@ -31,9 +32,10 @@ struct distribution {
 	_Alignas(LINE_NBYTES) unsigned char lines[BACKEND_MAX_BUCKETS][LINE_NBYTES];
 	/* Of each bucket: the largest element that belongs there. */
 	_Alignas(LINE_NBYTES) unsigned char largest[BACKEND_MAX_BUCKETS * sizeof(encoded_key_t)];
-	uint32_t ends[BACKEND_MAX_BUCKETS];   /* of a bucket: where its next element goes */
-	uint16_t first_bucket_of[N_PREFIXES]; /* the first one with elements of this prefix */
-	uint16_t bucket_of[];                 /* n */
+	uint32_t ends[BACKEND_MAX_BUCKETS]; /* of a bucket: where its next element goes */
+	/* The first bucket with elements of the interval; at the end, the last bucket. */
+	uint16_t first_bucket_of[N_INTERVALS + 1];
+	uint16_t bucket_of[]; /* n */
 };
 
 size_t cpu_distribute_scratch_nbytes(const struct layout *layout, uint64_t n)
@@ -75,42 +77,90 @@ static void set_starts(uint32_t n_buckets, uint32_t *ends, uint32_t *ret_starts)
 	ret_starts[n_buckets] = n;
 }
 
+/* Count the leading zero bits of a value other than 0. */
+static unsigned leading_zeros_8(uint64_t value)
+{
+	return (unsigned)__builtin_clzll(value);
+}
+
+static unsigned leading_zeros_16(uint128_t value)
+{
+	const uint64_t high = (uint64_t)(value >> 64);
+
+	return high ? leading_zeros_8(high) : 64 + leading_zeros_8((uint64_t)value);
+}
+
 #define DISTRIBUTE_DEFINE(suffix, type)                                                            \
 	enum {                                                                                     \
 		LINE_N_##suffix = LINE_NBYTES / sizeof(type),                                      \
-		PREFIX_SHIFT_##suffix = 8 * sizeof(type) - PREFIX_BITS,                            \
 	};                                                                                         \
+                                                                                                   \
+	/* Return the logarithm of the length of the intervals, which begin at largest[0]. */      \
+	static unsigned interval_shift_##suffix(const type *largest, uint32_t n_buckets)           \
+	{                                                                                          \
+		const type range = n_buckets > 1 ? largest[n_buckets - 2] - largest[0] : 0;        \
+		const unsigned n_bits = range ? 8 * sizeof(type) - leading_zeros_##suffix(range) : \
+						0;                                                 \
+                                                                                                   \
+		return n_bits > INTERVAL_BITS ? n_bits - INTERVAL_BITS : 0;                        \
+	}                                                                                          \
                                                                                                    \
 	static void set_buckets_##suffix(const struct bucket_splitters *splitters,                 \
 					 struct distribution *distribution)                        \
 	{                                                                                          \
 		type *largest = (type *)distribution->largest;                                     \
 		uint32_t bucket = 0;                                                               \
+		unsigned shift;                                                                    \
                                                                                                    \
 		for (uint32_t i = 0; i + 1 < splitters->n; i++)                                    \
 			largest[i] = (type)(splitters->first_keys[i + 1] - 1);                     \
 		largest[splitters->n - 1] = (type)-1;                                              \
-		for (uint32_t prefix = 0; prefix < N_PREFIXES; prefix++) {                         \
-			while (largest[bucket] < (type)prefix << PREFIX_SHIFT_##suffix)            \
+		shift = interval_shift_##suffix(largest, splitters->n);                            \
+		for (uint32_t i = 0; i < N_INTERVALS; i++) {                                       \
+			while (bucket + 1 < splitters->n &&                                        \
+			       largest[bucket] - largest[0] < (type)i << shift)                    \
 				bucket++;                                                          \
-			distribution->first_bucket_of[prefix] = (uint16_t)bucket;                  \
+			distribution->first_bucket_of[i] = (uint16_t)bucket;                       \
 		}                                                                                  \
+		distribution->first_bucket_of[N_INTERVALS] = (uint16_t)(splitters->n - 1);         \
+	}                                                                                          \
+                                                                                                   \
+	/* Return the bucket of an element, one of [first, last]. */                               \
+	static uint32_t search_bucket_##suffix(const type *largest, type element, uint32_t first,  \
+					       uint32_t last)                                      \
+	{                                                                                          \
+		uint32_t n = last - first + 1;                                                     \
+                                                                                                   \
+		while (n > 1) {                                                                    \
+			const uint32_t half = n / 2;                                               \
+                                                                                                   \
+			/* No branch: half of the predictions would be wrong. */                   \
+			first += (largest[first + half - 1] < element) * half;                     \
+			n -= half;                                                                 \
+		}                                                                                  \
+		return first;                                                                      \
 	}                                                                                          \
                                                                                                    \
 	/* Choose the bucket of each element, and count them. */                                   \
-	static void classify_##suffix(const type *elements, uint64_t n,                            \
+	static void classify_##suffix(const type *elements, uint64_t n, uint32_t n_buckets,        \
 				      struct distribution *distribution)                           \
 	{                                                                                          \
 		const type *largest = (const type *)distribution->largest;                         \
+		const unsigned shift = interval_shift_##suffix(largest, n_buckets);                \
+		const type begin = largest[0];                                                     \
                                                                                                    \
 		for (uint64_t i = 0; i < n; i++) {                                                 \
 			const type element = elements[i];                                          \
-			const uint32_t prefix = (uint32_t)(element >> PREFIX_SHIFT_##suffix);      \
-			uint32_t bucket = distribution->first_bucket_of[prefix];                   \
+			const type distance = element > begin ? (element - begin) >> shift : 0;    \
+			const uint32_t interval = distance < N_INTERVALS ? (uint32_t)distance :    \
+									   N_INTERVALS - 1;        \
+			uint32_t bucket = distribution->first_bucket_of[interval];                 \
                                                                                                    \
 			bucket += element > largest[bucket];                                       \
-			while (__builtin_expect(element > largest[bucket], 0))                     \
-				bucket++;                                                          \
+			if (__builtin_expect(element > largest[bucket], 0))                        \
+				bucket = search_bucket_##suffix(                                   \
+					largest, element, bucket,                                  \
+					distribution->first_bucket_of[interval + 1]);              \
 			distribution->bucket_of[i] = (uint16_t)bucket;                             \
 			distribution->ends[bucket]++;                                              \
 		}                                                                                  \
@@ -159,7 +209,7 @@ static void set_starts(uint32_t n_buckets, uint32_t *ends, uint32_t *ret_starts)
                                                                                                    \
 		memset(distribution->ends, 0, n_buckets * sizeof distribution->ends[0]);           \
 		set_buckets_##suffix(op->splitters, distribution);                                 \
-		classify_##suffix(op->elements, op->n, distribution);                              \
+		classify_##suffix(op->elements, op->n, n_buckets, distribution);                   \
 		set_starts(n_buckets, distribution->ends, op->ret_starts);                         \
 		scatter_##suffix(op->elements, op->n, n_buckets, op->ret_starts, distribution,     \
 				 op->out);                                                         \

@@ -252,8 +252,8 @@ TEST(cancelled_sort_ends_early)
 	cancellation_destroy(&cancellation);
 }
 
-/* Distribute n elements, half of which are splitters or next to one. */
-static void check_distribution(uint32_t element_nbytes, uint64_t n, uint32_t n_buckets)
+/* Distribute n elements, half of which are splitters or next to one. dense: splitters are close. */
+static void check_distribution(uint32_t element_nbytes, uint64_t n, uint32_t n_buckets, bool dense)
 {
 	const struct layout layout = { .element_nbytes = element_nbytes };
 	const size_t scratch_nbytes = cpu_distribute_scratch_nbytes(&layout, n);
@@ -273,7 +273,7 @@ static void check_distribution(uint32_t element_nbytes, uint64_t n, uint32_t n_b
 
 	splitters->n = n_buckets;
 	for (uint32_t i = 1; i < n_buckets; i++)
-		splitters->first_keys[i] = max / n_buckets * i + i;
+		splitters->first_keys[i] = dense ? max / 2 + 3 * i : max / n_buckets * i + i;
 	splitters->first_keys[n_buckets - 1] = n_buckets > 1 ? max : 0;
 	for (uint64_t i = 0; i < n; i += 2) {
 		const encoded_key_t key = splitters->first_keys[i % n_buckets] - (i % 4 == 0);
@@ -308,5 +308,6 @@ TEST(elements_are_distributed_among_buckets)
 	for (size_t i = 0; i < sizeof n_buckets / sizeof n_buckets[0]; i++)
 		for (size_t j = 0; j < N_LENGTHS; j++)
 			for (uint32_t nbytes = 8; nbytes <= 16; nbytes *= 2)
-				check_distribution(nbytes, lengths[j], n_buckets[i]);
+				for (int dense = 0; dense <= 1; dense++)
+					check_distribution(nbytes, lengths[j], n_buckets[i], dense);
 }
