@@ -81,7 +81,7 @@ int attributes_open(const struct syscalls *calls, int directory, const char *nam
 int attributes_copy(const struct file *old, const struct file *file,
 		    struct lost_attributes *ret_lost);
 
-/* Warn of what was lost. */
+/* Warn of the attributes that were lost. */
 void attributes_warn_lost(const char *path, const struct lost_attributes *lost);
 
 /* --- the new file --- */

@@ -76,7 +76,7 @@ size_t output_memory_nbytes(void)
 	return sizeof(struct output);
 }
 
-/* --- the target: what the process was given open --- */
+/* --- the target: an inherited descriptor --- */
 
 /* Use a duplicate, because closing it reports delayed errors. */
 static int duplicate_fd(struct output *output, int fd, struct stat *ret_status)

@@ -9,10 +9,10 @@
  * link as target stays a link: the file that it points to is replaced. A new file gets the
  * permissions of the umask; a replacement gets the attributes of the old file.
  *
- * Other targets are written in place: pipes, devices, a rendezvous, and what the process was given
- * open, such as standard output. Where the target has offsets, they are used. Otherwise the output
- * is ordered: a writer waits until everything before its offset is written. Compressed outputs are
- * ordered, too. So the writer of the lowest offset must not wait for one of a higher offset.
+ * Other targets are written in place: pipes, devices, a rendezvous, and inherited descriptors, such
+ * as standard output. Where the target has offsets, they are used. Otherwise the output is ordered:
+ * a writer waits until everything before its offset is written. Compressed outputs are ordered,
+ * too. So the writer of the lowest offset must not wait for one of a higher offset.
  *
  * All functions report their errors. output_write_at(), output_read_at() and output_cancel() are
  * thread-safe.
@@ -40,8 +40,8 @@ enum output_durability {
 };
 
 /*
- * Open a path. NULL: standard output. /dev/fd/3 and the like: what the process was given open,
- * which is written from its current position. expected_nbytes: the maximum size, which is
+ * Open a path. NULL: standard output. /dev/fd/3 and the like: an inherited descriptor, which is
+ * written from its current position. expected_nbytes: the maximum size, which is
  * preallocated step by step (preallocate.h), or OUTPUT_SIZE_UNKNOWN. Refuses directories, and
  * sizes that the disk has no space for.
  */
@@ -59,8 +59,8 @@ int output_refuse_terminal(const struct output *output);
 int output_refuse_input(const struct output *output);
 
 /*
- * Open a path for a text of unknown size, such as a report. What the process was given open is
- * written sequentially, and may be a terminal.
+ * Open a path for a text of unknown size, such as a report. An inherited descriptor is written
+ * sequentially, and may be a terminal.
  */
 int output_open_text(const struct syscalls *calls, const char *path, struct output **ret_output);
 
@@ -97,8 +97,8 @@ size_t output_memory_nbytes(void);
  * opened it commits it, after output_record_remote_writes(): how much the others have written, and
  * where the last of that ends. Before that, each joined process calls output_close_shared(), which
  * frees the output in any case. If a process fails to close, aborts, or is killed, the file is lost
- * for all. report_orphans: by the first of several outputs in a directory. owner: NULL: none (see
- * orphans_remove()). On failure *ret_output may be set; then the caller aborts it.
+ * for all. report_orphans: true for the first of several outputs in a directory. owner: NULL: none
+ * (see orphans_remove()). On failure *ret_output may be set; then the caller aborts it.
  */
 int output_open_shared(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
 		       bool report_orphans, const struct orphan_owner *owner,
@@ -188,7 +188,7 @@ void output_stop_prefault(struct output *output);
  */
 bool output_has_ample_space(const struct output *output, uint64_t nbytes);
 
-/* Add the bytes that were written by each method. */
+/* Add the bytes that were written by each method to *total. */
 void output_add_io_stats(const struct output *output, struct file_writer_stats *total);
 
 /*

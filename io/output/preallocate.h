@@ -6,7 +6,8 @@
  * too early: while a merge reads its runs, their space is released as fast as the output grows, and
  * the disk need not hold both. So the file is divided into steps, and a step is allocated when its
  * first byte is about to be written, wherever in the file that is. At the beginning the disk is
- * checked for the total, as far as that can be known: what is refused could not have succeeded.
+ * checked for the total, as far as that can be known: an output that is refused could not have
+ * succeeded.
  *
  * A later failure to allocate is no error: the writer will notice. On file systems that cannot
  * preallocate, such as those that compress, nothing is allocated or refused.
@@ -29,7 +30,7 @@
 struct preallocation {
 	/* Set by preallocate_start(). */
 	const struct file *file;
-	uint64_t base;         /* the offset in the file of what is allocated */
+	uint64_t base;         /* the offset in the file of the first step */
 	uint64_t total_nbytes; /* the maximum; 0: nothing is allocated */
 	uint64_t step_nbytes;
 	bool is_supported; /* the file system has allocated what it was asked for */
@@ -88,9 +89,9 @@ struct prefault_file {
 };
 
 /*
- * Prefault n > 0 files, which must stay until prefault_stop() was called for each. n_writers will
- * divide the files' total evenly; the beginning of each writer's part comes first. Others may write
- * meanwhile. Returns 0 or a negative errno (not reported), which can be ignored.
+ * Prefault n > 0 files, which must stay open until prefault_stop() is called for each. n_writers
+ * will divide the files' total evenly; the beginning of each writer's part comes first. Others may
+ * write meanwhile. Returns 0 or a negative errno (not reported), which can be ignored.
  */
 int prefault_start(const struct prefault_file *files, uint32_t n, uint32_t n_writers,
 		   unsigned n_threads, struct prefault **ret_prefault);
@@ -99,7 +100,7 @@ int prefault_start(const struct prefault_file *files, uint32_t n, uint32_t n_wri
 void prefault_wait(struct prefault *prefault);
 
 /*
- * Stop for all files. Due once for each file, by one thread at a time; the last call frees it. NULL
- * is ignored.
+ * Stop for all files. Call it once for each file, by one thread at a time; the last call frees the
+ * prefault. NULL is ignored.
  */
 void prefault_stop(struct prefault *prefault);

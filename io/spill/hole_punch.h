@@ -26,12 +26,12 @@ typedef void hole_punch_fn(void *context, uint32_t file, uint64_t offset, uint64
 /* Returns 0 or -ENOMEM. */
 int hole_punch_open(hole_punch_fn *punch, void *context, struct hole_punch **ret_puncher);
 
-/* Drop what is pending, because the files are closed anyway. NULL is ignored. */
+/* Drop pending ranges, because the files are closed anyway. NULL is ignored. */
 void hole_punch_close(struct hole_punch *puncher);
 
 struct hole_punch_limits {
 	uint64_t soft_nbytes; /* the thread punches while more is pending */
-	uint64_t hard_nbytes; /* so do callers that add; not lower */
+	uint64_t hard_nbytes; /* hole_punch_add() punches, too, above this; >= soft_nbytes */
 };
 
 /* Add a range that is no longer needed. The limits apply from now on. */

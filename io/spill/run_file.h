@@ -32,7 +32,7 @@
 /* The index entry of a block. */
 struct run_block {
 	encoded_key_t first_key; /* encoded key of its first item */
-	uint64_t first_item;     /* the position of that in the run; set by run_file_finish() */
+	uint64_t first_item;     /* its position in the run; set by run_file_finish() */
 	uint64_t offset;         /* position of the stored bytes in `file` */
 	uint64_t checksum;       /* checksum64() of the stored bytes */
 	uint64_t sequence;       /* number of its window */
@@ -69,8 +69,8 @@ uint32_t run_index_max_block_items(const struct run_index *index);
 #define BLOCK_GROUP_NBYTES ((uint64_t)4 << 20)
 
 /*
- * The memory of a thread that encodes or decodes blocks of that size, including scratch; 0 if none
- * is encoded. are_encoded_keys: see compression_open().
+ * Return the memory of a thread that encodes or decodes blocks of that size, including scratch; 0
+ * if none is encoded. are_encoded_keys: see compression_open().
  */
 size_t run_file_thread_nbytes(const struct compression_params *params, bool are_encoded_keys,
 			      size_t block_nbytes);
@@ -78,8 +78,8 @@ size_t run_file_thread_nbytes(const struct compression_params *params, bool are_
 struct run_file;
 
 /*
- * The number of items of a block of about block_nbytes: at least 1, and such that large blocks fill
- * whole pages of the spill.
+ * Return the number of items of a block of about block_nbytes: at least 1, and such that large
+ * blocks fill whole pages of the spill.
  */
 uint32_t run_file_block_n_items(uint64_t block_nbytes, uint32_t item_nbytes);
 
@@ -94,7 +94,7 @@ int run_file_open(struct spill *spill, struct compression *compression, uint32_t
 int run_file_open_finished(struct spill *spill, struct compression *compression,
 			   struct run_index *index, struct run_file **ret_run);
 
-/* Discard what is left of the run, unless the spill is persistent. NULL is ignored. */
+/* Free the run. Discards its remaining blocks unless the spill is persistent. NULL is ignored. */
 void run_file_close(struct run_file *run);
 
 /*

@@ -380,10 +380,10 @@ int spill_sync(struct spill *spill)
 /* --- how much discarded space may wait to be released --- */
 
 /*
- * Little, as long as space may be short, because the output grows on the same disk as fast as the
- * spill shrinks. But threads that wait for holes do not merge, and a merge in many partitions would
- * do little else. So where far more space is free than the spill takes, much more may wait, and
- * only the thread that punches is busy with it.
+ * Little may wait as long as space may be short, because the output grows on the same disk as fast
+ * as the spill shrinks. But threads that wait for holes do not merge, and a merge in many
+ * partitions would do little else. So where far more space is free than the spill takes, much more
+ * may wait, and only the thread that punches is busy with it.
  *
  * Fractions of the peak: what may wait normally, and twice that at most; and what may wait if
  * AMPLE_FREE_FACTOR times the peak is free. A few MiB matter to no disk, and more than some hundred

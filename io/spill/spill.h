@@ -75,27 +75,27 @@ void spill_close(struct spill *spill);
 
 /* --- before anything is stored --- */
 
-/* The page cache cannot hold the data: use direct I/O where the file system permits it. */
+/* Use direct I/O where the file system permits it: the page cache cannot hold the data. */
 void spill_bypass_cache(struct spill *spill);
 
 /*
- * n > 1 threads write at the same time. A file has one lock for writes, so there are as
- * many files, divided among the directories, of which each gets at least one, and at most
- * SPILL_MAX_FILES_PER_DIRECTORY. A persistent spill stays one file.
+ * Prepare for n > 1 threads that write at the same time. A file has one lock for writes, so there
+ * are as many files as threads. They are divided among the directories, each of which gets at least
+ * one and at most SPILL_MAX_FILES_PER_DIRECTORY. A persistent spill stays one file.
  */
 enum { SPILL_MAX_FILES_PER_DIRECTORY = 8 };
 void spill_set_n_writers(struct spill *spill, uint32_t n);
 
 /*
- * A large spill: store part of it through the cache and part by direct I/O, in proportion to their
+ * Store part of a large spill through the cache and part by direct I/O, in proportion to their
  * speed, in two files per directory. A persistent spill stays one file.
  */
 void spill_use_adaptive_io(struct spill *spill);
 
 /*
- * The data will be removed soon: do not preallocate, so that what has not reached the disk need not
- * be discarded there, which took ext4 two seconds behind the writes of a large output. Call it
- * after the functions above.
+ * Do not preallocate, because the data will be removed soon. Preallocated space is discarded on the
+ * disk even if the data has not reached it, which took ext4 two seconds behind the writes of a
+ * large output. Call it after the functions above.
  */
 void spill_disable_preallocation(struct spill *spill);
 
@@ -150,35 +150,35 @@ bool spill_get_damage(const struct spill *spill, uint64_t *ret_offset);
 bool spill_is_persistent(const struct spill *spill);
 
 /*
- * The space that may be discarded and not yet released, for a spill of that peak size; at times
- * twice as much.
+ * Return the space that may be discarded and not yet released, for a spill of that peak size; at
+ * times it is twice as much.
  */
 uint64_t spill_backlog_nbytes(uint64_t peak_nbytes);
 
-/* The extents in memory. */
+/* Return the tier of extents in memory. */
 struct memory_tier *spill_memory(const struct spill *spill);
 
 /*
- * For a process that reads the files of this one, when everything is stored: the number of files,
- * and the descriptor of a file, or -1 if it holds nothing.
+ * Return, for a process that reads the files of this one when everything is stored, the number of
+ * files, and the descriptor of a file, or -1 if it holds nothing.
  */
 uint32_t spill_n_files(const struct spill *spill);
 int spill_descriptor(struct spill *spill, uint32_t file);
 
-/* The directory of a file, or "memory", for messages. */
+/* Return the directory of a file, or "memory", for messages. */
 const char *spill_directory(const struct spill *spill, uint32_t file);
 
-/* Space in files now, after waiting until all that was discarded is released. */
+/* Return the space used in files, after waiting until discarded space is released. */
 uint64_t spill_used_nbytes(struct spill *spill);
 
-/* The maximum of space in files. */
+/* Return the maximum of the space used in files so far. */
 uint64_t spill_peak_nbytes(struct spill *spill);
 
 /* Set the volumes of temporary files. NULL is ignored. */
 void spill_get_volumes(struct spill *spill, struct stats_volumes *ret_volumes);
 
 /*
- * How much more could be stored: the free space of all directories (each file system counted once),
- * at most the limit, and free memory. The message of an error names the directory.
+ * Get how much more could be stored: the free space of all directories (each file system counted
+ * once), at most the limit, and free memory. The message of an error names the directory.
  */
 int spill_free_nbytes(struct spill *spill, uint64_t *ret_nbytes);
