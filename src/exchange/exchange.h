@@ -13,12 +13,11 @@
  *	rank 1   [run 0][run 1]		segment, is copied to the memory of the rank whose
  *	          ^ partition of rank 0	partition it belongs to, and merged there
  *
- * Used in place of remote runs if nothing has been stored and nothing need be: every record is
- * then read and written once, as by one process, and no merge waits for other ranks. In each of P -
- * 1 steps a rank describes its segments to one other rank and receives the descriptions of another
- * one. Segments move as they are: a peer (peer_memory.h) reads them from memory when all
- * descriptions have arrived; to other ranks they are sent in that step. Afterwards the sender frees
- * its copy.
+ * Used instead of remote runs if no run is stored and none needs to be: every record is then read
+ * and written once, as by one process, and no merge waits for other ranks. In each of P - 1 steps a
+ * rank describes its segments to one other rank and receives the descriptions of another one.
+ * Segments move as they are: a peer (peer_memory.h) reads them from memory when all descriptions
+ * have arrived; to other ranks they are sent in that step. Afterwards the sender frees its copy.
  */
 
 struct all_to_all;
@@ -72,7 +71,7 @@ uint64_t all_to_all_received_nbytes(const struct all_to_all *exchange);
 struct remote_runs;
 
 /*
- * Collective. Offer the own runs, all of them stored, to other ranks: of n runs, the items [cuts[q
+ * Collective. Offer own_runs, all of them stored, to other ranks: of n runs, the items [cuts[q
  * * n + i], cuts[(q + 1) * n + i]) of run i are for rank q. All arguments must outlive the result.
  * Call remote_runs_close() also after a failure.
  */
@@ -84,8 +83,8 @@ int remote_runs_open(struct comm *comm, const struct peer_memory *peer_memory,
 int remote_runs_append(struct remote_runs *remote, struct run_list *runs);
 
 /*
- * Collective. Called when this rank reads no more segments. Serves other ranks until they do not
- * either.
+ * Collective. Call it when this rank reads no more segments. Serves other ranks until none of them
+ * reads any more.
  */
 int remote_runs_finish(struct remote_runs *remote);
 

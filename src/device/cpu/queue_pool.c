@@ -53,7 +53,7 @@ struct pool_queue {
 	struct queue_task *first_task, **last_task;
 	enum queue_priority priority;
 	bool busy;       /* ready, running or parked: must not be made ready again */
-	bool has_closer; /* somebody waits until it is not busy */
+	bool has_closer; /* a closing thread waits until it is not busy */
 };
 
 /* Convert the handles that the rest of the program uses. */
