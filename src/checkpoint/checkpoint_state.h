@@ -50,8 +50,7 @@ struct input_check {
 };
 
 struct saved_run {
-	uint64_t first,
-		n_replaced; /* its index in the list of runs, and how many runs it replaces there */
+	uint64_t first, n_replaced; /* it replaces n_replaced runs of the list from `first` on */
 	struct run_origin origin;
 	uint64_t n_items, item_nbytes;
 	uint64_t n_blocks; /* following this struct */

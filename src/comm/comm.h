@@ -48,7 +48,7 @@ enum comm_tag {
 	COMM_TAG_PROGRESS,         /* queries of rank 0 and replies (rank_progress.c) */
 	COMM_TAG_TRACE,            /* clock readings and traces, to rank 0 */
 	COMM_TAG_RANK_STATS,       /* summaries, to rank 0 (rank_stats.c) */
-	COMM_TAG_PARTITION_BOUNDS, /* to the previous rank: where the own partition begins */
+	COMM_TAG_PARTITION_BOUNDS, /* to the previous rank: where the sender's partition begins */
 	COMM_TAG_SEGMENT_DESCS,    /* to each rank: the segments that follow (all_to_all.c) */
 	COMM_TAG_SEGMENTS,         /* those segments */
 	COMM_TAG_REQUESTS,         /* to the servers of a rank (remote_runs.c) */
@@ -63,8 +63,8 @@ enum { COMM_HOST_NBYTES = 64 }; /* of a host name, with its NUL */
 struct comm_params {
 	uint64_t timeout_ns; /* see comm_set_timeout(); also bounds comm_open() */
 	/*
-	 * The time that comm_abort() may take until the process is ended anyway; 0: 5 s. After a
-	 * failure the caller has a fifth of it to call comm_abort().
+	 * The time after which a process that comm_abort() has not ended is ended; 0: 5 s. After a
+	 * failure the caller has a fifth of this time to call comm_abort().
 	 */
 	uint64_t abort_timeout_ns;
 	size_t fragment_nbytes; /* longer messages are split for the transport; 0: 32 MiB */
