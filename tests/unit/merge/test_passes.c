@@ -275,13 +275,18 @@ static void shrink_index(uint64_t max_stored_blocks, int result)
 	assert_int_equal(merge_shrink_index(&job, &fixture_run_list, 0, &in_passes), result);
 }
 
-/* An input of unknown size whose runs have 4 * 40 blocks. */
-FIXTURE_TEST(full_index_gets_longer_blocks)
+/* Open a job for an input of unknown size whose runs have 4 * 40 blocks. */
+static void open_job_of_long_pipe(void)
 {
 	open_job(false, 8);
 	job.plan.input_nbytes = job.plan_request.input_nbytes = PLAN_SIZE_UNKNOWN;
 	for (int i = 0; i < 4; i++)
 		add_random(TIER_SPILLED, 40 * FIXTURE_BLOCK_NBYTES / 8);
+}
+
+FIXTURE_TEST(full_index_gets_longer_blocks)
+{
+	open_job_of_long_pipe();
 	add_random(TIER_RESIDENT, 1000);
 	shrink_index(160, 0);
 	assert_int_equal(fixture_run_list.n, 5);
@@ -294,4 +299,16 @@ FIXTURE_TEST(full_index_gets_longer_blocks)
 	shrink_index(39, -E2BIG);
 	assert_non_null(strstr(captured_messages_error(), "of an input of unknown size; use -S"));
 	check_merged_output(in_passes.dropped, NULL);
+}
+
+FIXTURE_TEST(failed_merge_for_longer_blocks_is_an_error)
+{
+	struct cancellation cancellation;
+
+	cancellation_init(&cancellation);
+	open_job_of_long_pipe();
+	job.cancellation = &cancellation;
+	cancellation_request(&cancellation);
+	shrink_index(159, -ECANCELED);
+	cancellation_destroy(&cancellation);
 }
