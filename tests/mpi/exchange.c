@@ -80,7 +80,7 @@ int main(int argc, char **argv)
 	const bool is_word = argc > 1 && (argv[1][0] < '0' || argv[1][0] > '9');
 	const size_t longest_nbytes = argc > 1 ? strtoul(argv[1], NULL, 0) : 100000;
 	const struct comm_params params = {
-		.timeout_ns = is_word ? 2000000000 : 60000000000,
+		.timeout_ns = is_word ? 5000000000 : 60000000000,
 		.fragment_nbytes = argc > 2 ? strtoul(argv[2], NULL, 0) : 0,
 		.abort_timeout_ns = is_word ? 1000000000 : 0,
 		.exit_process = _exit,

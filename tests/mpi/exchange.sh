@@ -41,7 +41,7 @@ done
 # A launcher that ends the ranks itself may report that all were killed.
 # The launcher ends with the status of MPI_Abort(), or with the signal by which it ended a rank.
 expect_status 'a rank that aborts' '1 2 9' 'rank 1: that is all' "$MPIRUN" -np 2 "$EXCHANGE" abort
-expect_status 'a rank that is stopped' '1 2 9' 'rank 1 on .* has not answered for 2' \
+expect_status 'a rank that is stopped' '1 2 9' 'rank 1 on .* has not answered for 5' \
 	"$MPIRUN" -np 2 "$EXCHANGE" stop
 expect_status 'a message that is too long' '1 2 9' 'rank 1 on .* has sent more than the 200 bytes' \
 	"$MPIRUN" -np 2 "$EXCHANGE" long
