@@ -58,6 +58,7 @@ tail -c +4001 unsorted > tail
 { cat head; printf '\0\0\0\0\0\0\0\0'; cat tail; } > unsorted
 expect_error 'unsorted: .*record 501' -m a unsorted c
 expect_error 'unsorted: .*record 501' -m -S 1M a unsorted c
+cat unsorted | expect_error 'record 501' -m a - c
 expect_error 'a\.down: .*record ' -m a.down
 
 claim 'the inputs must have the order of the options'
