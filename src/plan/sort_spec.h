@@ -42,7 +42,7 @@ struct sort_spec {
 	 */
 	const struct key_request *key_requests; /* n_key_requests */
 	uint32_t n_key_requests;
-	bool reverse;                       /* spec_resolve() makes the keys descending */
+	bool reverse;                       /* spec_resolve() makes the requested keys descending */
 	enum key_nan_position nan_position; /* of all keys in numpy order */
 	/*
 	 * Keep equal records in input order even if their keys are all that there is (-0.0 and
