@@ -36,15 +36,6 @@ static size_t encoded_nbytes(size_t n, uint32_t key_nbytes, const unsigned char 
 	return delta_block_nbytes(n, key_nbytes, nbytes);
 }
 
-static unsigned bit_length(uint128_t value)
-{
-	const uint64_t low = (uint64_t)value, high = (uint64_t)(value >> 64);
-
-	if (high)
-		return 128 - (unsigned)__builtin_clzll(high);
-	return low ? 64 - (unsigned)__builtin_clzll(low) : 0;
-}
-
 #define FOUR_WIDTHS(x, w) x(w) x(w + 1) x(w + 2) x(w + 3)
 #define SIXTEEN_WIDTHS(x, w)                                                                       \
 	FOUR_WIDTHS(x, w) FOUR_WIDTHS(x, w + 4) FOUR_WIDTHS(x, w + 8) FOUR_WIDTHS(x, w + 12)

@@ -16,7 +16,7 @@
  * There is one instance for each element size. The length of the record is a constant only where
  * records are loaded and stored, and where it is the size of the element; everything else about the
  * key (byte order, direction, type) is a mask. One instance for each length took the compiler twice
- * as long, and was at most 5 % faster.
+ * as long, and was mostly less than 5 % faster.
  */
 #include "src/record/key_batch.h"
 

@@ -53,6 +53,16 @@
 
 __extension__ typedef unsigned __int128 uint128_t;
 
+/* Return the number of bits of a value without leading zeros; 0 for 0. */
+static inline unsigned uint128_bit_length(uint128_t value)
+{
+	const uint64_t low = (uint64_t)value, high = (uint64_t)(value >> 64);
+
+	if (high)
+		return 128 - (unsigned)__builtin_clzll(high);
+	return low ? 64 - (unsigned)__builtin_clzll(low) : 0;
+}
+
 /* A 128-bit mask in two words, so that the struct is the same to every compiler. */
 struct mask128 {
 	uint64_t lo, hi;

@@ -87,11 +87,7 @@ static inline uint128_t key_prefix_load(const struct key_prefix *prefix,
  */
 static inline unsigned key_prefix_common_bits(uint128_t differences)
 {
-	const uint64_t high = (uint64_t)(differences >> 64), low = (uint64_t)differences;
-
-	if (high)
-		return (unsigned)__builtin_clzll(high);
-	return low ? 64 + (unsigned)__builtin_clzll(low) : 128;
+	return 128 - uint128_bit_length(differences);
 }
 
 /*

@@ -77,19 +77,6 @@ static void set_starts(uint32_t n_buckets, uint32_t *ends, uint32_t *ret_starts)
 	ret_starts[n_buckets] = n;
 }
 
-/* Count the leading zero bits of a value other than 0. */
-static unsigned leading_zeros_8(uint64_t value)
-{
-	return (unsigned)__builtin_clzll(value);
-}
-
-static unsigned leading_zeros_16(uint128_t value)
-{
-	const uint64_t high = (uint64_t)(value >> 64);
-
-	return high ? leading_zeros_8(high) : 64 + leading_zeros_8((uint64_t)value);
-}
-
 #define DISTRIBUTE_DEFINE(suffix, type)                                                            \
 	enum {                                                                                     \
 		LINE_N_##suffix = LINE_NBYTES / sizeof(type),                                      \
@@ -99,8 +86,7 @@ static unsigned leading_zeros_16(uint128_t value)
 	static unsigned interval_shift_##suffix(const type *largest, uint32_t n_buckets)           \
 	{                                                                                          \
 		const type range = n_buckets > 1 ? largest[n_buckets - 2] - largest[0] : 0;        \
-		const unsigned n_bits = range ? 8 * sizeof(type) - leading_zeros_##suffix(range) : \
-						0;                                                 \
+		const unsigned n_bits = uint128_bit_length(range);                                 \
                                                                                                    \
 		return n_bits > INTERVAL_BITS ? n_bits - INTERVAL_BITS : 0;                        \
 	}                                                                                          \
