@@ -57,6 +57,7 @@ compare_with_gnu_sort 4 -k1,1n -k2,2r words few
 
 claim "the first rank's share ends within a line without a newline"
 compare_with_gnu_sort 5 two
+compare_with_gnu_sort 3 two two empty two
 
 claim "empty inputs"
 compare_with_gnu_sort 3 empty
@@ -154,6 +155,7 @@ for options in '-u -k1,1' '--header --limit=90000' '-S1M -r'; do
 	compare_with_gsort 4 --lines --zstd=1 $options striped few
 done
 compare_with_gsort 3 --lines --zstd --header=3000 words two
+compare_with_gsort 3 --lines --zstd empty
 sort striped | head -n 70000 > expected
 run_ranks 5 --lines --limit=70000 striped -o out/x.zst
 zstd -dcq out/x.zst > out/x
@@ -165,6 +167,7 @@ compare_parts 4 --split=2 striped
 compare_parts 3 --split=20 -S1M large words
 compare_parts 4 --split=3 -u -k1,1n few words
 compare_parts 3 --split=7 --limit=30001 -r few words equal
+compare_parts 5 --split=4 two
 sort striped > sorted
 compare_parts 3 --split=3 sorted
 compare_parts 2 --split=2 empty
