@@ -28,6 +28,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,7 +75,8 @@ struct line_ranks {
 	uint64_t share_begin; /* of its first line */
 	uint64_t share_end;   /* all lines begin before it */
 
-	/* Samples of the own lines. */
+	/* Samples of the own lines. Threads that write a run add to them: `lock` guards them. */
+	pthread_mutex_t lock;
 	struct line_sample *samples; /* n_samples of max_samples */
 	unsigned char *sample_text;
 	size_t n_samples, max_samples, sample_text_nbytes, max_sample_text_nbytes;
@@ -82,8 +84,8 @@ struct line_ranks {
 
 	/* Of the run that is sampled. */
 	uint32_t run;
-	uint64_t distance, next_sample; /* of samples, in bytes */
-	bool is_at_line;                /* the next bytes begin a line */
+	uint64_t distance;         /* from one sample to the next, in bytes of the run */
+	uint64_t unsampled_nbytes; /* that the next sample stands for as well */
 
 	/* Between the partitions of the ranks: n - 1; none if there are no lines. */
 	struct line_splitter *splitters;
@@ -191,6 +193,7 @@ static int open_ranks(struct line_sort *sort)
 	ranks->comm = comm;
 	ranks->rank = comm_rank(comm);
 	ranks->n = n;
+	pthread_mutex_init(&ranks->lock, NULL);
 	ranks->max_sample_text_nbytes = u64_clamp(ALL_SAMPLE_TEXT_NBYTES / n,
 						  MIN_SAMPLE_TEXT_NBYTES, MAX_SAMPLE_TEXT_NBYTES);
 	ranks->max_samples = u64_clamp(ALL_SAMPLES / n, MIN_SAMPLES, MAX_SAMPLES);
@@ -251,8 +254,7 @@ static void thin_samples(struct line_ranks *ranks)
 	ranks->stride *= 2;
 }
 
-static void add_sample(struct line_ranks *ranks, struct line_view line, uint64_t weight,
-		       uint32_t run)
+static void add_sample(struct line_ranks *ranks, struct line_view line)
 {
 	const size_t nbytes = u64_min(line.nbytes, MAX_SAMPLE_NBYTES);
 
@@ -260,87 +262,95 @@ static void add_sample(struct line_ranks *ranks, struct line_view line, uint64_t
 	       nbytes > ranks->max_sample_text_nbytes - ranks->sample_text_nbytes)
 		thin_samples(ranks);
 	ranks->samples[ranks->n_samples++] =
-		(struct line_sample){ .weight = weight,
+		(struct line_sample){ .weight = ranks->distance + ranks->unsampled_nbytes,
 				      .offset = ranks->sample_text_nbytes,
 				      .nbytes = (uint32_t)nbytes,
-				      .run = run };
+				      .run = ranks->run };
+	ranks->unsampled_nbytes = 0;
 	if (nbytes)
 		memcpy(ranks->sample_text + ranks->sample_text_nbytes, line.bytes, nbytes);
 	ranks->sample_text_nbytes += nbytes;
 }
 
+void line_ranks_begin_samples(struct line_sort *sort, size_t run, uint64_t nbytes)
+{
+	struct line_ranks *ranks = sort->ranks;
+
+	ranks->run = (uint32_t)run;
+	ranks->distance = nbytes / u64_clamp(nbytes / ranks->stride, 1, ranks->max_samples);
+}
+
+/* Return the position of the first sample that is not before `offset` in the run. */
+static uint64_t next_sample(const struct line_ranks *ranks, uint64_t offset)
+{
+	const uint64_t first = ranks->distance / 2;
+
+	return offset <= first ?
+		       first :
+		       first + divide_up(offset - first, ranks->distance) * ranks->distance;
+}
+
 /*
- * Find the line at a byte of a part of a run: the one that holds it, if it begins in the part, or
- * else the next one. Returns NULL if there is none.
+ * Find a line at a byte of a part of a run: the one that holds it if it begins in the part, or else
+ * the next one. Returns bytes NULL if there is none.
  */
-static const unsigned char *find_line_at(const struct line_sort *sort, const unsigned char *begin,
-					 const unsigned char *end, const unsigned char *byte)
+static struct line_view find_line_at(const struct line_sort *sort, bool begins_line,
+				     const unsigned char *begin, const unsigned char *end,
+				     const unsigned char *byte)
 {
 	const unsigned char delimiter = sort->keys->delimiter;
-	const unsigned char *found = memrchr(begin, delimiter, (size_t)(byte - begin));
+	const unsigned char *before = memrchr(begin, delimiter, (size_t)(byte - begin));
+	const unsigned char *line = before ? before + 1 : begin, *line_end;
 
-	if (!found && sort->ranks->is_at_line)
-		return begin;
-	if (!found)
-		found = memchr(byte, delimiter, (size_t)(end - byte));
-	return found && found + 1 < end ? found + 1 : NULL;
-}
-
-/* Take samples of the bytes of a run from `offset` on. */
-static void take_samples(struct line_sort *sort, uint64_t offset, const unsigned char *begin,
-			 size_t nbytes)
-{
-	struct line_ranks *ranks = sort->ranks;
-	const unsigned char *end = begin + nbytes;
-
-	while (ranks->next_sample < offset + nbytes) {
-		const uint64_t at = u64_max(ranks->next_sample, offset) - offset;
-		const unsigned char *line = find_line_at(sort, begin, end, begin + at);
-		const unsigned char *line_end;
-
-		if (!line)
-			break;
-		line_end = memchr(line, sort->keys->delimiter, (size_t)(end - line));
-		add_sample(ranks,
-			   (struct line_view){ line, (size_t)((line_end ? line_end : end) - line) },
-			   ranks->distance, ranks->run);
-		ranks->next_sample += ranks->distance;
+	if (!before && !begins_line) {
+		before = memchr(byte, delimiter, (size_t)(end - byte));
+		if (!before || before + 1 == end)
+			return (struct line_view){ 0 };
+		line = before + 1;
 	}
-	ranks->is_at_line = end > begin && end[-1] == sort->keys->delimiter;
+	line_end = memchr(line, delimiter, (size_t)(end - line));
+	return (struct line_view){ line, (size_t)((line_end ? line_end : end) - line) };
 }
 
-/* Reads the blocks that have samples. */
-int line_ranks_sample_run(struct line_sort *sort, size_t i)
+void line_ranks_take_samples(struct line_sort *sort, uint64_t offset, const void *bytes,
+			     size_t nbytes)
 {
 	struct line_ranks *ranks = sort->ranks;
+	const unsigned char *begin = bytes, *end = begin + nbytes;
+
+	for (uint64_t at = next_sample(ranks, offset); at < offset + nbytes;
+	     at += ranks->distance) {
+		const struct line_view line =
+			find_line_at(sort, offset == 0, begin, end, begin + (at - offset));
+
+		pthread_mutex_lock(&ranks->lock);
+		if (line.bytes)
+			add_sample(ranks, line);
+		else
+			ranks->unsampled_nbytes += ranks->distance;
+		pthread_mutex_unlock(&ranks->lock);
+	}
+}
+
+/* Take samples of a stored run. Reads only the blocks that have samples. */
+static int sample_stored_run(struct line_sort *sort, size_t i)
+{
 	struct run *run = sort->runs.runs[i];
-	const uint64_t nbytes = run->n_items;
-	unsigned char *text;
+	unsigned char *text = line_block_text(sort->block);
 	int r = 0;
 
-	if (nbytes == 0)
-		return 0;
-	text = malloc(sort->block_nbytes);
-	if (!text)
-		return fail(-ENOMEM, "no memory for a block of %zu bytes", sort->block_nbytes);
-	ranks->run = (uint32_t)i;
-	ranks->distance = nbytes / u64_clamp(nbytes / ranks->stride, 1, ranks->max_samples);
-	ranks->next_sample = ranks->distance / 2;
-	ranks->is_at_line = true;
+	line_ranks_begin_samples(sort, i, run->n_items);
 	for (uint64_t block = 0; block < run->n_blocks && r == 0; block++) {
 		const uint64_t begin = run_block_start(run, block);
 		const uint64_t end = run_block_start(run, block + 1);
 		struct digest ignored = { 0 };
 
-		if (ranks->next_sample >= end) {
-			ranks->is_at_line = false; /* not known */
+		if (next_sample(sort->ranks, begin) >= end)
 			continue;
-		}
 		r = run_read(run, block, 1, text, &ignored);
 		if (r == 0)
-			take_samples(sort, begin, text, end - begin);
+			line_ranks_take_samples(sort, begin, text, end - begin);
 	}
-	free(text);
 	return r;
 }
 
@@ -349,7 +359,7 @@ int line_ranks_resume(struct line_sort *sort)
 	int r = 0;
 
 	for (size_t i = 0; i < sort->runs.n && r == 0; i++)
-		r = line_ranks_sample_run(sort, i);
+		r = sample_stored_run(sort, i);
 	return r < 0 ? r :
 		       distributed_report_resumed(sort->ranks->comm, sort->runs.n,
 						  sort->text_nbytes,
@@ -845,6 +855,7 @@ void line_ranks_close(struct line_sort *sort)
 	remote_runs_close(ranks->remote);
 	peer_memory_close(ranks->peer_memory);
 	run_list_free(&ranks->own_runs);
+	pthread_mutex_destroy(&ranks->lock);
 	free(ranks->cuts);
 	free(ranks->samples);
 	free(ranks->sample_text);

@@ -18,6 +18,8 @@ static int write_to_run(void *context, uint64_t offset, const void *bytes, size_
 	const int r =
 		run_file_write(writer->file, writer->nbytes + offset, bytes, NULL, nbytes, no_keys);
 
+	if (writer->sampled)
+		line_ranks_take_samples(writer->sampled, writer->nbytes + offset, bytes, nbytes);
 	stats_end(writer->stats, span, r == 0 ? nbytes : 0);
 	return r;
 }

@@ -79,14 +79,16 @@ static int spill_block(struct line_sort *sort)
 		r = line_run_open(sort, &writer);
 	if (r < 0)
 		return r;
+	if (sort->ranks && nbytes > 0) {
+		line_ranks_begin_samples(sort, sort->runs.n, nbytes);
+		writer.sampled = sort;
+	}
 	r = line_run_write_block(sort, &writer, &nbytes);
 	if (r < 0) {
 		run_file_close(writer.file);
 		return r;
 	}
 	r = line_run_finish(sort, &writer, sort->runs.n, 0);
-	if (r == 0 && sort->ranks)
-		r = line_ranks_sample_run(sort, sort->runs.n - 1);
 	return r == 0 && sort->runs.n == 1 ? line_runs_recheck_space(sort) : r;
 }
 

@@ -34,7 +34,8 @@ enum {
 struct line_run_writer {
 	struct run_file *file;
 	struct stats *stats;
-	uint64_t nbytes, n_lines; /* written before this block */
+	struct line_sort *sampled; /* NULL, or take samples for splitters */
+	uint64_t nbytes, n_lines;  /* written before this block */
 };
 
 /* The last line that was counted. More lines may equal it. */
@@ -368,8 +369,14 @@ int line_ranks_resume(struct line_sort *sort);
  */
 int line_ranks_agree_disorder(const struct line_sort *sort, struct line_disorder *disorder);
 
-/* Take samples of a stored run, from which the splitters are chosen. Not a collective. */
-int line_ranks_sample_run(struct line_sort *sort, size_t i);
+/*
+ * Not collective: begin to take samples of run number `run` of nbytes, from which the splitters are
+ * chosen; and take those at nbytes from `offset` of this run on. Any number of threads may take
+ * samples of a run, in any order.
+ */
+void line_ranks_begin_samples(struct line_sort *sort, size_t run, uint64_t nbytes);
+void line_ranks_take_samples(struct line_sort *sort, uint64_t offset, const void *bytes,
+			     size_t nbytes);
 
 /* Replace the runs of this rank by the segments of its partition. */
 int line_ranks_exchange_runs(struct line_sort *sort);
