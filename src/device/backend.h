@@ -7,20 +7,22 @@
  *
  * Work is asynchronous. A queue runs its operations in order, and different queues run concurrently
  * (CUDA: a stream; CPU: operations of a queue run one after the other on threads of a pool). An
- * event is a point in a queue. The host can wait for it, and another queue can wait for it (CUDA:
- * an event). Operations are only queued. An error is returned at once if it is known, otherwise
- * device_event_wait() returns the first error of the operations before the event. Functions report
- * their errors, except where the comment says otherwise.
+ * event is a point in a queue, for which the host or another queue can wait (CUDA: an event).
  *
- * Arguments of an operation (arrays, results) must stay valid until an event recorded after it is
- * reached. Argument structs are copied when queued; arrays that they point to are not, unless the
- * comment says so.
+ * Functions only queue operations. They return 0, or a negative errno for an error that is known at
+ * once. device_event_wait() returns the first later error of the operations before the event.
+ * Errors are reported, except where the comment of a function says otherwise.
+ *
+ * The argument struct of an operation is copied when it is queued. The arrays and results that the
+ * struct points to must stay valid until an event recorded after the operation is reached, unless
+ * the comment says otherwise.
  *
  * The operations are: sort a chunk, merge a window, cut slices, sample a run. They work on items:
  * the items of records, or elements in layouts whose elements hold the whole key (key-only,
  * indirect). encode makes elements of records before the sort, and decode makes records of elements
- * after the merge; in indirect layouts, both get the place of the records. Internally a back end
- * sorts and merges elements of any format; the job sees items (layout.h), in order.
+ * after the merge. In indirect layouts an element has the number of a record, and decode copies the
+ * records. Internally a back end sorts and merges elements of any format; the job sees items
+ * (layout.h), in order.
  *
  * Elements are sorted and merged in "device memory". If the device is unified
  * (device_info.unified), host pointers and device pointers are the same: callers then read input
@@ -31,7 +33,7 @@
 #include "src/base/stats.h"
 #include "src/record/key_batch.h"
 
-/* Handles (device.h), which call the functions of the back end's table. */
+/* Handles of open devices, queues and events (device.h). */
 struct device;
 struct device_queue;
 struct device_event;
@@ -39,9 +41,9 @@ struct device_event;
 /*
  * Which of the ready operations run first.
  *
- * Merges run before sorts. Merging and writing sorted chunks frees their memory, which can be
- * filled again as fast as the input is read. Otherwise the disk that runs are spilled to would be
- * idle while all chunks of a run are sorted.
+ * Merges run before sorts: merging sorted chunks and writing the run frees memory for more input.
+ * If sorts ran first, the disk that runs are spilled to would be idle while the chunks of the next
+ * run are sorted.
  */
 enum queue_priority {
 	QUEUE_PRIORITY_LOW, /* sorting chunks */
@@ -124,7 +126,7 @@ struct decode_op {
 	const void *elements;
 	void *records;
 	uint64_t n;
-	bool strict;               /* equal neighbours are disorder too (-u) */
+	bool strict;               /* count equal neighbours as disorder, too (-u) */
 	struct decode_result *ret; /* host; assigned */
 };
 
@@ -223,8 +225,9 @@ struct unique_op {
 	const struct layout *layout;
 	void *items;
 	uint64_t n;
-	void *buffer;               /* for n items, and the scratch of a merge of one slice; */
-	void *scratch;              /* not used if the items are elements */
+	/* Not used if the items are elements. */
+	void *buffer;               /* for n items */
+	void *scratch;              /* merge_scratch_nbytes(layout, 1, n) */
 	struct sort_op_result *ret; /* host; assigned, as by merge_op */
 };
 
@@ -249,10 +252,10 @@ struct pack_op {
 	uint32_t element_nbytes;
 	uint32_t block_n;     /* per block, at most 2^30 bytes; the last may have fewer */
 	void *packed;         /* room for the n elements; aligned like them */
-	uint32_t *ret_nbytes; /* host; one per block; the size of its n elements means not packed */
+	uint32_t *ret_nbytes; /* host; size of each block; that of its elements: not packed */
 };
 
-/* A block of n elements, packed, or plain if it takes as many bytes. */
+/* A block of n elements. It is stored unpacked if packed_nbytes is the size of the elements. */
 struct packed_block {
 	const void *packed; /* aligned like the elements */
 	void *elements;
@@ -269,7 +272,7 @@ static inline uint64_t packed_blocks_n(const struct packed_block *blocks, uint32
 	return n;
 }
 
-/* Unpack blocks to elements. The packed bytes may be arbitrary. */
+/* Unpack blocks to elements. The packed bytes need not be valid (see ret_damaged). */
 struct unpack_op {
 	const struct packed_block *blocks; /* n_blocks, host array */
 	uint32_t n_blocks, element_nbytes;
@@ -281,8 +284,7 @@ struct unpack_op {
 };
 
 /*
- * The operations of a back end for one kind of layout: a row of its table. Kinds may share
- * functions or rows.
+ * The operations of a back end for one kind of layout. Kinds may share functions or tables.
  *
  * sort, merge and unique may wait for the device if keys are longer than an element's prefix
  * (layout_needs_refining()). They then return errors of the operations that they waited for.
@@ -408,33 +410,33 @@ struct backend {
 		     void **ret_memory);
 	void (*free)(struct device *device, enum memory_kind kind, void *memory, size_t nbytes);
 	/*
-	 * Tell that a part of MEMORY_DEVICE is no longer needed, so that its pages can go back to
-	 * the system before the memory is released. No operation may use the part.
+	 * Discard the contents of a part of MEMORY_DEVICE, so that its pages can return to the
+	 * system before the memory is freed. No operation may use the part any more.
 	 */
 	void (*discard)(struct device *device, void *memory, size_t nbytes);
 
 	/*
-	 * Return whether operations of the device can read memory of `peer`, as slices and to copy
-	 * it. The function tries it, and verifies the bytes. NULL: never. No message.
+	 * Return whether operations of the device can copy memory of `peer` and read slices in it.
+	 * The function copies test data and verifies it. No message. NULL: they never can.
 	 */
 	bool (*can_access)(struct device *device, struct device *peer);
 
-	/* If there is no memory for queues and events, -ENOMEM without a message. */
+	/* queue_open and event_open return -ENOMEM without a message if there is no memory. */
 	int (*queue_open)(struct device *device, enum queue_priority priority,
 			  struct device_queue **ret_queue);
 	void (*queue_close)(struct device_queue *queue); /* waits until it is empty; NULL is fine */
 	int (*event_open)(struct device *device, struct device_event **ret_event);
-	void (*event_close)(
-		struct device_event *event); /* no queue may reach or wait for it later */
-	int (*queue_record)(struct device_queue *queue,
-			    struct device_event *event); /* record it at the end of the queue */
-	int (*event_wait)(
-		struct device_event
-			*event); /* host; returns at once for an event that was never recorded */
+	/* No queue may reach or wait for the event later. */
+	void (*event_close)(struct device_event *event);
+	/* Move the event to the current end of the queue. */
+	int (*queue_record)(struct device_queue *queue, struct device_event *event);
+	/* Wait on the host. Returns at once for an event that was never recorded. */
+	int (*event_wait)(struct device_event *event);
+	/* Make later operations of the queue wait for the current position of the event. */
 	int (*queue_wait_event)(struct device_queue *queue, struct device_event *event);
 
-	int (*copy)(struct device_queue *queue, void *to, const void *from,
-		    size_t nbytes); /* any direction */
+	/* Copy between any two of host and device memory. */
+	int (*copy)(struct device_queue *queue, void *to, const void *from, size_t nbytes);
 	int (*pack)(struct device_queue *queue, const struct pack_op *op);
 	int (*unpack)(struct device_queue *queue, const struct unpack_op *op);
 };

@@ -15,17 +15,17 @@
  * If b is a single element (a pivot) and the question is how many elements of a are before it, the
  * path crosses the grid at b[0], and the same search runs along one row: co_rank_pivot().
  *
- * This is the only binary search of this kind in gsort. It is a macro over anything that can be
- * indexed, so that C code (u32, u64, u128 arrays), CUDA kernels (registers, shared or global
- * memory, reversed) and tests use the same text. `less(x, y)` compares two elements.
+ * The search is a macro over anything that can be indexed, so that C code (u32, u64, u128 arrays),
+ * CUDA kernels (registers, shared or global memory, reversed) and tests share it. `less(x, y)`
+ * compares two elements.
  */
 #pragma once
 
 #include "src/record/key_encoding.h"
 
 /*
- * Narrow [lo, hi) to the first i for which `after` holds; it holds for all greater i and no
- * smaller.
+ * Set lo and hi to the first i in [lo, hi) for which `after` holds, or to hi if there is none. If
+ * `after` holds for an i, it must hold for all greater ones.
  */
 #define CO_RANK_NARROW(index, lo, hi, i, after)                                                    \
 	while ((lo) < (hi)) {                                                                      \
@@ -69,8 +69,8 @@ GSORT_HD inline Index co_rank(A a, Index n_a, B b, Index n_b, Index rank, Less l
 }
 
 /*
- * Return how many elements of sorted a are before `pivot`; the result is in [lo, hi]. Equal
- * elements are before it if a_first (a is the earlier list).
+ * Return the number of elements of sorted a that are before `pivot`; it must be in [lo, hi].
+ * a_first: elements equal to the pivot are before it, because a is the earlier list.
  */
 template <class Index, class A, class Key, class Less>
 GSORT_HD inline Index co_rank_pivot(A a, Index lo, Index hi, Key pivot, bool a_first, Less less)

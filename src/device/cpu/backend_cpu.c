@@ -6,9 +6,9 @@
  * is unified: its memory is the host's.
  *
  * Memory comes from mmap (page_alloc.h), so that releasing it returns it to the system and the
- * process stays within its limit. Parts are returned early: the pages of merged slices become the
- * page cache of the output. Otherwise the kernel would need as many pages that were not used for
- * long (a virtual machine may have to get these from its host first).
+ * process stays within its limit. The pages of merged slices are returned early, so that the kernel
+ * can reuse them for the page cache of the output. Otherwise the kernel would take other free
+ * pages, which a virtual machine may have to get from its host first.
  */
 #include "src/device/device.h"
 
@@ -32,7 +32,7 @@ enum {
 	 * Windows of this size let the kernel reuse the pages of merged slices.
 	 */
 	WINDOW_NBYTES = 8 << 20,
-	/* Half as many runs save a merge level, and windows take longer pieces of them. */
+	/* Half as many chunks save a merge level, and windows take longer pieces of each. */
 	IN_MEMORY_FACTOR = 2,
 };
 
@@ -116,7 +116,7 @@ static void cpu_free(struct device *device, enum memory_kind kind, void *memory,
 	page_alloc_unmap(memory, nbytes);
 }
 
-/* Only whole pages: the rest of the part stays. */
+/* Discard the pages that lie entirely in the part. */
 static void cpu_discard(struct device *device, void *memory, size_t nbytes)
 {
 	const uintptr_t page_nbytes = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -166,7 +166,7 @@ static void sort_until_cancelled(struct sort_elements_op op, const struct cpu_de
 	cpu_sort(&op);
 }
 
-/* Sort slices of a bucket into op->out. */
+/* Copy the slices, which belong to one bucket, to op->out and sort them there. */
 static void sort_slices(const struct merge_elements_op *op, const struct cpu_device *device)
 {
 	char *out = op->out;
@@ -200,9 +200,9 @@ static void sort_slices(const struct merge_elements_op *op, const struct cpu_dev
 		call;                                                                              \
 		stats_end(device->stats, span, the_nbytes);                                        \
 	}                                                                                          \
-	static int enqueue_##verb(struct device_queue *lane, const struct type *op)                \
+	static int enqueue_##verb(struct device_queue *queue, const struct type *op)               \
 	{                                                                                          \
-		return pool_queue_submit(lane, run_##verb, op, sizeof *op);                        \
+		return pool_queue_submit(queue, run_##verb, op, sizeof *op);                       \
 	}
 
 OPERATION(copy, copy_op, STAGE_FETCH, 0) /* from memory to memory */
@@ -288,7 +288,7 @@ static size_t elements_merge_scratch_nbytes(const struct layout *layout, uint32_
 	return cpu_merge_scratch_nbytes(k, n, layout->element_nbytes);
 }
 
-/* Merge one slice through other memory, as one task; so the slice may be on its stack. */
+/* Drop duplicates: merge the items, as one slice, into the buffer and copy the result back. */
 static void cpu_unique_records(const struct unique_op *op)
 {
 	const struct slice slice = { op->items, op->n };
@@ -313,7 +313,7 @@ static size_t records_sort_scratch_nbytes(const struct layout *layout, uint64_t 
 
 /* --- The table --- */
 
-/* The operations that are equal for all layouts whose elements hold the whole key. */
+/* The operations that all layouts whose elements hold the whole key share. */
 #define ELEMENT_OPS                                                                                \
 	.sort_scratch_nbytes = elements_sort_scratch_nbytes, .sort = sort_elements,                \
 	.merge_scratch_nbytes = elements_merge_scratch_nbytes, .merge = merge_elements,            \

@@ -6,12 +6,13 @@
  * This is the first step of a sample sort (Blelloch et al., 1991), in one pass over memory for any
  * number of buckets.
  *
- * Classify. The range of the splitters is divided into 2^16 equal intervals. A table has the first
- * bucket of each interval. Most intervals have parts of one or two buckets; in others, a binary
- * search finds the bucket.
+ * Classify. The range of the splitters is divided into up to 2^16 intervals of equal length. A
+ * table has the first bucket of each interval. Most intervals overlap one or two buckets; in
+ * others, a binary search finds the bucket.
  *
- * Scatter. There are more buckets than the TLB has entries, and a store to each of them would read
- * its cache line first. So a line is collected in a buffer and written as a whole, past the caches.
+ * Scatter. There are more buckets than the TLB has entries, and the first store to a cache line
+ * would read the line from memory. So the elements of a line are collected in a buffer, and the
+ * line is written as a whole with stores that bypass the caches.
  */
 #include "src/device/cpu/cpu_ops.h"
 
@@ -26,16 +27,17 @@ enum {
 	N_INTERVALS = 1 << INTERVAL_BITS,
 };
 
-/* The scratch. */
+/* The contents of the scratch. */
 struct distribution {
-	/* A cache line of each bucket. */
+	/* The cache line of each bucket that is being filled. */
 	_Alignas(LINE_NBYTES) unsigned char lines[BACKEND_MAX_BUCKETS][LINE_NBYTES];
-	/* Of each bucket: the largest element that belongs there. */
+	/* The largest possible element of each bucket; an array of elements. */
 	_Alignas(LINE_NBYTES) unsigned char largest[BACKEND_MAX_BUCKETS * sizeof(encoded_key_t)];
-	uint32_t ends[BACKEND_MAX_BUCKETS]; /* of a bucket: where its next element goes */
-	/* The first bucket with elements of the interval; at the end, the last bucket. */
+	/* Classify: the number of elements of each bucket. Scatter: where its next element goes. */
+	uint32_t ends[BACKEND_MAX_BUCKETS];
+	/* The first bucket that overlaps each interval; the last entry is the last bucket. */
 	uint16_t first_bucket_of[N_INTERVALS + 1];
-	uint16_t bucket_of[]; /* n */
+	uint16_t bucket_of[]; /* of each of the n elements */
 };
 
 size_t cpu_distribute_scratch_nbytes(const struct layout *layout, uint64_t n)
@@ -44,7 +46,7 @@ size_t cpu_distribute_scratch_nbytes(const struct layout *layout, uint64_t n)
 	return layout->element_nbytes < 8 ? 0 : sizeof(struct distribution) + n * sizeof(uint16_t);
 }
 
-/* Write a cache line past the caches. */
+/* Write a cache line with stores that bypass the caches. */
 static inline void stream_line(void *to, const void *line)
 {
 #ifdef __SSE2__
@@ -55,7 +57,7 @@ static inline void stream_line(void *to, const void *line)
 #endif
 }
 
-/* Make other threads see what was streamed, once they see what is stored after this. */
+/* Order the streamed lines before all later stores, as other threads see them. */
 static inline void finish_streaming(void)
 {
 #ifdef __SSE2__

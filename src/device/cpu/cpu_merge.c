@@ -11,8 +11,8 @@
  *	                        \                    /
  *	out                     [       merge       ]			or buffer 1, then 0, ...
  *
- * The first level merges as many pairs as leave a power of two, so that no segment of a later level
- * lacks a partner.
+ * The first level merges only as many pairs as are needed to leave a power of two, so that every
+ * segment of a later level has a partner.
  *
  * A loser tree (Knuth, vol. 3, 5.4.1) needs log2(k) comparisons per element as well, but they form
  * one chain of unpredictable loads. Pairs of segments allow merge2 to overlap several chains, and
@@ -95,8 +95,8 @@ struct merge_segment {
 };
 
 /*
- * A slice while it is cut into tiles: [0, cut) is in earlier tiles, [cut, taken) in blocks taken
- * for this tile.
+ * A slice while it is cut into tiles: [0, cut_end) is in earlier tiles, [cut_end, taken_end) in
+ * blocks taken for this tile.
  */
 struct slice_cursor {
 	const char *elements;
@@ -183,7 +183,7 @@ static bool head_less(const struct block_head *a, const struct block_head *b)
 	       (a->last_element == b->last_element && a->cursor < b->cursor);
 }
 
-/* Move the head at `at` down to its place in the heap. */
+/* Move the head at `at` down to where the heap order holds. */
 static void sift_down(struct block_head *heads, uint32_t n, uint32_t at)
 {
 	const struct block_head head = heads[at];
@@ -248,10 +248,7 @@ static void open_cursors(const struct merge_elements_op *op, struct slice_merge 
 		sift_down(merge->heads, merge->n_heads, at);
 }
 
-/*
- * Take blocks for the next tile; return the head of the last one, the splitter. Some blocks must be
- * left.
- */
+/* Take blocks for the next tile. Returns the last one, the splitter. The heap must not be empty. */
 static struct block_head take_blocks(struct slice_merge *merge)
 {
 	const uint64_t capacity = merge->tile_n - merge->n_cursors * merge->block_n;
@@ -354,8 +351,8 @@ static void merge_level(const struct slice_merge *merge, uint32_t n_segments, ui
 }
 
 /*
- * Merge the tile's segments to out; return the number of elements. The first level leaves a power
- * of two, and reads and writes no more segments than that takes.
+ * Merge the tile's segments to `out`; return the number of elements. The first level leaves the
+ * segments in place that it need not merge.
  */
 static uint64_t merge_tile(const struct slice_merge *merge, uint32_t n_segments, char *out)
 {

@@ -14,13 +14,13 @@ struct merge_elements_op {
 };
 
 /*
- * Return the scratch of a merge of k slices of n elements in all, or fewer: half the size of the
- * elements, and little more than 1 MiB for up to some thousand slices.
+ * Return the size in bytes of the scratch for merging k slices of at most n elements in all. It is
+ * about half the size of the elements, and little more than 1 MiB for up to some thousand slices.
  */
 size_t cpu_merge_scratch_nbytes(uint32_t k, uint64_t n, uint32_t element_nbytes);
 
 /*
- * Merge op->k sorted slices into op->out, which does not overlap them. All arrays are aligned to
+ * Merge op->k sorted slices into op->out, which must not overlap them. All arrays are aligned to
  * the size of an element, the scratch to 16 bytes. Allocates nothing. Reentrant.
  */
 void cpu_merge(const struct merge_elements_op *op);
@@ -28,9 +28,9 @@ void cpu_merge(const struct merge_elements_op *op);
 /* --- two slices --- */
 
 /*
- * Merge sorted a (n_a elements) and b (n_b elements) into out, which does not overlap them. Arrays
- * are aligned to the size of an element. Equal elements of a come first, as far as they can be
- * distinguished.
+ * Merge sorted a (n_a elements) and b (n_b elements) into out, which must not overlap them. Arrays
+ * are aligned to the size of an element. The order of equal elements is not defined; they are
+ * indistinguishable.
  */
 typedef void merge2_fn(const void *a, uint64_t n_a, const void *b, uint64_t n_b, void *out);
 

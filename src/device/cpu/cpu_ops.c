@@ -13,11 +13,11 @@
 /* --- cut and sample --- */
 
 /*
- * A binary search that halves n instead of a range with two ends. The comparison only moves
- * `first`, which needs no branch; half of the branches would be mispredicted.
+ * A binary search that keeps the start and the length of the range. The comparison only moves
+ * `first`, which needs no branch. Half of the branches would be mispredicted.
  */
 #define BOUND_DEFINE(suffix, type)                                                                 \
-	/* The number of elements smaller than key (or not larger, if equal_before). */            \
+	/* Return the number of elements below key, or not above it if equal_before. */            \
 	static uint64_t bound_##suffix(const type *elements, uint64_t n, type key,                 \
 				       bool equal_before)                                          \
 	{                                                                                          \
@@ -52,8 +52,8 @@ uint64_t cpu_cut_slice(const struct slice *slice, uint32_t element_nbytes, encod
 }
 
 /*
- * Cut by halving the slice. Items are far apart and their keys may be long, so memory accesses take
- * most of the time.
+ * Find the cut by binary search. It has a branch: memory accesses take most of the time anyway,
+ * because items are far apart and their keys may be long.
  */
 static uint64_t cut_items(const struct layout *layout, const struct slice *slice, const void *key,
 			  bool equal_before)
@@ -121,7 +121,7 @@ struct dropped_buffer {
 	struct digest digest;
 };
 
-/* Add the digest of the collected elements, as records. */
+/* Add the digest of the collected elements, decoded to records, and empty the buffer. */
 static void flush_dropped(struct dropped_buffer *dropped, const struct layout *layout)
 {
 	struct decode_result result;
@@ -132,7 +132,7 @@ static void flush_dropped(struct dropped_buffer *dropped, const struct layout *l
 }
 
 #define UNIQUE_DEFINE(suffix, type)                                                                \
-	/* Compact; returns how many are left. */                                                  \
+	/* Drop duplicates in place; return the number of elements left. */                        \
 	static uint64_t unique_##suffix(type *elements, uint64_t n, const struct layout *layout,   \
 					struct dropped_buffer *dropped)                            \
 	{                                                                                          \
@@ -177,7 +177,7 @@ void cpu_unique(const struct unique_elements_op *op)
 
 /* --- pack and unpack --- */
 
-/* Pack a block; return its size. */
+/* Pack a block, or copy it if it does not shrink; return its size in bytes. */
 static uint32_t pack_block(const void *elements, uint32_t n, uint32_t element_nbytes, void *packed)
 {
 	const size_t nbytes = (size_t)n * element_nbytes;
@@ -229,15 +229,15 @@ void cpu_unpack(const struct unpack_op *op)
 /*
  * --- indirect layouts ---
  *
- * Elements are those of record_sort.c, and are made and gathered in the same way. But their numbers
- * count all records of the sort, not those of a chunk.
+ * Elements are made and gathered like those of record_sort.c. But their numbers count all records
+ * of the sort, not those of a chunk.
  *
  * A record may change between the time when its element was made and the time when it is gathered,
  * and even between two loads, because another process may overwrite the file. So the digest, the
- * order and the edges are computed from the written copies, and a record is never read twice. The
- * key in an element and the digest of the input may then belong to different versions of a record,
- * and differ. But whatever is written is in the order of its own keys, equal keys in the order of
- * their numbers, and is what was digested; otherwise the sort fails.
+ * check of the order, and the first and last element are computed from the written copies, and a
+ * record is read once. If a record changes, the key in its element and the digest of the input may
+ * belong to an older version. But the written records are in the order of their own keys (equal
+ * keys in the order of their numbers), and the digest is theirs; otherwise the sort fails.
  */
 
 void cpu_encode_indirect(const struct encode_op *op)

@@ -1,5 +1,5 @@
 /*
- * cpu_ops.h - operations of the CPU back end, each by one thread: in one pass, and on records
+ * cpu_ops.h - operations of the CPU back end on elements and on records, each run by one thread
  */
 #pragma once
 
@@ -50,12 +50,15 @@ void cpu_decode_indirect(const struct decode_op *op);
  */
 
 /*
- * Return the scratch, aligned to 16 bytes, to sort n records (k == 0) or to merge k slices of n
- * items in all.
+ * Return the size in bytes of the scratch for sorting n records (k == 0), or for merging k slices
+ * of n items in all. The scratch must be aligned to 16 bytes.
  */
 size_t cpu_records_scratch_nbytes(const struct layout *layout, uint32_t k, uint64_t n);
 
-/* After a cancellation (NULL: none) it returns early, and the items are undefined. */
+/*
+ * Sort a chunk. Once cancellation is requested (NULL: never), the function returns early and the
+ * items are undefined.
+ */
 void cpu_sort_records(const struct sort_op *op, const struct cancellation *cancellation);
 void cpu_merge_records(const struct merge_op *op);
 
@@ -69,9 +72,9 @@ struct top_k_op {
 };
 
 /*
- * Move the elements so that the first `limit` in sorted order are among the first elements; return
- * how many these are: at least `limit`, or n. Elements that tie stay together. Allocates nothing.
- * Reentrant.
+ * Move elements to the front so that these include the first `limit` in sorted order. Returns the
+ * number of elements at the front: at least `limit`, or n if fewer. Elements that tie are not
+ * separated. Allocates nothing. Reentrant.
  */
 uint64_t cpu_top_k(const struct top_k_op *op);
 
@@ -89,12 +92,12 @@ struct tie_break_op {
 	void *scratch;                           /* tie_break_scratch_nbytes(n) */
 };
 
-/* Return the scratch for n elements, aligned to 16 bytes. */
+/* Return the size in bytes of the scratch for n elements; it must be aligned to 16 bytes. */
 size_t tie_break_scratch_nbytes(uint64_t n);
 
 /*
- * Sort elements that tie by the rest of the key, and equal keys by their number. Only the numbers
- * of the elements remain. Returns false if the space was too small; the order is then undefined.
- * Allocates nothing. Reentrant.
+ * Sort elements that tie by the rest of the key, and equal keys by their numbers. Afterwards only
+ * the numbers of the elements are valid, not their keys. Returns false if wide_buffer was too
+ * small; the order is then undefined. Allocates nothing. Reentrant.
  */
 bool cpu_break_ties(const struct tie_break_op *op);

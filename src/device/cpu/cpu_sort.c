@@ -7,11 +7,11 @@
  *	16 bytes      Highway's vqsort, with AVX-512 after some partitions
  *	4 bytes       radix sort: vqsort is slow here (see vqsort.h), and there are few bytes
  *
- * Without a suitable processor or library, the radix sort sorts all of them. Equal elements are
+ * Without a suitable processor or library, the radix sort sorts all three sizes. Equal elements are
  * indistinguishable, so any sort is stable.
  *
- * A pass checks for order first. It stops at the first disorder, in random data after a few
- * elements, so it costs nothing there. All equal elements are in order as well.
+ * A first pass checks whether the elements are sorted already. It stops at the first pair out of
+ * order, so with random data it costs next to nothing.
  */
 #include "src/device/cpu/cpu_sort.h"
 
@@ -28,14 +28,14 @@
 
 enum {
 	N_DIGITS = 256,
-	SCATTER_N = 1 << 16, /* elements between two looks at a cancellation */
+	SCATTER_N = 1 << 16, /* elements between two checks for cancellation */
 	INSERTION_N = 24,    /* below that, insertion sort is faster than clearing 256 counters */
 	PIVOT_SAMPLE_N = 31,
-	PART_N = 1 << 14,       /* 16-byte elements that are partitioned further */
+	PART_N = 1 << 14,       /* longer arrays of 16-byte elements are partitioned */
 	PIECE_NBYTES = 1 << 19, /* a piece and its scratch fit a second-level cache of 1 MiB */
 };
 
-/* Turn the numbers of elements into the starts of their buckets. */
+/* Replace the number of elements of each digit by the start of its bucket. */
 static void counts_to_starts(uint64_t counts[N_DIGITS])
 {
 	uint64_t sum = 0;
@@ -86,11 +86,11 @@ static bool sort_by_vqsort(const struct sort_elements_op *op)
 }
 #endif
 
-/* Elements between two checks: the inner loop has no branches. */
+/* Elements per branch of the check for order; the inner loop has none, so it is vectorised. */
 enum { SWEEP_N = 64 };
 
 #define ORDER_DEFINE(suffix, type)                                                                 \
-	/* Return whether all neighbours are in order: a <= b, or a > b when descending. */        \
+	/* Return whether all neighbours are in order: a <= b, or a > b if descending. */          \
 	static bool is_ordered_##suffix(const type *elements, uint64_t n, bool descending)         \
 	{                                                                                          \
 		uint64_t i = 1;                                                                    \
@@ -115,7 +115,7 @@ enum { SWEEP_N = 64 };
 			elements[n - 1 - i] = element;                                             \
 		}                                                                                  \
 	}                                                                                          \
-	/* Return whether the elements were in order, or only had to be reversed. */               \
+	/* Sort elements that are in order or in reverse order; return false for all others. */    \
 	static bool sort_presorted_##suffix(type *elements, uint64_t n)                            \
 	{                                                                                          \
 		if (is_ordered_##suffix(elements, n, false))                                       \
@@ -154,7 +154,7 @@ static void sort_8(const struct sort_elements_op *op)
 }
 
 #ifdef __x86_64__
-/* Partition by the median of a sample; return how many elements are not above it. */
+/* Partition by the median of a sample; return the number of elements not above it. */
 static uint64_t partition_16(const struct sort_elements_op *op)
 {
 	const uint128_t *const elements = op->elements;
@@ -167,7 +167,10 @@ static uint64_t partition_16(const struct sort_elements_op *op)
 }
 #endif
 
-/* AVX-512 partitions faster than vqsort. It stops after a bad pivot, as of equal elements. */
+/*
+ * Partition with AVX-512, which is faster than vqsort, and sort the parts with vqsort. A bad pivot,
+ * for example with many equal elements, ends the partitioning.
+ */
 static void sort_16(struct sort_elements_op op)
 {
 #ifdef __x86_64__
@@ -185,7 +188,7 @@ static void sort_16(struct sort_elements_op op)
 		op.n = n_left;
 	}
 #endif
-	/* vqsort asks the system for random numbers first. */
+	/* Not by vqsort, which first gets random numbers from the system. */
 	if (op.n <= INSERTION_N)
 		insertion_sort_16(op.elements, op.n);
 	else if (!sort_by_vqsort(&op))

@@ -7,21 +7,21 @@
 #include "src/record/key_encoding.h"
 
 struct sort_elements_op {
-	void *elements; /* sorted in place, stably where equal elements can be distinguished */
+	void *elements; /* sorted in place */
 	uint64_t n;
 	void *scratch; /* cpu_sort_scratch_nbytes(n) */
 	uint32_t element_nbytes;
 	const struct cancellation *cancellation; /* NULL: never */
 };
 
-/* Return the scratch for n elements; 0 if the sort works in place. */
+/* Return the size in bytes of the scratch for n elements; 0 if the sort needs none. */
 size_t cpu_sort_scratch_nbytes(uint64_t n, uint32_t element_nbytes);
 
 /*
  * Sort op->n elements in place, ascending. Elements and scratch are aligned to the size of an
  * element. Elements in order, or in strictly descending order, take one pass. Once cancellation is
- * requested, the elements are undefined, and the sort returns after some milliseconds. (It may take
- * longer without AVX-512: vqsort cannot be interrupted.) Allocates nothing. Reentrant.
+ * requested, the sort returns after some milliseconds and the elements are undefined. (Without
+ * AVX-512 it may take longer: vqsort cannot be interrupted.) Allocates nothing. Reentrant.
  */
 void cpu_sort(const struct sort_elements_op *op);
 
@@ -32,20 +32,20 @@ void radix_sort_16(const struct sort_elements_op *op);
 
 /* --- quicksort with AVX-512 (x86/sort_avx512.c): only if avx512_is_supported() --- */
 
-/* Return the elements of scratch that sort_8_avx512() needs for n: at most 1 MiB of them. */
+/* Return the size in elements of the scratch that sort_8_avx512() needs for n, at most 2^15. */
 uint64_t sort_8_avx512_scratch_n(uint64_t n);
 
 /* Sort elements of 8 bytes. */
 void sort_8_avx512(const struct sort_elements_op *op);
 
 /*
- * Sort with `depth` levels of quicksort before heapsort. sort_8_avx512() allows so many that hardly
- * any data uses heapsort.
+ * Sort with at most `depth` levels of quicksort before heapsort. sort_8_avx512() allows so many
+ * that hardly any data needs heapsort.
  */
 void sort_8_avx512_to_depth(const struct sort_elements_op *op, unsigned depth);
 
 /*
- * Move those of n elements of 16 bytes that are not above the pivot to the front. Returns their
+ * Partition n elements of 16 bytes: move those not above the pivot to the front. Returns their
  * number.
  */
 uint64_t partition_16_avx512(void *elements, uint64_t n, uint128_t pivot);

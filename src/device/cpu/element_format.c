@@ -57,12 +57,12 @@ struct element_format element_format_choose(const struct layout *layout,
 	return narrow;
 }
 
-/* Slices of a window are too short for the processor's own prefetcher. */
+/* How far ahead items are prefetched. Slices are too short for the hardware prefetcher. */
 enum { PREFETCH_NBYTES = 4096 };
 
 /*
- * Uses local copies, so that they stay in registers while elements are stored. Callers pass the
- * format and the number of steps as constants.
+ * Make the elements. The format and the prefix are local copies, so that they stay in registers
+ * while elements are stored. Callers pass the format and n_steps as constants.
  */
 __attribute__((always_inline)) static inline uint128_t
 make_elements_loop(const struct make_elements_op *op, const struct key_prefix *prefix,

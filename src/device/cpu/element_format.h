@@ -4,10 +4,10 @@
  *	narrow	64 bits   [ key bits, after the skipped ones ][ number, as many bits as n needs ]
  *	wide	128 bits  [ 12 bytes of key                  ][ number, 4 bytes                 ]
  *
- * Narrow elements sort in a third of the time. They are used where they distinguish records: if the
- * whole key fits, or if the elements of a sample are all different. Bits that all keys have in
- * common at their beginning (of text, small integers, dates) carry no information and are skipped.
- * Their number is estimated from the sample and verified when all elements are made.
+ * Narrow elements sort in a third of the time. They are used if the whole key fits, or if the
+ * elements of a sample are all different. Leading bits that all keys share (in text, small
+ * integers, dates) carry no information and are skipped. Their number is estimated from the sample
+ * and verified when all elements are made.
  *
  * A misleading sample only costs time, because ties are broken later.
  */
@@ -49,7 +49,7 @@ static inline struct element_format element_format_default(const struct layout *
 					.number_bits = 8 * RECORD_NUMBER_NBYTES };
 }
 
-/* Return how many leading bytes of the key are equal in elements that tie, rounded down. */
+/* Return the number of leading whole bytes of the key that are equal in elements that tie. */
 static inline uint32_t element_format_tied_nbytes(const struct element_format *format)
 {
 	const uint32_t n_bits =
@@ -65,6 +65,7 @@ static inline bool element_format_needs_tie_break(const struct element_format *f
 	return element_format_tied_nbytes(format) < keys->key_nbytes;
 }
 
+/* Assign element i: the key bits of the prefix, and the number. */
 static inline void element_put(const struct element_format *format, void *elements, uint64_t i,
 			       uint128_t prefix, uint64_t number)
 {
@@ -79,7 +80,7 @@ static inline void element_put(const struct element_format *format, void *elemen
 	}
 }
 
-/* Return the part of an element that is compared: without the number. */
+/* Return the key bits of element i, without its number. */
 static inline uint128_t element_key(const struct element_format *format, const void *elements,
 				    uint64_t i)
 {
@@ -96,7 +97,7 @@ static inline uint32_t element_number(const struct element_format *format, const
 	return (uint32_t)(low & ((UINT64_C(1) << format->number_bits) - 1));
 }
 
-/* Clear everything of an element but its number. */
+/* Set the number of element i and clear its key bits. */
 static inline void element_set_number(const struct element_format *format, void *elements,
 				      uint64_t i, uint32_t number)
 {

@@ -1,18 +1,18 @@
 /*
  * gather.c - copy items in their order, with digests and a check of the order (see gather.h)
  *
- * This is the one random access to records when sorting by elements. Memory takes about 100 ns to
- * respond; a dozen records can be copied in that time. So records are prefetched a dozen ahead. The
- * key and the hash of an item are taken while it is in the first-level cache. The order is checked
- * by the keys of the records themselves, not by the elements, and the digest covers the written
+ * This is the only random access to records when sorting by elements. A load from memory takes
+ * about 100 ns; a dozen records can be copied in that time. So records are prefetched 16 ahead. The
+ * key is loaded and the item hashed while it is in the first-level cache. The order is checked with
+ * the keys of the records themselves, not with the elements, and the digest covers the written
  * bytes.
  *
- * Items at random addresses are faster to copy in batches, and to hash and compare from the copies
- * in the first-level cache (docs/performance-log.md). Merged slices are read sequentially; there
- * one pass is at least as fast.
+ * For items at random addresses it is faster to copy a batch, and then to hash and compare the
+ * copies in the first-level cache (docs/performance-log.md). Merged slices are read sequentially;
+ * there one pass is at least as fast.
  *
- * Memory that other threads can write does not keep its contents between two loads. So each byte of
- * such items is loaded once, and everything else reads the copy.
+ * Memory that another thread may write can change between two loads. So each byte of such items is
+ * loaded once, and everything else reads the copy.
  */
 #include "src/device/cpu/gather.h"
 
@@ -26,8 +26,8 @@
 enum {
 	GATHER_PREFETCH_N = 16, /* prefetched items, a power of 2 */
 	CACHE_LINE_NBYTES = 64,
-	MAX_PREFETCH_NBYTES =
-		512,          /* bytes of each; the processor prefetches longer ones as streams */
+	/* Bytes of an item that are prefetched. The processor prefetches the rest as a stream. */
+	MAX_PREFETCH_NBYTES = 512,
 	BATCH_NBYTES = 16384, /* copied before they are checked: half of a first-level cache */
 };
 
@@ -158,7 +158,7 @@ static void drop_item(struct gather_state *state, struct gathered_item gathered)
 	digest_add(&state->result.dropped, (struct digest){ 1, hash });
 }
 
-/* Drop the items beyond the limit. They are almost in input order, so no prefetch is needed. */
+/* Drop the items after the limit. They are almost in input order, so no prefetch is needed. */
 static void drop_unordered(struct gather_state *state)
 {
 	const struct gather_op *op = state->op;
@@ -236,8 +236,8 @@ INLINED void gather_all(struct gather_state *state, uint32_t n_steps)
 }
 
 /*
- * Return whether item i, which is not the first, is out of order. For shared items, equal keys are
- * ordered by number.
+ * Return whether item i > 0 belongs before the previous one. With may_change, the numbers of equal
+ * keys must ascend, too.
  */
 INLINED bool is_disorder(const struct gather_state *state, uint64_t i,
 			 const struct gathered_item *gathered)
@@ -281,9 +281,9 @@ INLINED void check_copies(struct gather_state *state, uint64_t begin, uint64_t e
 }
 
 /*
- * Gather whole items at random addresses. Several are copied, and then checked: so the processor
- * keeps more loads in flight instead of waiting for bytes to be hashed. An item that another thread
- * may have changed since is not read again.
+ * Gather whole items at random addresses. A batch is copied and then checked, so that the processor
+ * keeps more loads in flight instead of waiting for the bytes to hash. An item is not read again
+ * after it was copied, because another thread may have changed it.
  */
 INLINED void gather_scattered(struct gather_state *state, uint32_t n_steps)
 {
@@ -299,8 +299,8 @@ INLINED void gather_scattered(struct gather_state *state, uint32_t n_steps)
 		end = n - begin < max_batch_n ? n : begin + max_batch_n;
 		copy_items(&local_state, begin, end);
 		/*
-		 * The compiler may assume that copies are equal to the items; the fence keeps it
-		 * from reading these.
+		 * The fence keeps the compiler from reading the items again instead of the copies,
+		 * which it may assume to be equal.
 		 */
 		atomic_signal_fence(memory_order_seq_cst);
 		check_copies(&local_state, begin, end);

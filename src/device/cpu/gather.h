@@ -39,7 +39,7 @@ static inline uint64_t item_lookup_n_buckets(uint32_t k)
 	return 2 * (uint64_t)k + 1;
 }
 
-/* Initialise a lookup, which uses the arrays from now on. */
+/* Initialise a lookup. It refers to both arrays, which must outlive it. */
 void item_lookup_init(const struct slice *slices, uint32_t k, uint64_t item_nbytes,
 		      struct item_lookup_entry *entries, uint32_t *buckets,
 		      struct item_lookup *ret_lookup);
@@ -66,11 +66,11 @@ struct gather_op {
 	/* n, in the desired order; NULL: the items are already in order. */
 	const void *elements;
 	uint64_t n;
-	uint64_t n_ordered;                  /* the number of items before the limit */
+	uint64_t n_ordered;                  /* the first elements; the rest is after the limit */
 	const struct element_format *format; /* format of the elements */
 	void *out;
 	bool for_output, unique;
-	bool scattered; /* hint: neighbours in order are not neighbours in memory */
+	bool scattered; /* hint: consecutive items are not adjacent in memory */
 	/*
 	 * Another thread may be writing the items. All results are then computed from `out`, and
 	 * equal keys out of the order of their numbers count as disorder. This requires elements,
@@ -78,7 +78,7 @@ struct gather_op {
 	 */
 	bool may_change;
 	uint64_t limit;
-	/* Once requested, items that are `scattered` need not be gathered, nor ret be set. */
+	/* Once requested, a gather of scattered items returns early, and ret is not set. */
 	const struct cancellation *cancellation;
 	void *ret_first, *ret_last; /* item_nbytes; may be NULL */
 	struct sort_op_result *ret;

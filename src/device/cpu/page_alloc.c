@@ -57,7 +57,7 @@ static void *map_aligned_pages(size_t nbytes)
 	return aligned;
 }
 
-/* Touch the first pages, and record the time. Systems that cannot do this use huge pages. */
+/* Populate the first pages and record the time. If the kernel cannot, huge pages are used. */
 static void time_first_pages(struct page_alloc *allocator, enum adaptive_method method,
 			     void *memory)
 {

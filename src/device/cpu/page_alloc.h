@@ -1,11 +1,11 @@
 /*
  * page_alloc - allocate memory in huge or small pages, whichever is faster
  *
- * Huge pages cost fewer faults and fewer TLB misses, and are usually better. But a virtual machine
- * gives large free blocks back to its host, and gets them back page by page when they are touched,
- * while small pages come from memory that was used recently. On such machines, huge pages were seen
- * to take as long as the whole sort. So the first 2 MiB of each allocation are timed with both
- * (src/base/adaptive.h).
+ * Huge pages cause fewer page faults and TLB misses and are usually faster. But a virtual machine
+ * may return large free blocks to its host, and then gets them back page by page when they are
+ * touched, while small pages come from recently used memory. On such machines, allocating huge
+ * pages was seen to take as long as the whole sort. So the first 2 MiB of each allocation are
+ * timed, and the faster size is used (src/base/adaptive.h).
  */
 #pragma once
 
@@ -23,5 +23,5 @@ void page_alloc_destroy(struct page_alloc *allocator);
 /* Allocate nbytes > 0 of zeroed memory, or return NULL. Thread-safe. */
 void *page_alloc_map(struct page_alloc *allocator, size_t nbytes);
 
-/* NULL is ignored. */
+/* Free memory of page_alloc_map(); nbytes as allocated. NULL is ignored. */
 void page_alloc_unmap(void *memory, size_t nbytes);

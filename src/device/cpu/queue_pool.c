@@ -2,13 +2,16 @@
  * queue_pool - queues and events on a pool of CPU threads (see queue_pool.h)
  *
  * One lock protects everything. Tasks take between a tenth of a millisecond and tens of
- * milliseconds, so it is taken some thousand times per second.
+ * milliseconds, so the lock is taken some thousand times per second.
  *
- * An event counts how often it was recorded and how often it was reached. A queue that waits for it
- * remembers the count of that moment, so recording the event again does not delay the queue.
+ * An event counts how often it was recorded and how often it was reached. A queue that waits for
+ * the event remembers the number of recordings, so recording the event again does not delay the
+ * queue.
  *
- * Each event has a condition variable of its own. With one for all, every small task would wake
- * all feeders and writers of a merge, only to compete for the lock.
+ * Each event has its own condition variable. With one for all events, every small task would wake
+ * all feeders and writers of a merge, which would only compete for the lock.
+ *
+ * Functions on pool_queue, queue_task and ready_list are called with the lock held.
  */
 #include "src/device/cpu/queue_pool.h"
 
@@ -33,8 +36,8 @@ struct queue_task {
 	enum queue_task_kind kind;
 	queue_task_fn *run;           /* RUN */
 	struct diagnostics *messages; /* RUN: diagnostics of the submitting thread */
-	struct pool_event *event;     /* MARK, FOLLOW */
-	uint64_t ticket;              /* FOLLOW: the required count of reached events */
+	struct pool_event *event;     /* RECORD_EVENT, WAIT_EVENT */
+	uint64_t ticket;              /* WAIT_EVENT: the required event->n_signaled */
 	alignas(16) unsigned char arguments[QUEUE_TASK_ARGS_NBYTES];
 };
 
@@ -73,7 +76,7 @@ struct ready_list {
 
 struct queue_pool {
 	pthread_mutex_t lock;
-	pthread_cond_t work_cond; /* a queue is ready, or closing */
+	pthread_cond_t work_cond; /* a queue is ready, or the pool is closing */
 	pthread_cond_t idle_cond; /* a queue that is being closed became idle */
 	struct ready_list ready_lists[N_QUEUE_PRIORITIES];
 	bool closing;
@@ -82,7 +85,6 @@ struct queue_pool {
 	struct thread_group threads;
 };
 
-/* Called with the lock held, like all static functions here unless their comment says otherwise. */
 static void push_ready(struct pool_queue *queue)
 {
 	struct ready_list *list = &queue->pool->ready_lists[queue->priority];
@@ -138,7 +140,7 @@ static void signal_event(struct pool_event *event)
 	pthread_cond_broadcast(&event->signaled_cond);
 }
 
-/* Park the queue if its next task must wait. */
+/* Park the queue if its next task must wait. Returns whether it was parked. */
 static bool park_queue(struct pool_queue *queue)
 {
 	struct queue_task *task = queue->first_task;
@@ -150,7 +152,7 @@ static bool park_queue(struct pool_queue *queue)
 	return true;
 }
 
-/* Run the first task of a queue that this thread has taken. A RUN task runs without the lock. */
+/* Run the first task of a queue that this thread has taken. RUN tasks run without the lock. */
 static void run_task(struct pool_queue *queue)
 {
 	struct queue_task *task = pop_task(queue);
@@ -170,8 +172,8 @@ static void run_task(struct pool_queue *queue)
 }
 
 /*
- * Run tasks until the queue is empty or parked, or until another queue's turn comes after a long
- * task.
+ * Run tasks until the queue is empty or parked. After a RUN task, requeue the queue if it has
+ * another one and other queues are ready.
  */
 static void run_queue(struct pool_queue *queue)
 {
@@ -215,7 +217,7 @@ static int start_pool_threads(struct queue_pool *pool, unsigned n_threads)
 	char limits[THREAD_LIMITS_NBYTES];
 	const int r = thread_group_start(&pool->threads, n_threads, pool_thread_main, pool, NULL);
 
-	/* If no thread can be started at all, fewer do not help. */
+	/* The hint does not help if no thread can be started at all. */
 	if (r < 0)
 		fail(r, "cannot start thread %u of %u: %m%s%s", pool->threads.n_threads + 1,
 		     n_threads, thread_format_limits(r, limits),
@@ -290,7 +292,7 @@ void pool_queue_close(struct device_queue *handle)
 	free(queue);
 }
 
-/* Returns NULL after a message. */
+/* Allocate a task. Returns NULL after a message. The lock need not be held. */
 static struct queue_task *create_task(enum queue_task_kind kind)
 {
 	struct queue_task *task = aligned_alloc(alignof(struct queue_task), sizeof *task);
@@ -364,7 +366,7 @@ int pool_queue_record(struct device_queue *queue_handle, struct device_event *ev
 	return 0;
 }
 
-/* All threads may be running long tasks, so the waiting thread runs an urgent queue itself. */
+/* All threads may be running long tasks, so the waiting thread runs urgent queues itself. */
 int pool_event_wait(struct device_event *handle)
 {
 	struct pool_event *event = pool_event(handle);

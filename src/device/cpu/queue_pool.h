@@ -25,6 +25,7 @@
 #include "src/device/backend.h"
 
 struct queue_pool;
+
 /* A task gets the context of the pool and a pointer to a copy of its arguments. */
 typedef void queue_task_fn(void *context, const void *arguments);
 
@@ -39,23 +40,24 @@ int queue_pool_open(unsigned n_threads, const struct cancellation *cancellation,
 /* Wait for the threads to end. All queues must be closed. NULL is ignored. */
 void queue_pool_close(struct queue_pool *pool);
 
-/* -ENOMEM without a message. */
+/* Open a queue. Returns 0, or -ENOMEM without a message. */
 int pool_queue_open(struct queue_pool *pool, enum queue_priority priority,
 		    struct device_queue **ret_queue);
 /* Wait until all tasks have ended, and free the queue. NULL is ignored. */
 void pool_queue_close(struct device_queue *queue);
 
 /*
- * Queue task(copy of arguments). nbytes <= QUEUE_TASK_ARGS_NBYTES. Returns -ENOMEM after a message.
+ * Append a task to the queue. The nbytes <= QUEUE_TASK_ARGS_NBYTES of arguments are copied. Returns
+ * 0, or -ENOMEM after a message.
  */
 int pool_queue_submit(struct device_queue *queue, queue_task_fn *task, const void *arguments,
 		      size_t nbytes);
 
-/* -ENOMEM without a message. */
+/* Open an event. Returns 0, or -ENOMEM without a message. */
 int pool_event_open(struct queue_pool *pool, struct device_event **ret_event);
-/* No queue may reach or wait for it later. NULL is ignored. */
+/* Free an event. No queue may reach or wait for it later. NULL is ignored. */
 void pool_event_close(struct device_event *event);
-/* Move `event` to the current end of `queue`. Returns -ENOMEM after a message. */
+/* Move `event` to the current end of `queue`. Returns 0, or -ENOMEM after a message. */
 int pool_queue_record(struct device_queue *queue, struct device_event *event);
 /*
  * Wait until the last recorded position of the event is reached, or not at all if there is none.
@@ -63,7 +65,7 @@ int pool_queue_record(struct device_queue *queue, struct device_event *event);
  */
 int pool_event_wait(struct device_event *event);
 /*
- * Make later tasks of `queue` wait for the event's current position. Returns -ENOMEM after a
+ * Make later tasks of `queue` wait for the event's current position. Returns 0, or -ENOMEM after a
  * message.
  */
 int pool_queue_wait_event(struct device_queue *queue, struct device_event *event);

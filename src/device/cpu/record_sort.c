@@ -34,21 +34,21 @@
 /*
  * --- the first elements ---
  *
- * If only the first few elements are needed, one pass moves those above a bound aside. The bound is
- * an element of a sample, at a slightly higher rank than the limit requires, so that nearly always
- * enough elements are below it. If there are too few, all are sorted: a misleading sample costs
- * time.
+ * If only the first few elements are needed, one pass moves those that are not above a bound to the
+ * front. The bound is an element of a sample. Its rank is slightly higher than the limit requires,
+ * so that nearly always enough elements are moved. If there are too few, all elements are sorted: a
+ * misleading sample only costs time.
  *
- * The bound is compared without the numbers of the elements. So elements that tie with it are below
- * it, and breaking ties never needs the dropped elements.
+ * The comparison with the bound ignores the numbers of the elements. So elements that tie with it
+ * are moved, too, and the elements behind the front are never needed to break ties.
  */
 
 enum {
 	SAMPLE_N = 256,
-	MARGIN_N =
-		8, /* added to the rank in the sample: covers random variation for small limits, */
-	MARGIN_DIVISOR = 4,    /* and for large ones */
-	MAX_LIMIT_DIVISOR = 4, /* above n / MAX_LIMIT_DIVISOR all are sorted */
+	/* The margin for random variation: MARGIN_N ranks and 1 / MARGIN_DIVISOR of the rank. */
+	MARGIN_N = 8,
+	MARGIN_DIVISOR = 4,
+	MAX_LIMIT_DIVISOR = 4, /* for limits above n / MAX_LIMIT_DIVISOR all are sorted */
 };
 
 static int compare_keys(const void *a, const void *b)
@@ -76,7 +76,10 @@ static uint128_t choose_bound(const struct top_k_op *op)
 	return keys[choose_rank(op)];
 }
 
-/* Callers pass the format as a constant. */
+/*
+ * Move the elements that are not above the bound to the front; return their number. Callers pass
+ * format.element_nbytes as a constant.
+ */
 __attribute__((always_inline)) static inline uint64_t
 move_below(const struct top_k_op *op, struct element_format format, uint128_t bound)
 {
@@ -130,18 +133,18 @@ uint64_t cpu_top_k(const struct top_k_op *op)
  *	                                 	           "1"  0  "0"  2		next bytes
  *	                                 	           "0"  2  "1"  0  c..c 1
  *
- * Keys with long common prefixes would take many rounds, each with accesses to all records. So a
- * round first finds how many bytes the group has in common, which is cheap: the first key is
+ * Keys with long common prefixes would take many rounds, each of which reads all records. So a
+ * round first finds the length of the common prefix of the group, which is cheap: the first key is
  * compared with the others, each only up to the shortest match so far. Without a long common prefix
  * this ends at once. A group of equal keys takes one pass.
  *
  * Small groups are sorted by insertion, which compares keys in place.
  *
- * Waiting groups are disjoint and none is small, so few of them need space.
+ * Pending groups are disjoint and larger than SMALL_N, which limits their number.
  *
- * All this uses wide elements (element_format.h). Wide elements are changed in place. A group of
- * narrow elements is copied to be sorted, and only its numbers are copied back. Narrow elements are
- * used only where few ties are expected, so the space for copies is limited.
+ * Groups are sorted as wide elements (element_format.h). Wide elements are changed in place. A
+ * group of narrow elements is copied to be sorted, and only its numbers are copied back. Narrow
+ * elements are used only where few ties are expected, so the space for copies is limited.
  */
 
 enum {
@@ -188,7 +191,7 @@ static void prefetch_key(const struct tie_break_state *state, uint64_t i, uint32
 	__builtin_prefetch(item_at(state, i) + keys->fields[0].offset + skipped);
 }
 
-/* Prefetch for a loop over all elements of a group. */
+/* Prefetch a later item of the group, for a loop over its elements that is at element i. */
 static void prefetch_group_item(const struct tie_break_state *state, const struct tie_group *group,
 				uint64_t i)
 {
@@ -224,7 +227,7 @@ static void sort_small_group(const struct tie_break_state *state, const struct t
 				   numbers[i]);
 }
 
-/* Return how many leading bytes of the keys are equal in the group, in whole words. */
+/* Return the number of leading bytes that all keys of the group share, in whole words. */
 static uint32_t count_equal(const struct tie_break_state *state, const struct tie_group *group)
 {
 	const struct key_fields *const keys = state->op->keys;
@@ -273,8 +276,8 @@ static bool elements_tie(const struct element_format *format, const void *elemen
 }
 
 /*
- * Find ties among the sorted elements of a group; sort small groups, and push the others. elements:
- * the first element of the group.
+ * Find groups of ties among the sorted elements of the parent, which begin at `elements`. Sort
+ * small groups, and push the others for later.
  */
 static void find_groups(struct tie_break_state *state, const struct tie_group *parent,
 			const struct element_format *format, const void *elements)
@@ -316,7 +319,7 @@ static void break_group_ties(struct tie_break_state *state, struct tie_group gro
 		return;
 	sort_group(state, &group, buffer);
 	if (cancellation_is_requested(op->cancellation))
-		return; /* numbers may be undefined */
+		return; /* the numbers in the buffer are undefined */
 	for (uint64_t i = 0; i < group.n && !is_wide; i++)
 		element_set_number(op->format, op->elements, group.start + i,
 				   element_number(&wide_format, buffer, i));
@@ -345,7 +348,7 @@ bool cpu_break_ties(const struct tie_break_op *op)
 
 /* --- sort and merge --- */
 
-/* The parts of the scratch, and when to return early. */
+/* The parts of the scratch. */
 struct record_sort_scratch {
 	void *items, *elements, *merged;
 	void *sort, *merge, *tie_break; /* scratch of these steps */
@@ -353,7 +356,7 @@ struct record_sort_scratch {
 	struct item_lookup_entry *lookup_entries;
 	uint32_t *buckets;
 	size_t elements_nbytes;
-	const struct cancellation *cancellation;
+	const struct cancellation *cancellation; /* NULL: never */
 };
 
 static size_t max_sort_scratch_nbytes(uint64_t n)
@@ -363,7 +366,7 @@ static size_t max_sort_scratch_nbytes(uint64_t n)
 	return narrow > wide ? narrow : wide;
 }
 
-/* Divide the scratch; return its size. */
+/* Divide the scratch; return its size in bytes. scratch == NULL: only compute the size. */
 static size_t divide_sort_scratch(const struct layout *layout, uint32_t k, uint64_t n,
 				  char *scratch, struct record_sort_scratch *ret_areas)
 {
@@ -407,7 +410,7 @@ static void make_items(const struct sort_op *op, unsigned char *items)
 				      items + i * layout->item_nbytes);
 }
 
-/* Break ties of the first n elements; false if there is not enough space. */
+/* Break ties of the first n elements. Returns false if there is not enough space. */
 static bool break_ties(const struct layout *layout, const struct item_lookup *items,
 		       const struct element_format *format, void *elements, uint64_t n,
 		       const struct record_sort_scratch *areas)
@@ -464,8 +467,8 @@ static struct element_format make_record_elements(const struct sort_op *op, stru
 }
 
 /*
- * Select the elements that can be among the first. With -u, any number of equal records may precede
- * the limit, so all are sorted.
+ * Move elements that can be within the limit to the front; return their number. With -u all
+ * elements are needed, because any number of equal records may precede the limit.
  */
 static uint64_t select_top_k(const struct sort_op *op, const struct element_format *format,
 			     const struct record_sort_scratch *areas)
@@ -477,8 +480,8 @@ static uint64_t select_top_k(const struct sort_op *op, const struct element_form
 }
 
 /*
- * Sort the first n elements and break ties; false if there are too many ties for this format. After
- * a cancellation the elements are undefined.
+ * Sort the first n elements and break ties. Returns false if there are too many ties for this
+ * format. After a cancellation the elements are undefined.
  */
 static bool sort_elements(const struct layout *layout, const struct item_lookup *items,
 			  const struct element_format *format, uint64_t n,
@@ -567,7 +570,7 @@ static struct element_format choose_merge_format(const struct layout *layout,
 				     items->n);
 }
 
-/* Merge the elements of all slices; false if there are too many ties for this format. */
+/* Merge the elements of all slices. Returns false if there are too many ties for this format. */
 static bool merge_elements(const struct merge_op *op, const struct item_lookup *items,
 			   const struct element_format *format,
 			   const struct record_sort_scratch *areas)

@@ -22,10 +22,10 @@ extern "C" {
 /* Return whether it works on this processor. If not, do not call the other functions. */
 bool vqsort_is_supported(void);
 
-/* elements: n of 8 bytes, aligned to 8. */
+/* Sort n elements of 8 bytes, aligned to 8. */
 void vqsort_8(void *elements, size_t n);
 
-/* elements: n of 16 bytes, aligned to 16, as little-endian 128-bit integers. */
+/* Sort n elements of 16 bytes, aligned to 16: little-endian 128-bit integers. */
 void vqsort_16(void *elements, size_t n);
 
 #ifdef __cplusplus

@@ -1,27 +1,27 @@
 /*
  * merge2_avx512 - two-way merge of u32 and u64 elements with vectors
  *
- * Hold a vector of elements: the largest that were loaded and not written. Load the next vector of
- * the list whose next element is smaller. All elements that are not loaded then are at least as
- * large as the lower half of the loaded ones, so that half is the next output. A bitonic network
- * separates the halves: comparing the held vector in descending order with the new one in ascending
- * order gives the lower and the upper half, and three more rounds (u32: four) sort both (Chhugani
+ * A step holds a vector of elements: the largest that were loaded and not written. It loads the
+ * next vector of the list whose next element is smaller. All elements that are not loaded then are
+ * at least as large as the lower half of the loaded ones, so that half is the next output. A
+ * bitonic network separates the halves: comparing the held vector in descending order with the new
+ * one in ascending order gives both halves, and three more rounds (u32: four) sort them (Chhugani
  * et al., "Efficient implementation of sorting on multi-core SIMD CPU architecture", 2008). The
  * network is not stable, but equal elements are indistinguishable.
  *
- * A round is a min, a max, and two shuffles that arrange the next pairs of *both* halves, so that
- * no lane is idle. On Intel all of these use one port. Sixteen per step limit the merge to 0.5 ns
- * per element, if two independent chains of steps overlap. One chain waits for its own results, 0.9
- * ns, and a third gains nothing. The second chain is the mirror image of the first: it merges from
- * the ends downwards and holds the smallest elements. Each chain makes half of the output. No
- * search has to find where they meet, because both know their number of elements.
+ * A round is a min, a max, and two shuffles that arrange the next pairs of both halves, so that no
+ * lane is idle. On Intel all of these use one port. Sixteen per step limit the merge to 0.5 ns per
+ * element, if two independent chains of steps overlap. A single chain waits for its own results and
+ * takes 0.9 ns; a third chain gains nothing. The second chain is the mirror image of the first: it
+ * merges from the ends downwards and holds the smallest elements. Each chain makes half of the
+ * output. No search has to find where they meet, because both know their number of elements.
  *
  *	a  [ front > . . . . . < back ]		out  [ front > | < back ]
  *	b  [ front > . . . . . < back ]
  *
- * Past its end, a list is read as the largest value (by the back chain: the smallest). Such padding
- * may be written before a real element of that value, but the two are equal. Reads past the end are
- * masked.
+ * A list is padded at its end with the largest value (for the back chain: with the smallest).
+ * Padding may be written before a real element of that value, but the two are equal. Loads at the
+ * end are masked, so nothing outside the lists is read.
  */
 #include "src/device/cpu/cpu_merge.h"
 

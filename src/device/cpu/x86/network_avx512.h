@@ -60,7 +60,7 @@ AVX512_INLINE void transpose(__m512i rows[8])
 		a[i] = _mm512_unpacklo_epi64(rows[i], rows[i + 1]);
 		a[i + 1] = _mm512_unpackhi_epi64(rows[i], rows[i + 1]);
 	}
-	/* a[i]: pairs of rows; b[i]: of four rows, 128 bits of each */
+	/* a[i] has elements of two rows; b[i] has 128 bits of each of four rows. */
 #pragma GCC unroll 4
 	for (unsigned i = 0; i < 4; i++) {
 		const unsigned j = i / 2 * 4 + i % 2;
@@ -77,11 +77,11 @@ AVX512_INLINE void transpose(__m512i rows[8])
 }
 
 /*
- * Sort two bitonic vectors into both, interleaved: a becomes a0 b0 a1 b1 a2 b2 a3 b3, and b becomes
- * a4 b4 and so on. Each round compares pairs of both vectors at once, so that no lane is idle: two
- * shuffles arrange lanes that are 4 (2, 1) apart in either vector.
+ * Sort two bitonic vectors. The results are interleaved: a becomes a0 b0 a1 b1 a2 b2 a3 b3, and b
+ * becomes a4 b4 a5 b5 a6 b6 a7 b7. Each round compares pairs of both vectors at once, so that no
+ * lane is idle: two shuffles arrange lanes that are 4 (2, 1) apart in either vector.
  */
-AVX512_INLINE void sort_bitonic_dealt_8(__m512i *a, __m512i *b)
+AVX512_INLINE void sort_bitonic_interleaved_8(__m512i *a, __m512i *b)
 {
 	const __m512i pair_lo = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
 	const __m512i pair_hi = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
@@ -123,7 +123,7 @@ AVX512_INLINE void sort_bitonic_rows(__m512i *a, __m512i *b)
 {
 	__m512i x = *a, y = *b;
 
-	sort_bitonic_dealt_8(&x, &y);
+	sort_bitonic_interleaved_8(&x, &y);
 	*a = first_ascending_8(x, y);
 	*b = second_ascending_8(x, y);
 }
@@ -174,7 +174,7 @@ AVX512_INLINE void sort_64(__m512i rows[8])
 	merge_rows(rows, 8);
 }
 
-/* Return the lanes of row `row` that belong to n elements. */
+/* Return the lanes of `row` that hold some of n elements. */
 AVX512_INLINE __mmask8 lanes_of(uint64_t n, unsigned row)
 {
 	const uint64_t before = (uint64_t)row * N_LANES;
@@ -217,10 +217,10 @@ AVX512_INLINE __m512i reversed_4(__m512i v)
 }
 
 /*
- * Works as sort_bitonic_dealt_8() does: lanes that are 8, 4, 2, 1 apart. The functions below undo
- * the resulting order.
+ * Sort two bitonic vectors like sort_bitonic_interleaved_8(), in rounds for lanes that are 8, 4, 2
+ * and 1 apart. The results are interleaved in another order, which the functions below undo.
  */
-AVX512_INLINE void sort_bitonic_dealt_4(__m512i *a, __m512i *b)
+AVX512_INLINE void sort_bitonic_interleaved_4(__m512i *a, __m512i *b)
 {
 	const __m512i four_lo = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13);
 	const __m512i four_hi = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);

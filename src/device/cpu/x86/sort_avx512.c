@@ -9,11 +9,11 @@
  *
  * Buckets replace ten levels of quicksort, but depend on the data. A piece whose elements are not
  * spread evenly between its minimum and maximum continues with quicksort; after one or two levels
- * its parts, each with its own interval, try buckets again. Networks are the advantage over
- * Debian's vqsort: for 128 elements it takes 4.0 ns per element, a network 1.6 ns.
+ * its parts, each with its own minimum and maximum, try buckets again. Networks are the advantage
+ * over Debian's vqsort, which takes 4.0 ns per element for 128 elements; a network takes 1.6 ns.
  *
- * 64 samples make bad pivots improbable, and equal elements are separated (see quicksort). If the
- * depth still grows too large, heapsort finishes in O(n log n).
+ * A median of 64 samples makes bad pivots improbable, and equal elements are separated (see
+ * quicksort()). If the depth still grows too large, heapsort finishes in O(n log n).
  */
 #include "src/device/cpu/cpu_sort.h"
 
@@ -29,14 +29,16 @@
  * Eight elements at a time: comparing them with the pivot gives eight bits. A table maps these to
  * the permutation that moves the small elements to the front. The permuted vector is written to
  * both ends, each of which keeps its part (Blacher, Giesen, Sanders and Wassenberg, "Vectorized and
- * performance-portable quicksort", 2022). 0.3 ns per element and level, in memory as in the cache.
+ * performance-portable quicksort", 2022). A level takes 0.3 ns per element, in memory and in the
+ * cache.
  */
 
 enum {
-	BATCH_N = 8 * N_LANES, /* read before any of them is written; four are 0.1 ns slower */
-	PARTITION_PREFETCH_N =
-		8 * BATCH_N, /* prefetched; otherwise a level outside the cache takes 0.8 ns */
-	SMALL_N = 1024,      /* partitioned through a buffer on the stack */
+	/* Elements read before any is written. Four vectors instead of eight cost 0.1 ns more. */
+	BATCH_N = 8 * N_LANES,
+	/* Prefetch distance. Without prefetching, a level outside the cache takes 0.8 ns. */
+	PARTITION_PREFETCH_N = 8 * BATCH_N,
+	SMALL_N = 1024, /* up to this many are partitioned through a buffer on the stack */
 };
 
 /*
@@ -70,7 +72,7 @@ static const uint64_t partitions[256] = {
 	PARTITIONS_64(192u),
 };
 
-/* Which elements go left: those not above the pivot or below it, of 8 bytes, or of 16. */
+/* Which elements go left: those not above the pivot, or below it, or not above it (16 bytes). */
 enum partition_rule { NOT_ABOVE, BELOW, NOT_ABOVE_16 };
 
 /*
@@ -110,7 +112,7 @@ AVX512_INLINE uint64_t partition_small(uint64_t *elements, uint64_t n, __m512i p
 	return n_left;
 }
 
-/* The unread part of the array, and where the next elements of either side are written. */
+/* The part of the array that is not read yet, and where elements are written at either end. */
 struct partition_state {
 	uint64_t *write_left, *read_left, *read_right, *write_right;
 };
@@ -208,11 +210,11 @@ AVX512 uint64_t partition_16_avx512(void *elements, uint64_t n, uint128_t pivot)
 /* --- sort --- */
 
 enum {
-	NETWORK_N = 128,   /* maximum that is sorted in registers */
+	NETWORK_N = 128,   /* up to this many are sorted in registers */
 	BUCKET_N = 50,     /* average; few buckets then have more than 64 */
 	PIECE_N = 1 << 15, /* 256 KiB, 655 buckets: the first-level cache has about as many lines */
 	MIN_PIECE_N = 1024,  /* smaller pieces use quicksort */
-	GOOD_PIVOT_N = 4096, /* large enough to pay for all samples */
+	GOOD_PIVOT_N = 4096, /* from here on, a pivot from 64 samples pays */
 };
 
 /* Sort n <= NETWORK_N elements from `from` to `to`, which may be equal. */
@@ -360,12 +362,13 @@ AVX512 static bool sort_by_buckets(uint64_t *elements, uint64_t n, uint64_t *scr
 /* What may still be tried for a range; the values decrease with each level. */
 struct sort_limits {
 	unsigned depth;   /* levels of quicksort, before heapsort */
-	unsigned n_tries; /* of buckets */
+	unsigned n_tries; /* attempts to sort by buckets */
 };
 
 /*
- * If no element is above the pivot, the pivot is the maximum: elements that equal it are separated
- * and are sorted. So a value that fills half of the range is done after two levels.
+ * Sort n elements. If no element is above the pivot, the pivot is the maximum: elements equal to it
+ * are moved to the end, where they are in order. So a value that fills half of the range is done
+ * after two levels.
  */
 static void quicksort(const struct sort_elements_op *op, uint64_t *elements, uint64_t n,
 		      struct sort_limits limits)
