@@ -360,19 +360,14 @@ int file_preallocate_keep_size(const struct file *file, uint64_t offset, uint64_
 						     (off_t)nbytes));
 }
 
-int file_clear_o_direct(const struct file *file, bool *ret_had_o_direct)
+bool file_clear_o_direct(const struct file *file)
 {
 	const int flags = fcntl(file->fd, F_GETFL);
 	struct stat status;
 
-	*ret_had_o_direct = false;
-	if (flags < 0 || !(flags & O_DIRECT) || fstat(file->fd, &status) < 0 ||
-	    !(S_ISREG(status.st_mode) || S_ISBLK(status.st_mode)))
-		return 0;
-	if (fcntl(file->fd, F_SETFL, flags & ~O_DIRECT) < 0)
-		return -errno;
-	*ret_had_o_direct = true;
-	return 0;
+	return flags >= 0 && (flags & O_DIRECT) && fstat(file->fd, &status) == 0 &&
+	       (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode)) &&
+	       fcntl(file->fd, F_SETFL, flags & ~O_DIRECT) == 0;
 }
 
 /* Other flags may have changed in the meantime. */

@@ -152,10 +152,10 @@ void file_free_pipe_buffer(struct file *file);
 /*
  * Clear O_DIRECT of a regular file or a block device that another program has opened with it, until
  * file_restore_o_direct(). O_DIRECT requires aligned transfers and memory. All processes that
- * inherited the descriptor share the flag. *ret_had_o_direct says whether it was set. Does nothing
- * for a pipe, where the flag means packets. Returns 0 or a negative errno.
+ * inherited the descriptor share the flag. Returns whether it was cleared. Does nothing for a pipe,
+ * where the flag means packets. If the flag cannot be cleared, unaligned transfers fail.
  */
-int file_clear_o_direct(const struct file *file, bool *ret_had_o_direct);
+bool file_clear_o_direct(const struct file *file);
 void file_restore_o_direct(const struct file *file);
 
 /*

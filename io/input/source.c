@@ -177,8 +177,8 @@ static int prepare_for_reading(struct source *source, struct file *file)
 
 	if (r < 0)
 		return fail(r, "%s: no memory for the buffer of a pipe", source->name);
-	r = file_clear_o_direct(file, &source->had_o_direct);
-	return r < 0 ? fail(r, "%s: cannot clear O_DIRECT: %m", source->name) : 0;
+	source->had_o_direct = file_clear_o_direct(file);
+	return 0;
 }
 
 static int open_source(struct source_table *table, struct source *source)

@@ -82,15 +82,14 @@ size_t output_memory_nbytes(void)
 static int duplicate_fd(struct output *output, int fd, struct stat *ret_status)
 {
 	const int mode = fcntl(fd, F_GETFL);
-	int r;
 
 	if (mode < 0 || (mode & O_ACCMODE) == O_RDONLY)
 		return fail(-EBADF, "%s: is not open for writing: %m", output->name);
 	output->file.fd = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (output->file.fd < 0 || fstat(output->file.fd, ret_status) < 0)
 		return fail(-errno, "%s: %m", output->name);
-	r = file_clear_o_direct(&output->file, &output->had_o_direct);
-	return r < 0 ? fail(r, "%s: cannot clear O_DIRECT: %m", output->name) : 0;
+	output->had_o_direct = file_clear_o_direct(&output->file);
+	return 0;
 }
 
 /*

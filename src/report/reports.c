@@ -81,17 +81,14 @@ FILE *report_file_stream(const struct report_file *file)
 int report_file_commit(struct report_file *file, bool output_is_complete)
 {
 	char advice[SIZE_LIMIT_HINT_NBYTES];
-	bool has_failed;
-	int r, close_error;
+	int r;
 
 	if (!file)
 		return 0;
-	has_failed = ferror(file->stream);
-	close_error = fclose(file->stream);
+	r = fclose(file->stream) == 0 ? 0 : -errno;
 	file->stream = NULL;
-	r = file->error;
-	if (r == 0 && (has_failed || close_error != 0))
-		r = has_failed ? -EIO : -errno;
+	if (file->error < 0)
+		r = file->error;
 	if (r < 0) {
 		r = fail(r, "%s: cannot write: %m%s%s", file->path, size_limit_hint(r, advice),
 			 output_is_complete ? "; the output is complete" : "");
