@@ -89,9 +89,10 @@ const char *thread_format_limits(int r, char text[static THREAD_LIMITS_NBYTES])
 	if (r != -EAGAIN)
 		return text;
 	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-		struct rlimit limit;
+		struct rlimit limit = { .rlim_cur = RLIM_INFINITY };
 
-		if (getrlimit(limits[i].resource, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+		getrlimit(limits[i].resource, &limit);
+		if (limit.rlim_cur == RLIM_INFINITY)
 			continue;
 		n += (size_t)snprintf(text + n, THREAD_LIMITS_NBYTES - n, "%s %s (%ju)", separator,
 				      limits[i].name,

@@ -296,7 +296,6 @@ void layout_free(struct layout *layout)
 	free((void *)layout->record_keys.fields);
 	free((void *)layout->item_keys.fields);
 	free((void *)layout->projection.copies);
-	*layout = (struct layout){ 0 };
 }
 
 /* --- Whole keys, as splitters have them --- */
