@@ -135,7 +135,7 @@ awk 'function add(name) {
 			add(name substr("a01.~", i[n], 1))
 	}
 	BEGIN { add("") }' > names
-for options in -V '-V -u' '-V -s -r'; do
+for options in -V '-V -u' '-V -s -r' '-k1.1,1.2V'; do
 	# shellcheck disable=SC2086
 	sort $options names > expected
 	# shellcheck disable=SC2086

@@ -245,6 +245,21 @@ TEST_WITH(file_with_partial_magic_is_adopted, fixture_start, fixture_finish)
 		}
 }
 
+/* The owner could replace the files. */
+TEST_WITH(directory_of_another_user_is_refused, fixture_start, fixture_finish)
+{
+	struct checkpoint_dir opened;
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(mkdir(fixture_path("dir"), 0777), 0);
+	assert_int_equal(chown(fixture_path("dir"), 1234, 1234), 0);
+	checkpoint_dir_init(&opened, &faulty_calls, fixture_path("dir"));
+	assert_int_equal(checkpoint_dir_open(&opened), -EPERM);
+	checkpoint_dir_close(&opened);
+	assert_int_equal(rmdir(fixture_path("dir")), 0);
+}
+
 TEST_WITH(file_of_the_same_name_is_not_removed, fixture_start, fixture_finish)
 {
 	struct checkpoint_dir opened;

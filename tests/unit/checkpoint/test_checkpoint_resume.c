@@ -55,13 +55,19 @@ static int finish(void **state)
 	return fixture_finish(state);
 }
 
+static int open_checkpoint(struct checkpoint **ret_checkpoint)
+{
+	const struct sort_spec spec = options.spec;
+
+	return checkpoint_open(&faulty_calls, &spec, &layout, input, sizeof(uint64_t) * N_RECORDS,
+			       ret_checkpoint);
+}
+
 /* Open the checkpoint of a sort, and leave it there. */
 static int open_and_abandon(void)
 {
-	const struct sort_spec spec = options.spec;
 	struct checkpoint *checkpoint;
-	const int r = checkpoint_open(&faulty_calls, &spec, &layout, input,
-				      sizeof(uint64_t) * N_RECORDS, &checkpoint);
+	const int r = open_checkpoint(&checkpoint);
 
 	if (r == 0)
 		checkpoint_close(checkpoint);
@@ -86,6 +92,21 @@ FIXTURE_TEST(new_checkpoint_is_durable)
 	faults.n_syncs = 0;
 	assert_int_equal(open_and_abandon(), 0);
 	assert_int_equal(faults.n_syncs, 5);
+}
+
+/* Its inputs may no longer be there after that. */
+FIXTURE_TEST(finished_sort_is_recorded_durably_before_it_is_published)
+{
+	struct checkpoint *checkpoint;
+	struct output *output;
+
+	assert_int_equal(open_checkpoint(&checkpoint), 0);
+	assert_int_equal(output_open(&faulty_calls, output_path, 0, &output), 0);
+	faults.fsync_errno = EIO;
+	assert_int_equal(checkpoint_record_done(checkpoint, output), -EIO);
+	faults.fsync_errno = 0;
+	output_abort(output);
+	checkpoint_close(checkpoint);
 }
 
 /* Otherwise the first record would follow the rest of an incomplete one. */
