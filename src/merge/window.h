@@ -152,8 +152,8 @@ struct window_input;
 
 /* Open for a merge of the runs, which must outlive it. Returns 0 or a negative errno (reported). */
 int window_input_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		      const struct window_plan *plan, struct window_input **ret_windows);
-void window_input_close(struct window_input *windows);
+		      const struct window_plan *plan, struct window_input **ret_input);
+void window_input_close(struct window_input *input);
 
 /*
  * Set the slices and n_items (which may be 0) of the next window. Resident runs are merged from
@@ -161,10 +161,10 @@ void window_input_close(struct window_input *windows);
  * next call has returned. window->out and the scratch are used during the call. *ret_last: there
  * are no more windows.
  */
-int window_input_next(struct window_input *windows, struct window *window, bool *ret_last);
+int window_input_next(struct window_input *input, struct window *window, bool *ret_last);
 
 /* Return the totals of the records read from input runs so far, and of those dropped by -u. */
-struct record_totals window_input_totals(const struct window_input *windows);
+struct record_totals window_input_totals(const struct window_input *input);
 
 /*
  * --- the order in which a merge needs the blocks of its runs (forecast.c) ---

@@ -46,7 +46,7 @@
 #include "src/run/run.h"
 
 /* The state of one run in the merge. */
-struct run_input {
+struct run_source {
 	struct run *run;
 	const char *memory;      /* the run's items, if they are merged from there; else NULL */
 	const char *peer_memory; /* in a device whose memory is not readable here; else NULL */
@@ -96,19 +96,19 @@ struct window_input {
 	uint64_t *cuts;          /* n_runs */
 	struct slice *available; /* n_runs */
 	uint32_t n_runs;
-	struct run_input inputs[];
+	struct run_source sources[];
 };
 
 /* Return whether threads of the host read the run. */
-static bool is_read(const struct run_input *input)
+static bool is_read(const struct run_source *source)
 {
-	return !input->memory && !input->peer_memory;
+	return !source->memory && !source->peer_memory;
 }
 
 /* Return whether the run is read as packed blocks, which the device unpacks. */
-static bool is_read_packed(const struct window_input *windows, const struct run_input *input)
+static bool is_read_packed(const struct window_input *input, const struct run_source *source)
 {
-	return windows->job->plan.packs_on_device && run_is_packed(input->run);
+	return input->job->plan.packs_on_device && run_can_read_packed(source->run);
 }
 
 /* --- Open and close --- */
@@ -116,166 +116,164 @@ static bool is_read_packed(const struct window_input *windows, const struct run_
 /* struct item_loader.load */
 static int load_first_item(void *context, struct run *run, uint64_t block, void *item)
 {
-	struct window_input *windows = context;
-	const size_t item_nbytes = windows->job->layout->item_nbytes;
+	struct window_input *input = context;
+	const size_t item_nbytes = input->job->layout->item_nbytes;
 	const char *memory = run->memory;
 	int r;
 
 	if (!memory)
 		return run_read_item(run, run_block_start(run, block), item);
-	r = device_queue_copy(merge_queues_get(&windows->queues, run), item,
+	r = device_queue_copy(merge_queues_get(&input->queues, run), item,
 			      memory + run_block_start(run, block) * item_nbytes, item_nbytes);
-	return r < 0 ? r : merge_queues_wait(&windows->queues);
+	return r < 0 ? r : merge_queues_wait(&input->queues);
 }
 
-static int open_forecast(struct window_input *windows)
+static int open_forecast(struct window_input *input)
 {
 	const struct item_loader loader = {
-		.layout = windows->job->layout,
+		.layout = input->job->layout,
 		.load = load_first_item,
-		.context = windows,
+		.context = input,
 	};
 
-	return forecast_open(windows->runs, windows->n_runs, &loader, &windows->forecast);
+	return forecast_open(input->runs, input->n_runs, &loader, &input->forecast);
 }
 
 /* Have the devices fetch the first keys of resident runs. */
-static int sample_resident_runs(struct window_input *windows, uint64_t stride)
+static int sample_resident_runs(struct window_input *input, uint64_t stride)
 {
 	int r = 0;
 
-	for (uint32_t i = 0; i < windows->n_runs && r == 0; i++)
-		r = merge_queues_sample(&windows->queues, windows->runs[i], stride);
-	return r < 0 ? r : merge_queues_wait(&windows->queues);
+	for (uint32_t i = 0; i < input->n_runs && r == 0; i++)
+		r = merge_queues_sample(&input->queues, input->runs[i], stride);
+	return r < 0 ? r : merge_queues_wait(&input->queues);
 }
 
-static int open_read_threads(struct window_input *windows)
+static int open_read_threads(struct window_input *input)
 {
-	uint32_t n_read = 0, n_fetchers = windows->job->plan.n_fetchers;
+	uint32_t n_read = 0, n_fetchers = input->job->plan.n_fetchers;
 	int r;
 
-	for (uint32_t i = 0; i < windows->n_runs; i++)
-		n_read += is_read(&windows->inputs[i]);
+	for (uint32_t i = 0; i < input->n_runs; i++)
+		n_read += is_read(&input->sources[i]);
 	if (n_read == 0)
 		return 0;
-	r = thread_pool_open(n_fetchers < n_read ? n_fetchers : n_read, &windows->thread_pool);
+	r = thread_pool_open(n_fetchers < n_read ? n_fetchers : n_read, &input->thread_pool);
 	return r < 0 ? fail(r, "no memory for %u readers", n_fetchers) : 0;
 }
 
 /* Return the size of an item on its way to the device in host memory; 0: none goes that way. */
-static size_t staging_item_nbytes(const struct window_input *windows)
+static size_t staging_item_nbytes(const struct window_input *input)
 {
-	const struct layout *layout = windows->job->layout;
+	const struct layout *layout = input->job->layout;
 	size_t max_nbytes = 0;
 
-	for (uint32_t i = 0; windows->job->plan.copies_to_device && i < windows->n_runs; i++) {
-		const struct run_input *input = &windows->inputs[i];
+	for (uint32_t i = 0; input->job->plan.copies_to_device && i < input->n_runs; i++) {
+		const struct run_source *source = &input->sources[i];
 		size_t nbytes = 0;
 
-		if (is_read(input))
+		if (is_read(source))
 			nbytes = layout->item_nbytes;
-		else if (input->peer_memory)
+		else if (source->peer_memory)
 			nbytes = layout->resident_nbytes;
 		max_nbytes = nbytes > max_nbytes ? nbytes : max_nbytes;
 	}
 	return max_nbytes;
 }
 
-static int open_staging(struct window_input *windows)
+static int open_staging(struct window_input *input)
 {
-	const struct job *job = windows->job;
+	const struct job *job = input->job;
 	void *staging;
 	int r;
 
-	windows->staging_nbytes = windows->capacity_records * staging_item_nbytes(windows);
-	if (windows->staging_nbytes == 0)
+	input->staging_nbytes = input->capacity_records * staging_item_nbytes(input);
+	if (input->staging_nbytes == 0)
 		return 0;
-	r = device_alloc(job_device(job), MEMORY_HOST, windows->staging_nbytes, &staging);
+	r = device_alloc(job_device(job), MEMORY_HOST, input->staging_nbytes, &staging);
 	if (r < 0)
 		return fail(r, "no pinned memory to read runs into: %m; try a smaller -S");
-	windows->staging = staging;
+	input->staging = staging;
 	return 0;
 }
 
 /* A run is merged from where it is if this device can read that memory. */
-static struct run_input make_run_input(const struct job *job, struct run *run)
+static struct run_source make_run_source(const struct job *job, struct run *run)
 {
 	const char *memory = run->memory;
 	const bool is_accessible = run_is_peer_accessible(job, run);
 
-	return (struct run_input){
+	return (struct run_source){
 		.run = run,
 		.memory = is_accessible ? memory : NULL,
 		.peer_memory = is_accessible ? NULL : memory,
 	};
 }
 
-static int open_parts(struct window_input *windows, uint64_t resident_stride)
+static int open_parts(struct window_input *input, uint64_t resident_stride)
 {
-	const struct job *job = windows->job;
-	const size_t n = windows->n_runs;
+	const struct job *job = input->job;
+	const size_t n = input->n_runs;
 	int r;
 
-	windows->n_blocks = calloc(n, sizeof *windows->n_blocks);
-	windows->cuts = calloc(n, sizeof *windows->cuts);
-	windows->available = calloc(n, sizeof *windows->available);
-	if (!windows->n_blocks || !windows->cuts || !windows->available)
+	input->n_blocks = calloc(n, sizeof *input->n_blocks);
+	input->cuts = calloc(n, sizeof *input->cuts);
+	input->available = calloc(n, sizeof *input->available);
+	if (!input->n_blocks || !input->cuts || !input->available)
 		return fail(-ENOMEM, "no memory for a merge of %zu runs", n);
-	r = merge_queues_open(job, windows->runs, windows->n_runs, &windows->queues);
+	r = merge_queues_open(job, input->runs, input->n_runs, &input->queues);
 	if (r < 0)
 		return r;
-	if (windows->n_runs > 0 && windows->runs[0]->bucket_starts)
+	if (input->n_runs > 0 && input->runs[0]->bucket_starts)
 		return 0;
-	windows->queue = windows->queues.by_device[job->merge_device].queue;
-	windows->event = windows->queues.by_device[job->merge_device].event;
-	r = open_read_threads(windows);
+	input->queue = input->queues.by_device[job->merge_device].queue;
+	input->event = input->queues.by_device[job->merge_device].event;
+	r = open_read_threads(input);
 	if (r == 0)
-		r = open_staging(windows);
+		r = open_staging(input);
 	if (r == 0)
-		r = sample_resident_runs(windows, resident_stride);
-	return r < 0 ? r : open_forecast(windows);
+		r = sample_resident_runs(input, resident_stride);
+	return r < 0 ? r : open_forecast(input);
 }
 
 int window_input_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
-		      const struct window_plan *plan, struct window_input **ret_windows)
+		      const struct window_plan *plan, struct window_input **ret_input)
 {
-	struct window_input *windows =
-		calloc(1, sizeof *windows + n_runs * sizeof windows->inputs[0]);
+	struct window_input *input = calloc(1, sizeof *input + n_runs * sizeof input->sources[0]);
 	int r;
 
-	if (!windows)
+	if (!input)
 		return fail(-ENOMEM, "no memory for a merge of %u runs", n_runs);
-	windows->job = job;
-	windows->runs = runs;
-	windows->n_runs = n_runs;
-	windows->quota_records = plan->quota_records;
-	windows->capacity_records = plan->capacity_records;
+	input->job = job;
+	input->runs = runs;
+	input->n_runs = n_runs;
+	input->quota_records = plan->quota_records;
+	input->capacity_records = plan->capacity_records;
 	for (uint32_t i = 0; i < n_runs; i++)
-		windows->inputs[i] = make_run_input(job, runs[i]);
-	r = open_parts(windows, plan->resident_stride);
+		input->sources[i] = make_run_source(job, runs[i]);
+	r = open_parts(input, plan->resident_stride);
 	if (r < 0) {
-		window_input_close(windows);
+		window_input_close(input);
 		return r;
 	}
-	*ret_windows = windows;
+	*ret_input = input;
 	return 0;
 }
 
-void window_input_close(struct window_input *windows)
+void window_input_close(struct window_input *input)
 {
-	if (!windows)
+	if (!input)
 		return;
-	merge_queues_close(&windows->queues);
-	thread_pool_close(windows->thread_pool);
-	device_free(job_device(windows->job), MEMORY_HOST, windows->staging,
-		    windows->staging_nbytes);
-	forecast_close(windows->forecast);
-	free(windows->packed_blocks);
-	free(windows->origins);
-	free(windows->available);
-	free(windows->n_blocks);
-	free(windows->cuts);
-	free(windows);
+	merge_queues_close(&input->queues);
+	thread_pool_close(input->thread_pool);
+	device_free(job_device(input->job), MEMORY_HOST, input->staging, input->staging_nbytes);
+	forecast_close(input->forecast);
+	free(input->packed_blocks);
+	free(input->origins);
+	free(input->available);
+	free(input->n_blocks);
+	free(input->cuts);
+	free(input);
 }
 
 /* --- Where the available items of each run will be --- */
@@ -285,72 +283,74 @@ void window_input_close(struct window_input *windows)
  * narrower than elements lie at the end of the elements' room and expand in place. Elements from
  * another device have their width already.
  */
-static char *new_items(const struct window_input *windows, const struct run_input *input)
+static char *new_items(const struct window_input *input, const struct run_source *source)
 {
-	const struct layout *layout = windows->job->layout;
+	const struct layout *layout = input->job->layout;
 
-	if (input->peer_memory)
-		return input->destination;
-	return input->destination + input->n_read * (layout->resident_nbytes - layout->item_nbytes);
+	if (source->peer_memory)
+		return source->destination;
+	return source->destination +
+	       source->n_read * (layout->resident_nbytes - layout->item_nbytes);
 }
 
-static size_t incoming_nbytes(const struct window_input *windows, const struct run_input *input)
+static size_t incoming_nbytes(const struct window_input *input, const struct run_source *source)
 {
-	const struct layout *layout = windows->job->layout;
+	const struct layout *layout = input->job->layout;
 
-	if (input->peer_memory)
-		return input->n_read * layout->resident_nbytes;
-	return is_read_packed(windows, input) ?
-		       run_packed_nbytes(input->run, input->next_block, input->n_blocks) :
-		       input->n_read * layout->item_nbytes;
+	if (source->peer_memory)
+		return source->n_read * layout->resident_nbytes;
+	return is_read_packed(input, source) ?
+		       run_packed_nbytes(source->run, source->next_block, source->n_blocks) :
+		       source->n_read * layout->item_nbytes;
 }
 
 /* Lay out the leftover and n_blocks new blocks of a run at `elements` in the window's buffer. */
-static void place_incoming(struct window_input *windows, struct run_input *input, uint64_t n_blocks,
+static void place_incoming(struct window_input *input, struct run_source *source, uint64_t n_blocks,
 			   char *elements, struct slice *ret_slice)
 {
-	const struct layout *layout = windows->job->layout;
-	const uint64_t first = run_block_start(input->run, input->next_block);
+	const struct layout *layout = input->job->layout;
+	const uint64_t first = run_block_start(source->run, source->next_block);
 
-	input->n_blocks = n_blocks;
-	input->n_read = run_block_start(input->run, input->next_block + n_blocks) - first;
-	input->destination = elements + input->n_leftover * layout->resident_nbytes;
-	input->items_nbytes = incoming_nbytes(windows, input);
-	if (windows->staging) {
-		input->items = windows->staging + windows->staging_used;
-		windows->staging_used += input->items_nbytes;
+	source->n_blocks = n_blocks;
+	source->n_read = run_block_start(source->run, source->next_block + n_blocks) - first;
+	source->destination = elements + source->n_leftover * layout->resident_nbytes;
+	source->items_nbytes = incoming_nbytes(input, source);
+	if (input->staging) {
+		source->items = input->staging + input->staging_used;
+		input->staging_used += source->items_nbytes;
 	} else {
-		input->items = new_items(windows, input);
+		source->items = new_items(input, source);
 	}
-	*ret_slice = (struct slice){ .elements = elements, .n = input->n_leftover + input->n_read };
+	*ret_slice =
+		(struct slice){ .elements = elements, .n = source->n_leftover + source->n_read };
 }
 
 /* Set the available slice of each run, for the blocks taken. */
-static int place_slices(struct window_input *windows, const struct window *window)
+static int place_slices(struct window_input *input, const struct window *window)
 {
-	const uint64_t resident_nbytes = windows->job->layout->resident_nbytes;
+	const uint64_t resident_nbytes = input->job->layout->resident_nbytes;
 	uint64_t n_used = 0;
 
-	windows->staging_used = 0;
-	for (uint32_t i = 0; i < windows->n_runs; i++) {
-		struct run_input *input = &windows->inputs[i];
-		struct slice *slice = &windows->available[i];
+	input->staging_used = 0;
+	for (uint32_t i = 0; i < input->n_runs; i++) {
+		struct run_source *source = &input->sources[i];
+		struct slice *slice = &input->available[i];
 
-		if (input->memory) {
-			slice->elements = input->memory + input->position * resident_nbytes;
-			slice->n = run_block_start(input->run,
-						   input->next_block + windows->n_blocks[i]) -
-				   input->position;
+		if (source->memory) {
+			slice->elements = source->memory + source->position * resident_nbytes;
+			slice->n = run_block_start(source->run,
+						   source->next_block + input->n_blocks[i]) -
+				   source->position;
 			continue;
 		}
-		place_incoming(windows, input, windows->n_blocks[i],
+		place_incoming(input, source, input->n_blocks[i],
 			       (char *)window->buffers.in + n_used * resident_nbytes, slice);
 		n_used += slice->n;
-		if (n_used > windows->capacity_records)
+		if (n_used > input->capacity_records)
 			return fail(-EOVERFLOW,
 				    "internal error: a window of %" PRIu64 " records "
 				    "has room for %" PRIu64,
-				    n_used, windows->capacity_records);
+				    n_used, input->capacity_records);
 	}
 	return 0;
 }
@@ -360,77 +360,77 @@ static int place_slices(struct window_input *windows, const struct window *windo
 /* Task i of the thread pool: read the new blocks of run i, if it is read. */
 static int read_blocks(void *context, uint32_t i)
 {
-	struct window_input *windows = context;
-	struct run_input *input = &windows->inputs[i];
+	struct window_input *input = context;
+	struct run_source *source = &input->sources[i];
 	struct span span;
 	int r;
 
-	if (input->n_blocks == 0 || !is_read(input))
+	if (source->n_blocks == 0 || !is_read(source))
 		return 0;
-	span = stats_begin(STAGE_FETCH, windows->number);
-	if (is_read_packed(windows, input))
-		r = run_read_packed(input->run, input->next_block, input->n_blocks,
-				    (char *)input->items);
+	span = stats_begin(STAGE_FETCH, input->number);
+	if (is_read_packed(input, source))
+		r = run_read_packed(source->run, source->next_block, source->n_blocks,
+				    (char *)source->items);
 	else
-		r = run_read(input->run, input->next_block, input->n_blocks, (char *)input->items,
-			     &input->totals.read);
-	stats_end(windows->job->stats, span, input->n_read * windows->job->layout->item_nbytes);
+		r = run_read(source->run, source->next_block, source->n_blocks,
+			     (char *)source->items, &source->totals.read);
+	stats_end(input->job->stats, span, source->n_read * input->job->layout->item_nbytes);
 	return r;
 }
 
 /* Queue the copy of new items from another device's memory to the host. */
-static int queue_download(struct window_input *windows, const struct run_input *input)
+static int queue_download(struct window_input *input, const struct run_source *source)
 {
-	const uint64_t start = run_block_start(input->run, input->next_block);
+	const uint64_t start = run_block_start(source->run, source->next_block);
 
-	return device_queue_copy(merge_queues_get(&windows->queues, input->run),
-				 (char *)input->items,
-				 input->peer_memory + start * windows->job->layout->resident_nbytes,
-				 input->items_nbytes);
+	return device_queue_copy(merge_queues_get(&input->queues, source->run),
+				 (char *)source->items,
+				 source->peer_memory + start * input->job->layout->resident_nbytes,
+				 source->items_nbytes);
 }
 
 /* Read, or download, what is not in memory of this device. */
-static int fetch_to_host(struct window_input *windows)
+static int fetch_to_host(struct window_input *input)
 {
 	uint32_t n_staged = 0;
 	int r = 0, wait_result;
 
-	for (uint32_t i = 0; i < windows->n_runs && r == 0; i++) {
-		const struct run_input *input = &windows->inputs[i];
+	for (uint32_t i = 0; i < input->n_runs && r == 0; i++) {
+		const struct run_source *source = &input->sources[i];
 
-		if (!input->peer_memory || !input->n_blocks)
+		if (!source->peer_memory || !source->n_blocks)
 			continue;
 		n_staged++;
-		r = queue_download(windows, input);
+		r = queue_download(input, source);
 	}
-	if (r == 0 && windows->thread_pool)
-		r = thread_pool_run(windows->thread_pool, read_blocks, windows, windows->n_runs);
+	if (r == 0 && input->thread_pool)
+		r = thread_pool_run(input->thread_pool, read_blocks, input, input->n_runs);
 	if (n_staged == 0)
 		return r;
-	wait_result = merge_queues_wait(&windows->queues);
+	wait_result = merge_queues_wait(&input->queues);
 	return r < 0 ? r : wait_result;
 }
 
 /* --- Into the window's buffer --- */
 
 /* Make room for n more packed blocks. */
-static int reserve_packed_blocks(struct window_input *windows, uint64_t n)
+static int reserve_packed_blocks(struct window_input *input, uint64_t n)
 {
-	const size_t n_needed = windows->n_packed + n;
+	const size_t n_needed = input->n_packed + n;
 	struct packed_block *blocks;
 	struct unpack_origin *origins;
 
-	if (n_needed <= windows->n_allocated)
+	if (n_needed <= input->n_allocated)
 		return 0;
-	blocks = realloc(windows->packed_blocks, 2 * n_needed * sizeof *blocks);
+	blocks = realloc(input->packed_blocks, 2 * n_needed * sizeof *blocks);
 	if (blocks)
-		windows->packed_blocks = blocks;
-	origins = realloc(windows->origins, 2 * n_needed * sizeof *origins);
+		input->packed_blocks = blocks;
+	origins = realloc(input->origins, 2 * n_needed * sizeof *origins);
 	if (origins)
-		windows->origins = origins;
+		input->origins = origins;
 	if (!blocks || !origins)
 		return fail(-ENOMEM, "no memory for a list of %zu blocks", 2 * n_needed);
-	windows->n_allocated = (uint32_t)(2 * n_needed);
+	input->n_allocated = (uint32_t)(2 * n_needed);
 	return 0;
 }
 
@@ -438,301 +438,300 @@ static int reserve_packed_blocks(struct window_input *windows, uint64_t n)
  * Add the new blocks of a run to those that the device unpacks. They lie at `packed` in device
  * memory as run_read_packed() has read them; their elements go to `elements`, next to each other.
  */
-static int add_packed_blocks(struct window_input *windows, const struct run_input *input,
+static int add_packed_blocks(struct window_input *input, const struct run_source *source,
 			     const char *packed, char *elements)
 {
-	const uint64_t end = input->next_block + input->n_blocks;
-	int r = reserve_packed_blocks(windows, input->n_blocks);
+	const uint64_t end = source->next_block + source->n_blocks;
+	int r = reserve_packed_blocks(input, source->n_blocks);
 
 	if (r < 0)
 		return r;
-	for (uint64_t i = input->next_block; i < end; i++) {
+	for (uint64_t i = source->next_block; i < end; i++) {
 		const struct packed_block block = {
 			.packed = packed,
 			.elements = elements,
-			.packed_nbytes = (uint32_t)run_packed_nbytes(input->run, i, 1),
-			.n = (uint32_t)(run_block_start(input->run, i + 1) -
-					run_block_start(input->run, i)),
+			.packed_nbytes = (uint32_t)run_packed_nbytes(source->run, i, 1),
+			.n = (uint32_t)(run_block_start(source->run, i + 1) -
+					run_block_start(source->run, i)),
 		};
 
-		windows->origins[windows->n_packed] = (struct unpack_origin){ input->run, i };
-		windows->packed_blocks[windows->n_packed++] = block;
+		input->origins[input->n_packed] = (struct unpack_origin){ source->run, i };
+		input->packed_blocks[input->n_packed++] = block;
 		packed += block.packed_nbytes;
-		elements += (size_t)block.n * windows->job->layout->element_nbytes;
+		elements += (size_t)block.n * input->job->layout->element_nbytes;
 	}
 	return 0;
 }
 
-static int queue_unpack(struct window_input *windows)
+static int queue_unpack(struct window_input *input)
 {
-	if (windows->n_packed == 0)
+	if (input->n_packed == 0)
 		return 0;
-	return device_queue_unpack(windows->queue,
+	return device_queue_unpack(input->queue,
 				   &(struct unpack_op){
-					   .blocks = windows->packed_blocks,
-					   .n_blocks = windows->n_packed,
-					   .element_nbytes = windows->job->layout->element_nbytes,
-					   .ret_damaged = &windows->damaged_block,
+					   .blocks = input->packed_blocks,
+					   .n_blocks = input->n_packed,
+					   .element_nbytes = input->job->layout->element_nbytes,
+					   .ret_damaged = &input->damaged_block,
 				   });
 }
 
 /* After the device has unpacked: -EBADMSG after reporting the first damaged block, if any. */
-static int check_unpacked(const struct window_input *windows)
+static int check_unpacked(const struct window_input *input)
 {
 	const struct unpack_origin *origin;
 
-	if (windows->damaged_block == UINT32_MAX)
+	if (input->damaged_block == UINT32_MAX)
 		return 0;
-	origin = &windows->origins[windows->damaged_block];
+	origin = &input->origins[input->damaged_block];
 	return run_fail_packed(origin->run, origin->block);
 }
 
 /* Queue the copy of what was read to the device. Packed blocks go to window->out first. */
-static int queue_upload(struct window_input *windows, struct run_input *input,
+static int queue_upload(struct window_input *input, struct run_source *source,
 			const struct window *window)
 {
-	char *items = new_items(windows, input), *packed;
+	char *items = new_items(input, source), *packed;
 	int r;
 
-	if (items == input->items)
+	if (items == source->items)
 		return 0;
-	if (!is_read_packed(windows, input))
-		return device_queue_copy(windows->queue, items, input->items, input->items_nbytes);
-	packed = (char *)window->out + (input->items - windows->staging);
-	r = device_queue_copy(windows->queue, packed, input->items, input->items_nbytes);
-	return r < 0 ? r : add_packed_blocks(windows, input, packed, items);
+	if (!is_read_packed(input, source))
+		return device_queue_copy(input->queue, items, source->items, source->items_nbytes);
+	packed = (char *)window->out + (source->items - input->staging);
+	r = device_queue_copy(input->queue, packed, source->items, source->items_nbytes);
+	return r < 0 ? r : add_packed_blocks(input, source, packed, items);
 }
 
 /*
  * Copy the leftover of a run into the window's buffer. In host memory it is copied at once, which
  * takes less time than queueing so short a copy. No queued operation writes to the leftover.
  */
-static int copy_leftover(struct window_input *windows, const struct run_input *input,
+static int copy_leftover(struct window_input *input, const struct run_source *source,
 			 const struct slice *slice)
 {
-	const size_t nbytes = input->n_leftover * windows->job->layout->resident_nbytes;
+	const size_t nbytes = source->n_leftover * input->job->layout->resident_nbytes;
 	void *to = (void *)slice->elements;
 
 	if (nbytes == 0)
 		return 0;
-	if (windows->job->plan.copies_to_device)
-		return device_queue_copy(windows->queue, to, input->leftover, nbytes);
-	memcpy(to, input->leftover, nbytes);
+	if (input->job->plan.copies_to_device)
+		return device_queue_copy(input->queue, to, source->leftover, nbytes);
+	memcpy(to, source->leftover, nbytes);
 	return 0;
 }
 
 /* Transfer a run's leftover and its new items into the window's buffer. */
-static int queue_transfer(struct window_input *windows, struct run_input *input,
+static int queue_transfer(struct window_input *input, struct run_source *source,
 			  const struct slice *slice, const struct window *window)
 {
 	int r;
 
-	if (input->n_blocks && !windows->job->checkpoint_hooks)
-		run_discard_before(input->run, input->next_block + input->n_blocks);
-	r = copy_leftover(windows, input, slice);
-	return r == 0 && input->n_blocks ? queue_upload(windows, input, window) : r;
+	if (source->n_blocks && !input->job->checkpoint_hooks)
+		run_discard_before(source->run, source->next_block + source->n_blocks);
+	r = copy_leftover(input, source, slice);
+	return r == 0 && source->n_blocks ? queue_upload(input, source, window) : r;
 }
 
 /* Queue the encoding of new records to elements, if the run has records. */
-static int queue_encode(struct window_input *windows, struct run_input *input)
+static int queue_encode(struct window_input *input, struct run_source *source)
 {
-	const struct layout *layout = windows->job->layout;
+	const struct layout *layout = input->job->layout;
 
-	if (!layout_has_elements(layout) || !run_has_records(input->run, layout) ||
+	if (!layout_has_elements(layout) || !run_has_records(source->run, layout) ||
 	    key_encoding_is_identity(&layout->encoding))
 		return 0;
-	return device_queue_encode(windows->queue, &(struct encode_op){
-							   .layout = layout,
-							   .records = new_items(windows, input),
-							   .elements = input->destination,
-							   .n = input->n_read,
-						   });
+	return device_queue_encode(input->queue, &(struct encode_op){
+							 .layout = layout,
+							 .records = new_items(input, source),
+							 .elements = source->destination,
+							 .n = source->n_read,
+						 });
 }
 
 /* With -u: queue the removal of duplicates from the available items of an input run. */
-static int queue_unique(struct window_input *windows, struct run_input *input,
+static int queue_unique(struct window_input *input, struct run_source *source,
 			const struct slice *slice, const struct window *window)
 {
-	input->unique_result = (struct sort_op_result){ 0 };
+	source->unique_result = (struct sort_op_result){ 0 };
 	if (slice->n == 0)
 		return 0;
-	return device_queue_unique(windows->queue, &(struct unique_op){
-							   .layout = windows->job->layout,
-							   .items = (void *)slice->elements,
-							   .n = slice->n,
-							   .buffer = window->out,
-							   .scratch = window->buffers.scratch,
-							   .ret = &input->unique_result,
-						   });
+	return device_queue_unique(input->queue, &(struct unique_op){
+							 .layout = input->job->layout,
+							 .items = (void *)slice->elements,
+							 .n = slice->n,
+							 .buffer = window->out,
+							 .scratch = window->buffers.scratch,
+							 .ret = &source->unique_result,
+						 });
 }
 
 /* Queue all that fills the window's buffer. */
-static int fill_buffer(struct window_input *windows, const struct window *window)
+static int fill_buffer(struct window_input *input, const struct window *window)
 {
 	int r = 0;
 
-	windows->n_packed = 0;
-	windows->damaged_block = UINT32_MAX;
-	for (uint32_t i = 0; i < windows->n_runs && r == 0; i++)
-		if (!windows->inputs[i].memory)
-			r = queue_transfer(windows, &windows->inputs[i], &windows->available[i],
-					   window);
+	input->n_packed = 0;
+	input->damaged_block = UINT32_MAX;
+	for (uint32_t i = 0; i < input->n_runs && r == 0; i++)
+		if (!input->sources[i].memory)
+			r = queue_transfer(input, &input->sources[i], &input->available[i], window);
 	if (r == 0)
-		r = queue_unpack(windows);
-	for (uint32_t i = 0; i < windows->n_runs && r == 0; i++) {
-		struct run_input *input = &windows->inputs[i];
+		r = queue_unpack(input);
+	for (uint32_t i = 0; i < input->n_runs && r == 0; i++) {
+		struct run_source *source = &input->sources[i];
 
-		if (input->memory)
+		if (source->memory)
 			continue;
-		if (input->n_blocks)
-			r = queue_encode(windows, input);
-		if (r == 0 && windows->job->unique && run_may_have_duplicates(input->run))
-			r = queue_unique(windows, input, &windows->available[i], window);
+		if (source->n_blocks)
+			r = queue_encode(input, source);
+		if (r == 0 && input->job->unique && run_may_have_duplicates(source->run))
+			r = queue_unique(input, source, &input->available[i], window);
 	}
 	return r;
 }
 
 /* Take over the results of queue_unique(). */
-static void apply_unique(struct window_input *windows)
+static void apply_unique(struct window_input *input)
 {
-	for (uint32_t i = 0; i < windows->n_runs; i++) {
-		struct run_input *input = &windows->inputs[i];
+	for (uint32_t i = 0; i < input->n_runs; i++) {
+		struct run_source *source = &input->sources[i];
 
-		if (!run_may_have_duplicates(input->run))
+		if (!run_may_have_duplicates(source->run))
 			continue;
-		windows->available[i].n = input->unique_result.n;
-		digest_add(&input->totals.dropped, input->unique_result.dropped);
+		input->available[i].n = source->unique_result.n;
+		digest_add(&source->totals.dropped, source->unique_result.dropped);
 	}
 }
 
 /* Make the taken blocks available, after the leftover of each run. */
-static int make_available(struct window_input *windows, const struct window *window)
+static int make_available(struct window_input *input, const struct window *window)
 {
-	int r = place_slices(windows, window);
+	int r = place_slices(input, window);
 
 	if (r == 0)
-		r = fetch_to_host(windows);
+		r = fetch_to_host(input);
 	if (r == 0)
-		r = fill_buffer(windows, window);
+		r = fill_buffer(input, window);
 	if (r == 0)
-		r = device_queue_synchronize(windows->queue, windows->event);
+		r = device_queue_synchronize(input->queue, input->event);
 	if (r == 0)
-		r = check_unpacked(windows);
-	for (uint32_t i = 0; i < windows->n_runs; i++)
-		windows->inputs[i].next_block += windows->n_blocks[i];
-	if (r == 0 && windows->job->unique)
-		apply_unique(windows);
+		r = check_unpacked(input);
+	for (uint32_t i = 0; i < input->n_runs; i++)
+		input->sources[i].next_block += input->n_blocks[i];
+	if (r == 0 && input->job->unique)
+		apply_unique(input);
 	return r;
 }
 
 /* --- The slices of the window --- */
 
 /* Cut what is available at the splitter (see above). */
-static int cut_at_splitter(struct window_input *windows, const struct splitter *splitter)
+static int cut_at_splitter(struct window_input *input, const struct splitter *splitter)
 {
-	const bool unique = windows->job->unique;
-	struct span span = stats_begin(STAGE_CUT, windows->number);
-	int r = device_queue_cut(windows->queue, &(struct cut_op){
-							 .layout = windows->job->layout,
-							 .slices = windows->available,
-							 .k = windows->n_runs,
-							 .key = splitter->key,
-							 .slice = unique ? 0 : splitter->run,
-							 .ret_cuts = windows->cuts,
-						 });
+	const bool unique = input->job->unique;
+	struct span span = stats_begin(STAGE_CUT, input->number);
+	int r = device_queue_cut(input->queue, &(struct cut_op){
+						       .layout = input->job->layout,
+						       .slices = input->available,
+						       .k = input->n_runs,
+						       .key = splitter->key,
+						       .slice = unique ? 0 : splitter->run,
+						       .ret_cuts = input->cuts,
+					       });
 
 	if (r == 0)
-		r = device_queue_synchronize(windows->queue, windows->event);
+		r = device_queue_synchronize(input->queue, input->event);
 	/* After a failure the queue may still be writing cuts. */
 	if (r == 0 && !unique)
-		windows->cuts[splitter->run] = windows->available[splitter->run].n;
-	stats_end_wait(windows->job->stats, span);
+		input->cuts[splitter->run] = input->available[splitter->run].n;
+	stats_end_wait(input->job->stats, span);
 	return r;
 }
 
 /* Count what the window reads of other devices, directly or by way of the host. */
-static void count_peer_reads(const struct window_input *windows, const struct slice *slices)
+static void count_peer_reads(const struct window_input *input, const struct slice *slices)
 {
-	const struct job *job = windows->job;
+	const struct job *job = input->job;
 	struct device_totals device_totals = { 0 };
 
-	for (uint32_t i = 0; i < windows->n_runs; i++) {
-		const struct run_input *input = &windows->inputs[i];
+	for (uint32_t i = 0; i < input->n_runs; i++) {
+		const struct run_source *source = &input->sources[i];
 		const uint64_t nbytes = slices[i].n * job->layout->resident_nbytes;
 
-		if (input->peer_memory)
+		if (source->peer_memory)
 			device_totals.staged_read_nbytes += nbytes;
-		else if (input->memory && input->run->device_index != job->merge_device)
+		else if (source->memory && source->run->device_index != job->merge_device)
 			device_totals.peer_read_nbytes += nbytes;
 	}
 	stats_add_device(job->stats, job->devices[job->merge_device].stats_index, &device_totals);
 }
 
 /* Give the window the available items before the cuts, or all of them; the others are left over. */
-static void take_slices(struct window_input *windows, const uint64_t *cuts, struct window *window)
+static void take_slices(struct window_input *input, const uint64_t *cuts, struct window *window)
 {
-	const uint64_t resident_nbytes = windows->job->layout->resident_nbytes;
+	const uint64_t resident_nbytes = input->job->layout->resident_nbytes;
 
 	window->n_items = 0;
-	for (uint32_t i = 0; i < windows->n_runs; i++) {
-		struct run_input *input = &windows->inputs[i];
-		const struct slice *available = &windows->available[i];
+	for (uint32_t i = 0; i < input->n_runs; i++) {
+		struct run_source *source = &input->sources[i];
+		const struct slice *available = &input->available[i];
 		const uint64_t n = cuts ? cuts[i] : available->n;
 
 		window->slices[i] = (struct slice){ .elements = available->elements, .n = n };
-		input->leftover = (const char *)available->elements + n * resident_nbytes;
-		input->n_leftover = available->n - n;
-		input->position += n;
+		source->leftover = (const char *)available->elements + n * resident_nbytes;
+		source->n_leftover = available->n - n;
+		source->position += n;
 		window->n_items += n;
 	}
-	count_peer_reads(windows, window->slices);
+	count_peer_reads(input, window->slices);
 }
 
 /* Make the next bucket of all runs available. Returns whether it is the last one. */
-static bool take_bucket(struct window_input *windows)
+static bool take_bucket(struct window_input *input)
 {
-	const uint64_t resident_nbytes = windows->job->layout->resident_nbytes;
-	const uint32_t end = ++windows->next_bucket;
+	const uint64_t resident_nbytes = input->job->layout->resident_nbytes;
+	const uint32_t end = ++input->next_bucket;
 
-	for (uint32_t i = 0; i < windows->n_runs; i++) {
-		const struct run_input *input = &windows->inputs[i];
+	for (uint32_t i = 0; i < input->n_runs; i++) {
+		const struct run_source *source = &input->sources[i];
 
-		windows->available[i] = (struct slice){
-			.elements = input->memory + input->position * resident_nbytes,
-			.n = run_bucket_start(input->run, end) - input->position,
+		input->available[i] = (struct slice){
+			.elements = source->memory + source->position * resident_nbytes,
+			.n = run_bucket_start(source->run, end) - source->position,
 		};
 	}
-	return end == windows->runs[0]->n_buckets;
+	return end == input->runs[0]->n_buckets;
 }
 
-int window_input_next(struct window_input *windows, struct window *window, bool *ret_last)
+int window_input_next(struct window_input *input, struct window *window, bool *ret_last)
 {
 	struct splitter splitter;
 	int has_more, r;
 
-	if (!windows->forecast) {
-		*ret_last = take_bucket(windows);
-		take_slices(windows, NULL, window);
+	if (!input->forecast) {
+		*ret_last = take_bucket(input);
+		take_slices(input, NULL, window);
 		return 0;
 	}
-	has_more = forecast_next_window(windows->forecast, windows->quota_records,
-					windows->n_blocks, &splitter);
-	r = has_more < 0 ? has_more : make_available(windows, window);
+	has_more = forecast_next_window(input->forecast, input->quota_records, input->n_blocks,
+					&splitter);
+	r = has_more < 0 ? has_more : make_available(input, window);
 	if (r == 0 && has_more)
-		r = cut_at_splitter(windows, &splitter);
+		r = cut_at_splitter(input, &splitter);
 	if (r < 0)
 		return r;
-	take_slices(windows, has_more ? windows->cuts : NULL, window);
+	take_slices(input, has_more ? input->cuts : NULL, window);
 	*ret_last = !has_more;
-	windows->number++;
+	input->number++;
 	return 0;
 }
 
-struct record_totals window_input_totals(const struct window_input *windows)
+struct record_totals window_input_totals(const struct window_input *input)
 {
 	struct record_totals sum = { 0 };
 
-	for (uint32_t i = 0; i < windows->n_runs; i++)
-		record_totals_add(&sum, windows->inputs[i].totals);
+	for (uint32_t i = 0; i < input->n_runs; i++)
+		record_totals_add(&sum, input->sources[i].totals);
 	return sum;
 }

@@ -259,11 +259,11 @@ void run_item_key(const struct run *run, const struct layout *layout, const void
  * Return whether blocks can be read as they are stored, for a device to unpack. Only spilled runs
  * have such blocks.
  */
-bool run_is_packed(const struct run *run);
+bool run_can_read_packed(const struct run *run);
 
 /*
- * Return the size of blocks as run_read_packed() reads them, if run_is_packed(). A block that is
- * only partly in a subrun is read as items.
+ * Return the size of blocks as run_read_packed() reads them, if run_can_read_packed(). A block that
+ * is only partly in a subrun is read as items.
  */
 size_t run_packed_nbytes(const struct run *run, uint64_t first, uint64_t n);
 int run_read_packed(struct run *run, uint64_t first, uint64_t n, void *packed);

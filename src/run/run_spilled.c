@@ -292,7 +292,7 @@ struct run_file *run_spilled_file(const struct run *run)
 
 /* --- packed blocks --- */
 
-bool run_is_packed(const struct run *run)
+bool run_can_read_packed(const struct run *run)
 {
 	return is_spilled(run);
 }
