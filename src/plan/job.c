@@ -89,12 +89,12 @@ static int fail_temp_space(const struct temp_space_demand *demand, uint64_t avai
 
 	if (demand->limit_nbytes < needed_nbytes)
 		return fail(-ENOSPC,
-			    "%s of temporary space are needed%s, and the limit leaves %s; use a "
+			    "%s of temporary space needed%s, but --temp-limit leaves %s; use a "
 			    "larger -S or --temp-limit",
 			    needed.text, reason, available.text);
 	return fail(-ENOSPC,
-		    "%s%s: %m: %s of temporary space are needed%s, %s are available, %s are "
-		    "missing; use a larger -S%s",
+		    "%s%s: %m: %s of temporary space needed%s, %s available, %s missing; use a "
+		    "larger -S%s",
 		    demand->directories[0], other_dirs, needed.text, reason, available.text,
 		    size_format_up(needed_nbytes - available_nbytes).text,
 		    demand->has_checkpoint ? ", or --checkpoint in another directory" :
@@ -127,7 +127,7 @@ int temp_space_recheck(const struct temp_space_demand *demand)
 	r = get_temp_space(demand, &available_nbytes);
 	if (r < 0 || demand->needed_nbytes <= available_nbytes)
 		return r;
-	return fail_temp_space(demand, available_nbytes, ", since spilled data does not shrink");
+	return fail_temp_space(demand, available_nbytes, " (spilled data does not shrink)");
 }
 
 static struct temp_space_demand make_demand(const struct job *job, const struct sort_spec *spec)

@@ -45,20 +45,20 @@ expect_full() {
 claim 'too little temporary space is reported before the sort, with the missing size'
 for kib in 100 4000; do
 	on_tmpfs size=${kib}k "$GSORT" -S 2M --temp-compress=none -T small input -o output
-	expect_full '^gsort: small: No space.*[0-9.]+ [KM]iB of temp.* are missing' "$kib KiB"
+	expect_full '^gsort: small: No space.*[0-9.]+ [KM]iB of temp.* missing' "$kib KiB"
 done
 
 on_tmpfs size=64M "$GSORT" -S 2M --temp-compress=none --temp-limit=4M -T small input -o output
-expect_full ' of temporary space are needed, and the limit leaves .*; use a larger -S' 'a limit'
+expect_full ' of temporary space needed, but --temp-limit leaves .*; use a larger -S' 'a limit'
 
 claim 'also for lines'
 tr -dc a-z < input | head -c 150000 | fold -w 50 > lines
 while [ "$(wc -c < lines)" -lt 12000000 ]; do cat lines lines lines > more; mv more lines; done
 on_tmpfs size=4000k "$GSORT" --lines -S 4M --temp-compress=none -T small lines -o output
-expect_full '^gsort: small: No space.*[0-9.]+ [KM]iB of temp.* are missing' "lines"
+expect_full '^gsort: small: No space.*[0-9.]+ [KM]iB of temp.* missing' "lines"
 on_tmpfs size=64M "$GSORT" --lines -S 4M --temp-compress=none --temp-limit=4M -T small lines -o \
 	output
-expect_full ' of temporary space are needed, and the limit leaves .*; use a larger -S' \
+expect_full ' of temporary space needed, but --temp-limit leaves .*; use a larger -S' \
 	'a limit, lines'
 on_tmpfs size=4000k "$GSORT" --lines lines -o small/output
 [ ! -e found ] || fail 'lines: an output'
@@ -93,7 +93,7 @@ claim 'runs that do not compress well enough are refused after the first run'
 for mode in auto zstd; do
 	on_tmpfs size=4000k "$GSORT" -S 2M --temp-compress=$mode -R 64 -k 0:u64 -T small input -o \
 		output
-	expect_full '^gsort: small: No space.*does not shrink.* are missing' $mode
+	expect_full '^gsort: small: No space.*does not shrink.* missing' $mode
 done
 
 claim 'with input from a pipe, a full disk is reported when it occurs'
