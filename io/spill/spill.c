@@ -32,8 +32,11 @@
 #include "src/base/int_math.h"
 #include "src/base/thread.h"
 
-/* Shorter transfers are not worth direct I/O; what is read ahead of other reads. */
-enum { MIN_DIRECT_SPILL_NBYTES = 1 << 20, READAHEAD_NBYTES = 512 << 10 };
+enum {
+	MIN_DIRECT_SPILL_NBYTES = 1 << 20, /* shorter transfers are not worth direct I/O */
+	/* After a read through the page cache, the kernel reads this much ahead. */
+	READAHEAD_NBYTES = 512 << 10,
+};
 
 struct spill_file {
 	/* Constant once anything is stored. */

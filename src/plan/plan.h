@@ -78,18 +78,21 @@ uint32_t plan_round_to_files(uint32_t n_partitions, uint32_t n_files);
 struct plan_request {
 	const struct layout *layout;
 	const struct device *device;
-	uint64_t input_nbytes;     /* PLAN_SIZE_UNKNOWN: a pipe */
-	uint32_t n_threads;        /* of the CPU */
-	uint64_t memory_nbytes;    /* -S or its default, without exchange_nbytes */
-	uint64_t exchange_nbytes;  /* the part that is reserved for an exchange between ranks */
-	uint64_t device_nbytes;    /* memory of the device, if it has its own */
-	const char *device_name;   /* of all devices; NULL: that of `device` */
-	uint32_t n_devices;        /* of this kind, if they have memory of their own; 0: one */
-	uint32_t n_input_runs;     /* with -m the number of inputs; else 0 */
-	uint32_t batch_size;       /* maximum fan-in; 0: only memory limits it */
-	uint64_t min_block_nbytes; /* of blocks that exist already, or 0 */
-	uint32_t n_partitions;     /* of the final merge; 0: chosen by the plan */
-	uint32_t n_part_files;     /* of the output; 0: it is a single file */
+	uint64_t input_nbytes; /* PLAN_SIZE_UNKNOWN: a pipe */
+	uint32_t n_threads;    /* of the CPU */
+	/*
+	 * The memory limit (-S or its default) in two parts: what is planned with, and what is
+	 * reserved for an exchange between ranks.
+	 */
+	uint64_t memory_nbytes, exchange_nbytes;
+	uint64_t device_nbytes;         /* memory of the device, if it has its own */
+	const char *device_name;        /* of all devices; NULL: that of `device` */
+	uint32_t n_devices;             /* of this kind, if they have memory of their own; 0: one */
+	uint32_t n_input_runs;          /* with -m the number of inputs; else 0 */
+	uint32_t batch_size;            /* maximum fan-in; 0: only memory limits it */
+	uint64_t min_block_nbytes;      /* of blocks that exist already, or 0 */
+	uint32_t n_partitions;          /* of the final merge; 0: chosen by the plan */
+	uint32_t n_part_files;          /* of the output; 0: it is a single file */
 	bool part_files_are_partitions; /* the merge cuts where part files end */
 	/* Each has an input of input_nbytes and merges a partition of the runs of all; 0: one. */
 	uint32_t n_ranks;
@@ -117,11 +120,15 @@ struct plan_request {
 };
 
 struct plan {
-	uint64_t exchange_nbytes; /* of the host's memory, reserved */
-	uint64_t memory_nbytes;   /* all other memory, which is planned with */
-	/* Of memory_nbytes: for compressed inputs and outputs, and codec contexts. */
-	uint64_t codec_nbytes;
-	uint64_t index_nbytes;  /* of memory_nbytes: for the index of all runs */
+	/*
+	 * The host memory that the plan uses: that of the request, raised to
+	 * PLAN_MIN_MEMORY_NBYTES, or less of it if only a smaller plan is sufficient. Without
+	 * exchange_nbytes.
+	 */
+	uint64_t memory_nbytes;
+	uint64_t exchange_nbytes; /* reserved in addition, for an exchange between ranks */
+	uint64_t codec_nbytes;  /* of memory_nbytes: compressed input and output, codec contexts */
+	uint64_t index_nbytes;  /* of memory_nbytes: the index of all runs */
 	uint64_t mapped_nbytes; /* of memory_nbytes: the input, if it is mapped */
 	/* Memory of each device. If it has no memory of its own: the rest of memory_nbytes. */
 	uint64_t device_nbytes;
@@ -202,7 +209,7 @@ struct plan {
 	 */
 	uint64_t temp_nbytes, max_temp_nbytes;
 
-	/* Host memory that is needed at the same time, as far as it cannot shrink. */
+	/* The minimum of host memory that the plan needs at the same time. */
 	uint64_t total_nbytes;
 	uint64_t required_index_nbytes; /* of total_nbytes: for the index of all runs */
 	bool is_sufficient;             /* total_nbytes <= memory_nbytes + PLAN_OVERHEAD_NBYTES */
@@ -220,8 +227,8 @@ enum { PLAN_MIN_MEMORY_NBYTES = 1 << 20 };
 #define PLAN_MAX_DATA_NBYTES (UINT64_C(1) << 60)
 
 /*
- * The process may use 32 MiB in addition to the memory. What does not shrink with little memory may
- * take this much of these; the rest is for the program and its threads.
+ * The process may use 32 MiB in addition to the memory limit. Parts of a plan that cannot shrink
+ * may use this much of it; the rest is for the program and its threads.
  */
 enum { PLAN_OVERHEAD_NBYTES = 24 << 20 };
 
@@ -229,6 +236,7 @@ enum { PLAN_OVERHEAD_NBYTES = 24 << 20 };
 enum { PLAN_THREAD_NBYTES = 1 << 20 };
 enum { PLAN_MIN_QUEUES = 2 };
 
+/* Return the maximum number of sorting threads for a memory limit. */
 static inline uint64_t plan_max_threads(uint64_t memory_nbytes)
 {
 	const uint64_t n = memory_nbytes / PLAN_THREAD_NBYTES;

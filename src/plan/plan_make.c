@@ -18,7 +18,8 @@
 
 enum {
 	MAX_SPILL_WRITERS = 8,
-	SPILL_WRITER_NBYTES = 128 << 20, /* of the memory for each writer, which fills a window */
+	/* One writer of spilled runs for each of this much memory: a writer occupies a window. */
+	SPILL_WRITER_NBYTES = 128 << 20,
 	MAX_RANK_FETCHERS = 8,
 	CODEC_MEMORY_DIVISOR = 16, /* of the memory, at most */
 	PLANNING_ROUNDS = 3,

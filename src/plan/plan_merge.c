@@ -260,7 +260,7 @@ bool plan_worth_splitting(uint64_t n_items, uint64_t n_largest, uint32_t n)
 struct final_merge_estimate {
 	uint64_t n_records;
 	uint32_t n_resident, n_stored;
-	uint64_t memory_nbytes;
+	uint64_t windows_nbytes; /* memory of a device for windows */
 };
 
 static struct final_merge_estimate estimate_final_merge(const struct plan_request *request,
@@ -286,9 +286,9 @@ static struct final_merge_estimate estimate_final_merge(const struct plan_reques
 			     u64_min(n_partial_records, limit),
 		.n_resident = (uint32_t)n_resident,
 		.n_stored = (uint32_t)u64_min(n_runs, plan->fan_in),
-		.memory_nbytes = u64_max(plan->merge_nbytes,
-					 plan->device_nbytes -
-						 u64_min(resident_nbytes, plan->device_nbytes)),
+		.windows_nbytes = u64_max(plan->merge_nbytes,
+					  plan->device_nbytes -
+						  u64_min(resident_nbytes, plan->device_nbytes)),
 	};
 }
 
@@ -304,7 +304,7 @@ uint32_t plan_expected_partitions(const struct plan_request *request, const stru
 	if (plan->n_partitions == 1 || plan_is_distributed(request) || request->assumes_unbounded)
 		return plan->n_partitions;
 	final = estimate_final_merge(request, plan);
-	n = plan_partitions(plan, request, final.memory_nbytes, final.n_records, final.n_resident,
+	n = plan_partitions(plan, request, final.windows_nbytes, final.n_records, final.n_resident,
 			    final.n_stored, plan_max_partitions(plan, request, final.n_records),
 			    &partition_plan);
 	/* Everything beyond the limit is in the last partition. */

@@ -72,10 +72,10 @@ struct chunk_pool {
 };
 
 /*
- * Open a pool. A device with its own memory allocates all of it now, so that a lack of memory shows
- * before anything is read; otherwise a chunk is allocated when it is first used. Returns 0; -ENOMEM
- * (not reported) if device memory is missing; or a negative errno (reported). After an error
- * nothing is left open.
+ * Open a pool. On a device with its own memory all chunks are allocated now, so that a lack of
+ * memory shows before anything is read; otherwise a chunk is allocated when it is first used.
+ * Returns 0, -ENOMEM without a message if host or device memory is short, or another negative errno
+ * (reported). After an error nothing is left open.
  */
 int chunk_pool_open(const struct job *job, struct chunk_pool **ret_pool);
 
