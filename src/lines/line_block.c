@@ -11,6 +11,7 @@
 
 #include "src/base/cancellation.h"
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/device/cpu/page_alloc.h"
 #include "src/lines/line_scan.h"
 #include "src/record/record_hash.h"
@@ -111,6 +112,7 @@ struct sample {
 	const struct line_block *block;
 	struct sampled_string *strings;
 	size_t n;
+	uint64_t entries_nbytes; /* of the strings, if they were stored as keys */
 };
 
 static void take_prefix(void *context, struct line_view string)
@@ -123,6 +125,7 @@ static void take_prefix(void *context, struct line_view string)
 					 line_string_is_descending(&sample->block->in, STRING_KEY)),
 		.continues = string.nbytes > sample->block->n_shared + sizeof(uint64_t),
 	};
+	sample->entries_nbytes += line_key_entry_nbytes(string.nbytes);
 }
 
 static int compare_sampled(const void *a, const void *b)
@@ -164,14 +167,17 @@ static uint32_t count_samples(const struct line_block *block, uint64_t n, uint32
 }
 
 /*
- * Choose the shared prefix and the splitters of the buckets for about n lines, and whether to store
- * keys.
+ * Choose the shared prefix and the splitters of the buckets for the lines of the pieces, and
+ * whether to store keys.
  */
-static int choose_buckets(struct line_block *block, uint64_t n)
+static int choose_buckets(struct line_block *block)
 {
 	struct sample sample = { .block = block };
 	uint32_t n_buckets = 1, n_samples;
+	uint64_t n = 0;
 
+	for (uint32_t i = 0; i < block->n_pieces; i++)
+		n += block->pieces[i].n_lines;
 	while (2 * n_buckets < MAX_BUCKETS && n / n_buckets > BUCKET_N)
 		n_buckets *= 2;
 	n_samples = count_samples(block, n, n_buckets);
@@ -189,6 +195,7 @@ static int choose_buckets(struct line_block *block, uint64_t n)
 	for (uint32_t i = 0; i + 1 < n_buckets; i++)
 		block->splitters[i] = sample.strings[(i + 1) * sample.n / n_buckets].prefix;
 	block->in.stores_keys = !block->in.is_plain && has_many_ties(&sample, n);
+	block->mean_entry_nbytes = divide_up(sample.entries_nbytes, sample.n);
 	free(sample.strings);
 	return 0;
 }
@@ -287,6 +294,11 @@ static int scan_piece(void *context, uint32_t task)
 							     block->n_shared + sizeof(uint64_t);
 	uint64_t n = 0;
 
+	*piece = (struct piece){ .range = piece->range,
+				 .n_lines = piece->n_lines,
+				 .first_line = piece->first_line,
+				 .key_begin = piece->key_begin,
+				 .key_end = piece->key_end };
 	for (const unsigned char *line = piece->range.begin; line < piece->range.end;) {
 		const unsigned char *end = line_scan_next(&scan);
 		const size_t nbytes = (size_t)(end - line);
@@ -425,10 +437,10 @@ static uint64_t min_entry_nbytes(const struct line_block *block)
 }
 
 /*
- * Place elements and keys after the text. If the elements of a piece do not fit, it and all later
- * pieces are left out. Returns false if not even the first one fits.
+ * Place elements and keys after the text. If those of a piece probably do not fit, it and all later
+ * pieces are left out, but not the first piece if it may fit.
  */
-static bool place_elements(struct line_block *block, const unsigned char *text_end)
+static void place_elements(struct line_block *block, const unsigned char *text_end)
 {
 	const uint64_t begin =
 		align_element((uint64_t)(text_end - block->memory) + LINE_SLACK_NBYTES);
@@ -438,13 +450,18 @@ static bool place_elements(struct line_block *block, const unsigned char *text_e
 	 * length of the text.
 	 */
 	const uint64_t min_key_nbytes = min_entry_nbytes(block);
+	const uint64_t mean_key_nbytes = block->in.stores_keys ?
+						 u64_max(block->mean_entry_nbytes, min_key_nbytes) :
+						 min_key_nbytes;
 	uint64_t n = 0, text_nbytes = 0, key_begin = 0, key_nbytes;
 	uint32_t i = 0;
 
 	for (; i < block->n_pieces; i++) {
 		const uint64_t n_lines = n + block->pieces[i].n_lines;
+		const uint64_t keys_nbytes = n_lines * (i == 0 ? min_key_nbytes : mean_key_nbytes);
 
-		if (elements_nbytes(n_lines) + n_lines * min_key_nbytes > available)
+		/* A margin, because keys of some pieces are longer. */
+		if (elements_nbytes(n_lines) + keys_nbytes + keys_nbytes / 16 > available)
 			break;
 		block->pieces[i].first_line = n;
 		n += block->pieces[i].n_lines;
@@ -460,7 +477,7 @@ static bool place_elements(struct line_block *block, const unsigned char *text_e
 	block->in.key_memory = block->key_memory = block->memory + begin + elements_nbytes(n);
 	block->prefix_of = (uint64_t *)(void *)block->key_memory;
 	if (!block->in.stores_keys || i == 0)
-		return i > 0;
+		return;
 	key_nbytes = available - elements_nbytes(n) - n * min_key_nbytes;
 	key_nbytes = key_nbytes > LINE_SLACK_NBYTES ? key_nbytes - LINE_SLACK_NBYTES : 0;
 	for (i = 0; i < block->n_pieces; i++) {
@@ -472,7 +489,6 @@ static bool place_elements(struct line_block *block, const unsigned char *text_e
 		key_begin += (uint64_t)((double)key_nbytes * (double)nbytes / (double)text_nbytes);
 		piece->key_end = key_begin;
 	}
-	return true;
 }
 
 size_t line_block_text_nbytes(struct line_block *block, struct line_range sample)
@@ -679,26 +695,6 @@ static uint64_t record_lines(struct line_block *block)
 	return nbytes;
 }
 
-/* Sort the pieces that fit in memory; n_pieces 0: none does. */
-static int sort_pieces(struct line_block *block, const unsigned char *text_end)
-{
-	uint64_t n_lines = 0;
-	int r = thread_pool_run(block->threads, count_lines, block, block->n_pieces);
-
-	for (uint32_t i = 0; i < block->n_pieces; i++)
-		n_lines += block->pieces[i].n_lines;
-	if (r == 0)
-		r = choose_buckets(block, n_lines);
-	if (r < 0 || !place_elements(block, text_end))
-		return r;
-	r = scan_pieces(block);
-	if (r < 0 || block->n_pieces == 0)
-		return r;
-	place_buckets(block);
-	r = thread_pool_run(block->threads, make_elements, block, block->n_pieces);
-	return r < 0 ? r : thread_pool_run(block->threads, sort_bucket, block, block->n_buckets);
-}
-
 /* Leave out the second half of the lines. Returns false if there is only one line. */
 static bool halve_range(const struct line_block *block, struct line_range *range)
 {
@@ -714,11 +710,43 @@ static bool halve_range(const struct line_block *block, struct line_range *range
 	return true;
 }
 
+/*
+ * Scan as many of the first pieces as fit in memory, and leave out the others. If the keys of most
+ * pieces do not fit, try fewer pieces, which then get more memory each.
+ */
+static int scan_fitting_pieces(struct line_block *block, const unsigned char *text_end)
+{
+	uint32_t n = block->n_pieces, n_placed;
+	int r = thread_pool_run(block->threads, count_lines, block, n);
+
+	while (r == 0) {
+		block->n_pieces = n;
+		r = choose_buckets(block);
+		if (r < 0)
+			break;
+		place_elements(block, text_end);
+		n_placed = block->n_pieces;
+		r = scan_pieces(block);
+		if (r < 0 || (block->n_pieces > 0 && block->n_pieces >= n_placed / 2))
+			break;
+		n = n_placed / 2;
+		if (n > 0)
+			continue;
+		if (!halve_range(block, &block->pieces[0].range))
+			return fail(-E2BIG,
+				    "a line of %zu bytes does not fit in memory with its key; use "
+				    "a larger -S",
+				    (size_t)(block->pieces[0].range.end -
+					     block->pieces[0].range.begin));
+		n = 1;
+		r = count_lines(block, 0);
+	}
+	return r;
+}
+
 int line_block_sort(struct line_block *block, const struct line_range *ranges, size_t n,
 		    const unsigned char *text_end, uint64_t *ret_n_sorted)
 {
-	struct line_range first;
-	bool is_alone;
 	int r = divide_text(block, ranges, n);
 
 	*ret_n_sorted = 0;
@@ -729,21 +757,13 @@ int line_block_sort(struct line_block *block, const struct line_range *ranges, s
 	block->digest = (struct digest){ 0 };
 	if (r < 0 || block->n_pieces == 0)
 		return r;
-	first = block->pieces[0].range;
-	is_alone = block->n_pieces == 1;
-	r = sort_pieces(block, text_end);
-	/* The keys of the first piece do not fit: try without others, then with fewer lines. */
-	while (r == 0 && block->n_pieces == 0) {
-		if (is_alone && !halve_range(block, &first))
-			return fail(-E2BIG,
-				    "a line of %zu bytes does not fit in memory with its key; use "
-				    "a larger -S",
-				    (size_t)(first.end - first.begin));
-		is_alone = true;
-		block->pieces[0] = (struct piece){ .range = first };
-		block->n_pieces = 1;
-		r = sort_pieces(block, text_end);
-	}
+	r = scan_fitting_pieces(block, text_end);
+	if (r < 0)
+		return r;
+	place_buckets(block);
+	r = thread_pool_run(block->threads, make_elements, block, block->n_pieces);
+	if (r == 0)
+		r = thread_pool_run(block->threads, sort_bucket, block, block->n_buckets);
 	if (r == 0)
 		*ret_n_sorted = record_lines(block);
 	return r;

@@ -70,6 +70,7 @@ struct line_block {
 	unsigned char shared[MAX_SHARED_NBYTES]; /* n_shared: the prefix that the sample shares */
 	uint32_t n_shared;
 	uint64_t splitters[MAX_BUCKETS]; /* lower bounds of all buckets but the first and last */
+	uint64_t mean_entry_nbytes;      /* of its keys in memory */
 	uint32_t n_splitter_slots;       /* a power of 2, from 1; unused splitters are UINT64_MAX */
 
 	bool counts; /* of line_block_params */

@@ -122,7 +122,7 @@ expect_failure "'3/2' is not K/P" --lines -m --shard=3/2 few
 expect_failure '--shard and -u, --unique cannot be used together' --lines -m -u --shard=1/2 few
 
 claim 'a plan has the runs and passes that the sort then has'
-for options in '-S 1M' '-S 1M -k1,1n' '-S 1M --batch-size=2' ''; do
+for options in '-S 1M' '-S 1M -k1,1n' '-S 1M -k2,2 -k3' '-S 1M --batch-size=2' ''; do
 	# shellcheck disable=SC2086
 	"$GSORT" --lines --explain=json $options many > plan 2> stderr || fail "status $?"
 	expect_json plan
