@@ -39,7 +39,7 @@ DIRECTORY_TEST(unaligned_reads_are_exact)
 	uint64_t x = 1;
 
 	for (int i = 0; i < 500; i++) {
-		size_t offset, nbytes, shift;
+		size_t offset, nbytes, shift, rest;
 		unsigned char *memory;
 
 		x = x * UINT64_C(6364136223846793005) + 1442695040888963407u;
@@ -48,10 +48,13 @@ DIRECTORY_TEST(unaligned_reads_are_exact)
 		shift = i % 3 ? x >> 50 : 0;
 		if (i % 5 == 0)
 			offset -= offset % DIRECT_ALIGN_NBYTES;
-		memory = guarded_alloc(nbytes + shift);
+		rest = i % 2 ? (x >> 30) % DIRECT_ALIGN_NBYTES : 0;
+		memory = guarded_alloc(shift + nbytes + rest);
 		assert_int_equal(direct_read_at(queue, &file, offset, memory + shift, nbytes), 0);
 		assert_memory_equal(memory + shift, data + offset, nbytes);
-		guarded_free(memory, nbytes + shift);
+		for (size_t j = shift + nbytes; j < shift + nbytes + rest; j++)
+			assert_int_equal(memory[j], 0xa5);
+		guarded_free(memory, shift + nbytes + rest);
 	}
 	file_close(&file);
 }

@@ -166,6 +166,7 @@ TEST(what_cannot_be_sorted_is_refused_by_name)
 		       "unsupported type 'S000");
 	assert_refused("[('a', 3)]", "(5,)", "cannot be parsed at '3)]");
 	assert_refused("[('a', '<f8', (2,)]", "(5,)", "cannot be parsed");
+	assert_refused("[('a']", "(5,)", "cannot be parsed at ']");
 	assert_refused("['a', '<f8')]", "(5,)", "cannot be parsed");
 	assert_refused("['a'", "(5,)", "cannot be parsed at ''a'");
 	assert_refused("'<f8'", "(5,", "cannot be parsed");

@@ -57,6 +57,16 @@ static int fail_renameat2(int from, const char *name, int to, const char *as, un
 	return fails() ? -1 : renameat2(from, name, to, as, flags);
 }
 
+/* New files are reopened to give them the attributes of old ones. */
+static int refuse_reopening(int directory, const char *name, int flags, mode_t mode)
+{
+	if ((flags & ~O_CLOEXEC) == (O_RDONLY | O_NOFOLLOW)) {
+		errno = EMFILE;
+		return -1;
+	}
+	return faulty_openat(directory, name, flags, mode);
+}
+
 static int start(void **state)
 {
 	fixture_start(state);
@@ -201,6 +211,14 @@ FIXTURE_TEST(permissions_of_the_old_directory_are_kept)
 	assert_int_equal(get_permissions(fixture_path("x")), 0710);
 	assert_int_equal(get_permissions(fixture_path("x/part-0001")), 0640);
 	assert_true(get_permissions(fixture_path("x/part-0002")) <= 0640);
+}
+
+FIXTURE_TEST(part_files_that_cannot_get_the_attributes_of_old_ones_do_not_replace_them)
+{
+	assert_int_equal(write_parts(2, 'a'), 0);
+	calls.openat = refuse_reopening;
+	assert_int_equal(write_parts(2, 'b'), -EMFILE);
+	assert_only_parts(2, 'a');
 }
 
 FIXTURE_TEST(path_may_be_a_link_or_end_with_slashes)
