@@ -156,6 +156,13 @@ DIRECTORY_TEST(socket_of_messages_is_refused)
 	close(ends[1]);
 }
 
+DIRECTORY_TEST(descriptor_that_only_names_a_file_is_refused)
+{
+	replace_stdin(open(write_input_part("a", 0, N), O_PATH));
+	assert_int_equal(assert_input_open_fails("-"), -EBADF);
+	restore_stdin();
+}
+
 DIRECTORY_TEST(positions_have_names)
 {
 	const char *const paths[] = { write_input_part("a", 0, 9), write_input_part("empty", 0, 0),
