@@ -146,6 +146,8 @@ for options in -u --limit=5 '-m --shard=1/2'; do
 	"$GSORT" --lines --explain $options many -o new > plan 2> stderr || fail "status $?"
 	expect_line '^output  *at most [0-9.]* MiB$' plan
 done
+"$GSORT" --lines --explain -u --count many -o new > plan 2> stderr || fail "status $?"
+! grep '^output' plan || fail 'the size of the output of --count is not known'
 "$GSORT" --lines --explain - < fifo > plan 2> stderr &
 : > fifo
 wait $! || fail "status $?"

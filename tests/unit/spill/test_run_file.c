@@ -70,6 +70,17 @@ TEST_WITH(mixed_blocks_come_back, start_delta, finish)
 	free(items);
 }
 
+TEST_WITH(probe_of_a_codec_reads_only_the_window, start_auto, finish)
+{
+	uint64_t *items = guarded_alloc(BLOCK_N_ITEMS * sizeof *items);
+	const encoded_key_t first_key = 0;
+	struct run_file *run = open_run();
+
+	assert_int_equal(run_file_write(run, 0, items, NULL, BLOCK_N_ITEMS, &first_key), 0);
+	run_file_close(run);
+	guarded_free(items, BLOCK_N_ITEMS * sizeof *items);
+}
+
 TEST_WITH(stored_bytes_are_counted, start_delta, finish)
 {
 	struct run_file *run = make_finished_run(3);
