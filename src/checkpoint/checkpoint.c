@@ -1,9 +1,9 @@
 /*
  * checkpoint.c - keep the finished runs of a sort for another process (see checkpoint.h)
  *
- * Opening compares the fingerprint of the sort, the file that has the output's name, and the
- * records of the manifest. Then a new checkpoint is begun, the existing one is resumed, or it is
- * refused with the names of the files to remove. Unknown files are not touched.
+ * checkpoint_open() compares the manifest with the fingerprint of the sort and with the file at the
+ * output's path. Then it begins a new checkpoint, resumes the existing one, or fails with a hint
+ * which files to remove. Foreign files are not touched.
  *
  * The sync thread (manifest.h) makes records durable, so that no thread of the sort waits for a
  * disk.
@@ -28,7 +28,7 @@
 #include "src/checkpoint/fingerprint.h"
 #include "src/comm/comm.h"
 
-/* What to remove to start again: only files of gsort. */
+/* A hint for messages: which files of gsort to remove to start again. */
 struct advice {
 	char text[160];
 };
@@ -50,12 +50,12 @@ struct checkpoint {
 	struct advice advice; /* for damaged runs */
 	struct spill *spill;
 	struct sync_thread *sync_thread;
-	atomic_bool is_worth_keeping; /* runs would have to be generated again */
+	atomic_bool is_worth_keeping; /* it has runs */
 };
 
-/* --- What is there --- */
+/* --- Begin or resume --- */
 
-/* location: the directories of the files */
+/* location: names the directories of the files */
 static struct advice format_advice(const char *location)
 {
 	struct advice advice;
@@ -96,7 +96,7 @@ static int fail_manifest(const struct manifest *manifest)
 		    manifest->path, manifest->end, checkpoint_file_names[CHECKPOINT_RUNS]);
 }
 
-/* Begin a new checkpoint: write its first record and make its name durable. */
+/* Begin a new checkpoint: write its first record and make the names of its files durable. */
 static int start_new(struct checkpoint *checkpoint, const struct fingerprint *fingerprint)
 {
 	struct checkpoint_dir *dir = &checkpoint->dir;
@@ -118,7 +118,7 @@ static int start_new(struct checkpoint *checkpoint, const struct fingerprint *fi
 	return r < 0 ? r : checkpoint_dir_sync(dir);
 }
 
-/* Nothing in the checkpoint is of use for this sort. */
+/* Discard the runs of the checkpoint and begin a new one, after a notice with the reason. */
 static int restart_from_scratch(struct checkpoint *checkpoint, const struct fingerprint *current,
 				const char *reason)
 {
@@ -135,8 +135,8 @@ static int restart_from_scratch(struct checkpoint *checkpoint, const struct fing
 }
 
 /*
- * Return whether the output was published before the process was killed. *ret_status: its current
- * status.
+ * Return whether an earlier process published the output. *ret_status: the current status of the
+ * output.
  */
 static bool is_output_published(const struct checkpoint *checkpoint, struct stat *ret_status)
 {
@@ -154,9 +154,11 @@ static bool is_output_modified(const struct saved_done *done, const struct stat 
 }
 
 /*
- * The published output has changed since. If it is the only input, it is sorted as it is now.
- * Otherwise the same sort would read other inputs twice, or records of another type than those of
- * the input, so it is refused.
+ * The published output was modified: start again with the inputs as they are now. If the output is
+ * also an input, that is refused where a second sort is wrong: it would read the records of other
+ * inputs twice (they are in the output already), or records of another format (--count,
+ * --keys-only,
+ * --argsort).
  */
 static int resume_modified(struct checkpoint *checkpoint, const struct fingerprint *current)
 {
@@ -173,7 +175,7 @@ static int resume_modified(struct checkpoint *checkpoint, const struct fingerpri
 				    "the sort was complete, but its output has changed since");
 }
 
-/* The published output has replaced an input; the other inputs must be unchanged. */
+/* The published output is unmodified: the sort is complete unless another input has changed. */
 static int resume_complete(struct checkpoint *checkpoint, const struct fingerprint *saved,
 			   const struct fingerprint *current)
 {
@@ -191,7 +193,7 @@ static int resume_complete(struct checkpoint *checkpoint, const struct fingerpri
 	return 0;
 }
 
-/* Resume an existing checkpoint if it is of this sort; detect that the sort is complete. */
+/* Resume an existing checkpoint if it is of this sort. Sets is_complete if the sort is done. */
 static int resume_existing(struct checkpoint *checkpoint, const struct fingerprint *current)
 {
 	const struct checkpoint_state *state = &checkpoint->state;
@@ -202,7 +204,7 @@ static int resume_existing(struct checkpoint *checkpoint, const struct fingerpri
 
 	if (fingerprint_differs(&saved, current, ACCEPT_ALL, &difference))
 		return fail_different_sort(checkpoint, &difference);
-	/* Nothing may be discarded because of a record that is only in the page cache. */
+	/* The records must be durable before anything is discarded because of them. */
 	r = manifest_sync(&checkpoint->dir.manifest);
 	if (r < 0)
 		return r;
@@ -272,8 +274,8 @@ static int start_or_resume(struct checkpoint *checkpoint, const struct fingerpri
 }
 
 /*
- * The name is derived from the sort and from the manifest's inode. As the manifest contains no
- * names, a forged one cannot cause a file of another sort to be removed.
+ * Derive the owner of temporary outputs from the fingerprint and the manifest's inode. It is not
+ * read from the manifest, so a forged manifest cannot cause a file of another sort to be removed.
  */
 static struct orphan_owner make_owner(const struct checkpoint_dir *dir,
 				      const struct fingerprint *fingerprint)
@@ -305,6 +307,7 @@ static int open_dir_and_resume(struct checkpoint *checkpoint)
 	return r;
 }
 
+/* Check that the inputs can be read again. */
 static int check_input_size(const struct sort_spec *spec, uint64_t input_nbytes)
 {
 	if (input_nbytes == INPUT_SIZE_UNKNOWN)
@@ -316,8 +319,8 @@ static int check_input_size(const struct sort_spec *spec, uint64_t input_nbytes)
 }
 
 /*
- * A resumed sort writes its output from the beginning. A pipe must not be opened to check that,
- * because its reader would see an end of file.
+ * Check that the output can be written from the beginning again. The check does not open the
+ * output: the reader of a pipe would see an end of file.
  */
 static int check_rewritable(const struct sort_spec *spec)
 {
@@ -382,9 +385,9 @@ void checkpoint_get_orphan_owner(const struct checkpoint *checkpoint,
 	*ret_owner = checkpoint->owner;
 }
 
-/* --- Its runs --- */
+/* --- Restore runs --- */
 
-/* The limit may be lower than before. */
+/* Compare the runs with --temp-limit, which may be lower than in the earlier process. */
 static int check_temp_limit(const struct checkpoint *checkpoint, uint64_t used_nbytes)
 {
 	const uint64_t limit_nbytes = checkpoint->spec->temp_limit_nbytes;
@@ -425,7 +428,7 @@ uint64_t checkpoint_block_nbytes(const struct checkpoint *checkpoint)
 	       (uint64_t)checkpoint->layout->resident_nbytes;
 }
 
-/* The times of the inputs do not prove that they are unchanged. */
+/* Compare the inputs with the runs: unchanged times do not prove that files are unchanged. */
 static int check_input(const struct checkpoint *checkpoint, const struct job *job,
 		       const struct input_check *check)
 {
@@ -458,7 +461,8 @@ int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job,
 	int r = 0;
 
 	if (job->has_end && origin.totals.read.n_records > job->end_record - job->first_record)
-		r = fail_damaged(checkpoint, "its runs contain more than the part of this rank");
+		r = fail_damaged(checkpoint,
+				 "its runs contain more records than the part of this rank");
 	if (r == 0)
 		r = check_input(checkpoint, job, check);
 	if (r == 0)
@@ -473,15 +477,16 @@ int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job,
 				&checkpoint->sync_thread);
 }
 
-/* --- What comes to them --- */
+/* --- Record runs --- */
 
-/* Runs that were merged into another one. */
+/* Stored runs that were merged into another one. */
 struct replaced_runs {
 	struct checkpoint *checkpoint;
 	size_t n_runs;
 	struct run *runs[];
 };
 
+/* sync_request.on_complete: remove the runs if the record of the merge is durable. */
 static void remove_replaced_runs(void *context, bool durable)
 {
 	struct replaced_runs *replaced = context;
@@ -493,7 +498,7 @@ static void remove_replaced_runs(void *context, bool durable)
 	free(replaced);
 }
 
-/* Take the stored ones of n runs out of the list. Returns NULL after a message. */
+/* Move the stored runs among n runs out of the list. Returns NULL after a message. */
 static struct replaced_runs *collect_replaced_runs(struct checkpoint *checkpoint,
 						   struct run_list *list, size_t first, size_t n)
 {
@@ -551,7 +556,7 @@ static struct sync_request *create_run_request(const struct run *run, size_t fir
 	return NULL;
 }
 
-/* Remove the results of earlier unrecorded merges. Recorded runs stay. */
+/* Remove those of n runs that are results of unrecorded merges. Recorded runs are kept. */
 static void remove_merged_runs(struct run_list *list, size_t first, size_t n)
 {
 	for (size_t i = first; i < first + n; i++)
@@ -561,7 +566,7 @@ static void remove_merged_runs(struct run_list *list, size_t first, size_t n)
 		}
 }
 
-/* checkpoint_hooks: a run has been stored. */
+/* checkpoint_hooks: record a stored run, which replaces n runs of the list from `first` on. */
 static int save_spilled_run(void *context, struct run_list *list, size_t first, size_t n,
 			    const struct run *run)
 {
@@ -594,7 +599,7 @@ void checkpoint_freeze_runs(struct checkpoint *checkpoint)
 	checkpoint->runs_are_frozen = true;
 }
 
-/* --- The end --- */
+/* --- Finish --- */
 
 static int close_sync_thread(struct checkpoint *checkpoint, bool drain)
 {
@@ -609,7 +614,7 @@ int checkpoint_close_sync_thread(struct checkpoint *checkpoint)
 	return close_sync_thread(checkpoint, false);
 }
 
-/* Must be durable before the rename, after which the inputs do not match the fingerprint. */
+/* The record must be durable before the rename: then an input differs from the fingerprint. */
 int checkpoint_record_done(struct checkpoint *checkpoint, struct output *output)
 {
 	struct manifest *manifest = &checkpoint->dir.manifest;
@@ -630,8 +635,7 @@ int checkpoint_record_done(struct checkpoint *checkpoint, struct output *output)
 
 static void report_kept_state(const struct checkpoint_dir *dir)
 {
-	const char *path = dir->parent_path ? dir->parent_path :
-					      dir->path; /* of several ranks: that of all */
+	const char *path = dir->parent_path ? dir->parent_path : dir->path;
 
 	if (checkpoint_dir_is_intact(dir))
 		notice("%s: checkpoint kept; rerun the same command to resume", path);
@@ -649,7 +653,7 @@ void checkpoint_stop(struct checkpoint *checkpoint)
 		return;
 	close_sync_thread(checkpoint, true);
 	if (checkpoint->spill && spill_get_damage(checkpoint->spill, &damage.offset)) {
-		/* The next start then fails at once, not after sorting the rest. */
+		/* So a resumed sort fails at once, not after sorting the rest. */
 		manifest_append(&checkpoint->dir.manifest,
 				&(struct manifest_record){ RECORD_DAMAGED, &damage,
 							   sizeof damage });

@@ -10,6 +10,8 @@
  *
  * A killed sort resumes from its stored runs and merges them again. docs/checkpoint.md describes
  * what is written in which order, and why nothing is lost when the process or the machine fails.
+ *
+ * Functions that return an int return 0 or a negative errno (reported).
  */
 #pragma once
 
@@ -24,49 +26,50 @@ struct input_check; /* checkpoint_state.h */
 
 /*
  * Begin a checkpoint in spec->checkpoint_path, or resume the existing one if it is of the same
- * sort. The arguments must outlive it; the layout and the input are those of the spec.
- * input_nbytes: no run is made of records beyond these; INPUT_SIZE_UNKNOWN is refused. Each of
- * several ranks has its own checkpoint, of its part of the sort. A checkpoint that was begun is
- * removed after a failure.
+ * sort. The arguments must outlive the checkpoint. The layout and the input are those of the spec.
+ * input_nbytes: the size of the input's records; INPUT_SIZE_UNKNOWN is refused. Each of several
+ * ranks has its own checkpoint, of its part of the sort. After a failure a new checkpoint is
+ * removed, and an existing one is kept.
  */
 int checkpoint_open(const struct syscalls *io, const struct sort_spec *spec,
 		    const struct layout *layout, const struct input *input, uint64_t input_nbytes,
 		    struct checkpoint **ret_checkpoint);
 
-/* Return whether the output is published, so that only checkpoint_remove() is left to do. */
+/* Return whether an earlier process published the output: then only checkpoint_remove() is left. */
 bool checkpoint_is_complete(const struct checkpoint *checkpoint);
 
-/* Get the owner of temporary outputs that earlier starts of this sort have left. */
+/* Get the owner of the temporary outputs of this sort, including those of killed processes. */
 void checkpoint_get_orphan_owner(const struct checkpoint *checkpoint,
 				 struct orphan_owner *ret_owner);
 
-/* Open the spill in the checkpoint's directory. */
+/* Open a spill in the checkpoint's directory. The caller closes it before checkpoint_close(). */
 int checkpoint_open_spill(struct checkpoint *checkpoint, struct spill **ret_spill);
 
-/* Return the size of the largest stored block in device memory. */
+/* Return the size in device memory of the largest block of the runs to restore. */
 uint64_t checkpoint_block_nbytes(const struct checkpoint *checkpoint);
 
 /*
- * Append the finished runs to the empty list, and report them (except with several ranks).
- * *ret_origin: the input records in these runs, which are the first ones of the job. check: of
- * these records; NULL: they have one size. Starts to record further runs.
+ * Append the runs of earlier processes to the empty list, and report them (except with several
+ * ranks). From then on, further runs are recorded. *ret_origin: the part of the input that the runs
+ * were made of, which is the first part of the job. check: compares that part with the runs; NULL:
+ * records have a fixed size and are compared here.
  */
 int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job,
 		       const struct input_check *check, struct run_list *list,
 		       struct run_origin *ret_origin);
 
-/* Return the hooks for merges, which are part of the checkpoint. */
+/* Return the hooks of the checkpoint, which the merges call. They are valid until it is closed. */
 const struct checkpoint_hooks *checkpoint_get_hooks(const struct checkpoint *checkpoint);
 
 /*
  * With several ranks: do not record merges from now on, because they merge parts of the runs of all
- * ranks. Another start repeats them.
+ * ranks. A resumed sort repeats them.
  */
 void checkpoint_freeze_runs(struct checkpoint *checkpoint);
 
 /*
- * Stop recording runs, before the output is published. Returns the errno of a record that could not
- * be written.
+ * Stop recording runs, before the output is published. Pending records are dropped. Returns 0, or
+ * the negative errno of a record that could not be written (reported).
  */
 int checkpoint_close_sync_thread(struct checkpoint *checkpoint);
 
@@ -77,13 +80,13 @@ int checkpoint_close_sync_thread(struct checkpoint *checkpoint);
 int checkpoint_record_done(struct checkpoint *checkpoint, struct output *output);
 
 /*
- * After a failure, before the runs are closed: write all pending records. Removes the checkpoint if
- * it is of no use. NULL is ignored.
+ * After a failure, before the runs are closed: write all pending records. Removes a new checkpoint
+ * without runs. NULL is ignored.
  */
 void checkpoint_stop(struct checkpoint *checkpoint);
 
-/* Remove the checkpoint of a published output. */
+/* Remove the files of the checkpoint, once the output is published. A failure is a warning. */
 void checkpoint_remove(struct checkpoint *checkpoint);
 
-/* Requires that the spill is closed. NULL is ignored. */
+/* Free the checkpoint, after its spill was closed. NULL is ignored. */
 void checkpoint_close(struct checkpoint *checkpoint);

@@ -41,7 +41,7 @@ bool checkpoint_dir_is_created(const struct stat *directory)
 	return (directory->st_mode & DIR_MODE_MASK) == DIR_MODE_CREATED;
 }
 
-/* Another rank may create the parent directory, or remove it after a failure. */
+/* Create the directory. Other ranks may create its parent, or remove it after a failure. */
 static int make_directory(struct checkpoint_dir *dir)
 {
 	enum { MAX_MKDIR_TRIES = 100 };
@@ -103,7 +103,7 @@ static int fail_foreign(const struct checkpoint_dir *dir, enum checkpoint_file i
 		    checkpoint_file_names[i], problem);
 }
 
-/* Open files stay open after a failure. */
+/* Open a file; create it if it is missing. It may be open even after a failure. */
 static int open_or_create_file(struct checkpoint_dir *dir, enum checkpoint_file i,
 			       struct file *ret_file)
 {
@@ -130,8 +130,8 @@ static int open_or_create_file(struct checkpoint_dir *dir, enum checkpoint_file 
 }
 
 /*
- * Set *ret_nbytes to the length of the magic at the beginning of the file. Other contents are
- * refused.
+ * Set *ret_nbytes to the length of the magic, or of its prefix, at the beginning of the file. Other
+ * contents are refused.
  */
 static int read_file_magic(const struct checkpoint_dir *dir, enum checkpoint_file i,
 			   const struct file *file, uint64_t *ret_nbytes)
@@ -154,7 +154,7 @@ static int read_file_magic(const struct checkpoint_dir *dir, enum checkpoint_fil
 	return 0;
 }
 
-/* Synced at once, so that a power failure cannot leave a file that is not recognised. */
+/* The magic is synced at once, so that a power failure cannot leave a file that looks foreign. */
 static int write_file_magic(const struct checkpoint_dir *dir, enum checkpoint_file i,
 			    const struct file *file)
 {
@@ -168,7 +168,7 @@ static int write_file_magic(const struct checkpoint_dir *dir, enum checkpoint_fi
 		       0;
 }
 
-/* Both files are checked before anything is written. */
+/* Check both files, then write the magic to new ones. */
 static int init_file_magic(const struct checkpoint_dir *dir)
 {
 	const struct file *opened[] = { &dir->manifest.file, &dir->runs };
@@ -183,7 +183,7 @@ static int init_file_magic(const struct checkpoint_dir *dir)
 	return r;
 }
 
-/* If the manifest has no name, its process has just finished. */
+/* If the opened manifest has no name any more, the process that removes it is just finishing. */
 static int lock_manifest(struct checkpoint_dir *dir)
 {
 	const int fd = dir->manifest.file.fd;
@@ -259,14 +259,14 @@ static bool is_rank_directory(int directory, const char *name, unsigned n)
 	return faccessat(directory, path, F_OK, 0) == 0;
 }
 
-/* Directories of other ranks remain if these were killed at the end or have their own disks. */
+/* Directories of ranks remain if the ranks were killed at the end or have their own disks. */
 int checkpoint_dir_check_ranks(const struct checkpoint_dir *dir, unsigned n)
 {
 	const char *parent_path = dir->parent_path ? dir->parent_path : dir->path;
 	DIR *stream = opendir(parent_path);
 	int r = 0;
 
-	if (!stream) /* reported when the directory is created */
+	if (!stream)
 		return 0;
 	for (struct dirent *entry; r == 0 && (entry = readdir(stream));)
 		if (is_rank_directory(dirfd(stream), entry->d_name, n))
@@ -322,7 +322,10 @@ bool checkpoint_dir_is_intact(const struct checkpoint_dir *dir)
 	       is_opened_file(dir, CHECKPOINT_RUNS) > 0;
 }
 
-/* The sort has succeeded, so a failure is only a warning about the space. */
+/*
+ * Remove a file, unless its name refers to another one by now. A failure is only a warning, because
+ * it only costs space. Returns false if the file could not be removed.
+ */
 static bool remove_opened_file(const struct checkpoint_dir *dir, enum checkpoint_file i)
 {
 	const char *name = checkpoint_file_names[i];
@@ -335,7 +338,7 @@ static bool remove_opened_file(const struct checkpoint_dir *dir, enum checkpoint
 	return r == 0;
 }
 
-/* Another rank may have removed it already. */
+/* Remove a directory if it is empty. Another rank may have removed it already. */
 static void remove_empty_directory(const struct checkpoint_dir *dir, const char *path)
 {
 	const int r = file_remove(dir->directory.calls, AT_FDCWD, path, AT_REMOVEDIR);
@@ -353,7 +356,7 @@ static void remove_directory(const struct checkpoint_dir *dir)
 
 void checkpoint_dir_remove(const struct checkpoint_dir *dir)
 {
-	/* Runs without a manifest are orphans, which the next sort would not touch. */
+	/* In this order: the next sort refuses runs that have no manifest. */
 	if (remove_opened_file(dir, CHECKPOINT_RUNS) &&
 	    remove_opened_file(dir, CHECKPOINT_MANIFEST) && dir->created_directory)
 		remove_directory(dir);

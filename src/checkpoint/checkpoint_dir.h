@@ -7,11 +7,13 @@
  * Each of several ranks has its own directory in DIR: DIR/rank-0003.
  *
  * Both files begin with a magic. A file of that name without the magic is foreign: it is neither
- * written nor removed, and no checkpoint is created. A file that is empty or contains a prefix of
- * the magic was left by a process that was killed at once, and is used.
+ * written nor removed, and no checkpoint is created. A file that is empty, or only has a prefix of
+ * the magic, is used: a process was killed while it created the file.
  *
- * The directory belongs to one process at a time, which holds a lock on the manifest. It must be
- * owned by the user, so that nobody else can replace these files.
+ * The directory belongs to one process at a time, which holds a lock on the manifest. The user must
+ * own the directory, so that no other user can replace these files.
+ *
+ * Functions that return an int return 0 or a negative errno (reported).
  */
 #pragma once
 
@@ -40,41 +42,42 @@ struct checkpoint_dir {
 	bool is_locked;
 };
 
-/* Return whether gsort has created the directory and removes it when it is empty. */
+/* Return whether gsort has created the directory, and so removes it when it is empty. */
 bool checkpoint_dir_is_created(const struct stat *directory);
 
-/* Initialise, without opening anything. The path must outlive `dir`. */
+/* Initialise `dir` without opening anything. The path must outlive it. */
 void checkpoint_dir_init(struct checkpoint_dir *dir, const struct syscalls *io, const char *path);
 
-/* Initialise the directory of a rank, in the directory of all ranks. */
+/* Initialise `dir` for the directory of a rank in `path`, the directory of all ranks. */
 int checkpoint_dir_init_rank(struct checkpoint_dir *dir, const struct syscalls *io,
 			     const char *path, unsigned rank);
 
 /*
- * Open the directory and its files; create what is missing. Returns -EBUSY if another process uses
- * it, or -EEXIST if a file is foreign. After a failure, call checkpoint_dir_remove_created().
+ * Open and lock the directory and its files; create what is missing. Returns -EBUSY if another
+ * process uses the directory, -EEXIST if a file is foreign, or another negative errno (all
+ * reported). After a failure, call checkpoint_dir_remove_created().
  */
 int checkpoint_dir_open(struct checkpoint_dir *dir);
 
 /*
  * Check that there is no checkpoint of a rank >= n, which a sort by n ranks would never remove.
- * Returns 0 or -EEXIST.
+ * Returns 0 or -EEXIST (reported).
  */
 int checkpoint_dir_check_ranks(const struct checkpoint_dir *dir, unsigned n);
 
-/* Sync the directories. */
+/* Make the names of the files and the directories durable. */
 int checkpoint_dir_sync(const struct checkpoint_dir *dir);
 
-/* Return whether another start would find the files: nobody has moved or removed them. */
+/* Return whether the directory and the files still have their names, so that a sort can resume. */
 bool checkpoint_dir_is_intact(const struct checkpoint_dir *dir);
 
 /*
- * Remove the files, and the directory if gsort has created it and it is empty. A failure is a
- * warning; the manifest is only removed after the runs.
+ * Remove the runs, then the manifest, then the directory if gsort has created it and it is empty. A
+ * failure is a warning, and ends the removal.
  */
 void checkpoint_dir_remove(const struct checkpoint_dir *dir);
 
-/* After a failure to open: remove what this process has created. */
+/* After a failure: remove the files and directories that gsort has created. */
 void checkpoint_dir_remove_created(const struct checkpoint_dir *dir);
 
 /* Close the files and release the lock. */

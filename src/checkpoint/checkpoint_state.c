@@ -1,8 +1,8 @@
 /*
  * checkpoint_state.c - the stored runs of an earlier process (see checkpoint_state.h)
  *
- * The checksums of the manifest prove that a record is what was written. Its contents are validated
- * as well, so that code that uses them stays within bounds whatever wrote the record.
+ * The checksums of the manifest show that a record is what was written. Its contents are validated
+ * as well, so that no record, whoever wrote it, causes an access out of bounds.
  */
 #include "src/checkpoint/checkpoint_state.h"
 
@@ -21,7 +21,7 @@
 
 /* --- Records --- */
 
-/* The rest of a payload. */
+/* The part of a payload that is not read yet. */
 struct payload_reader {
 	const unsigned char *next;
 	size_t remaining_nbytes;
@@ -67,7 +67,7 @@ static int visit_header(struct checkpoint_state *state, struct payload_reader *r
 	return state->fingerprint ? 0 : -ENOMEM;
 }
 
-/* Check the index of a whole run. All blocks are in the one file of the runs. */
+/* Check the index of a whole run. All blocks must be in the only file of the runs, number 0. */
 static int check_index(struct run_index *index, uint64_t n_items)
 {
 	int r = run_index_check(index);
@@ -80,7 +80,7 @@ static int check_index(struct run_index *index, uint64_t n_items)
 	return r;
 }
 
-/* Insert the run in place of n runs. */
+/* Replace n runs by the run, whose blocks then belong to the state. */
 static int splice_run(struct checkpoint_state *state, size_t first, size_t n,
 		      const struct checkpoint_run *run)
 {
@@ -211,7 +211,7 @@ static uint64_t count_blocks(const struct checkpoint_state *state)
 	return n;
 }
 
-/* Return all blocks by offset, to be freed, or NULL after a message. */
+/* Return all blocks in order of their offsets; the caller frees them. NULL after a message. */
 static const struct run_block **sort_blocks(const struct checkpoint_state *state, uint64_t *ret_n)
 {
 	const uint64_t n = count_blocks(state);
@@ -267,8 +267,8 @@ int checkpoint_state_recheck_damage(const struct checkpoint_state *state,
 	return r;
 }
 
-/* Count the pages of a range, except those before *counted. */
-static uint64_t count_new_pages(uint64_t *counted, uint64_t begin, uint64_t end)
+/* Return the size of the pages of [begin, end), except those before *counted, and advance it. */
+static uint64_t new_pages_nbytes(uint64_t *counted, uint64_t begin, uint64_t end)
 {
 	const uint64_t previous = *counted;
 
@@ -299,7 +299,7 @@ int checkpoint_state_punch_unused(const struct checkpoint_state *state,
 		if (blocks[i]->offset - end >= SPILL_ALIGN_NBYTES)
 			file_punch_hole(&dir->runs, end, blocks[i]->offset - end);
 		end = blocks[i]->offset + blocks[i]->stored_nbytes;
-		used_nbytes += count_new_pages(&counted, blocks[i]->offset, end);
+		used_nbytes += new_pages_nbytes(&counted, blocks[i]->offset, end);
 	}
 	free(blocks);
 	if (r == 0 && (r = file_truncate(&dir->runs, end)) < 0)
@@ -343,12 +343,12 @@ int checkpoint_state_restore_runs(const struct checkpoint_state *state, const st
 	return r;
 }
 
-/* --- Their input --- */
+/* --- The input of the runs --- */
 
 /* Memory and threads for checking the input, in addition to the plan. */
 enum { CHECK_BATCH_NBYTES = 256 << 10, MAX_CHECK_THREADS = 8 };
 
-/* The fraction of all runs that is read from disk, and the amount that takes no noticeable time. */
+/* A check reads this part of the input from disk, or as much as takes no noticeable time. */
 enum { BUDGET_DIVISOR = 32 };
 static const uint64_t min_budget_nbytes = UINT64_C(64) << 20;
 
@@ -359,17 +359,17 @@ uint64_t checkpoint_input_budget(uint64_t nbytes)
 	return fraction_nbytes > min_budget_nbytes ? fraction_nbytes : min_budget_nbytes;
 }
 
-/* The records of a run while they are read. */
+/* The check of the input records of a run, by several threads. */
 struct run_verification {
 	const struct job *job;
 	uint64_t first_record, n_records;
 	uint64_t batch_records;
 
 	pthread_mutex_t lock;
-	struct digest digest; /* with the lock */
+	struct digest digest; /* of the batches so far; guarded by the lock */
 };
 
-/* items: memory for the items of the records, if these differ. */
+/* Return the digest of n records. items: memory for their items, if they are projected. */
 static struct digest digest_records(const struct layout *layout, const unsigned char *records,
 				    unsigned char *items, uint64_t n, uint64_t position)
 {
@@ -386,7 +386,7 @@ static struct digest digest_records(const struct layout *layout, const unsigned 
 	return digest;
 }
 
-/* Return the records of a batch, before their items. */
+/* Return the size of a batch's records in the buffer, padded, because items follow them. */
 static size_t batch_nbytes(const struct run_verification *verification)
 {
 	return round_up(verification->batch_records * verification->job->layout->record_nbytes,
@@ -416,7 +416,7 @@ static int verify_batch(void *context, uint64_t batch, void *buffer)
 	return 0;
 }
 
-/* Check a run of records of one size. */
+/* Compare the records that a run was made of, of fixed size, with its digest. */
 static int verify_run_input(const struct job *job, uint64_t position,
 			    const struct run_origin *origin, struct input_change *ret_change)
 {
@@ -459,7 +459,7 @@ static bool is_cached(struct input *input, uint64_t position, uint64_t nbytes)
 {
 	const uint64_t total_nbytes = input_total_nbytes(input);
 
-	/* Delimiters that are added to last lines are in no file. */
+	/* A delimiter that is added to the last line of an input is not in the file. */
 	position = u64_min(position, total_nbytes);
 	return input_is_cached(input, position, u64_min(nbytes, total_nbytes - position));
 }

@@ -1,5 +1,5 @@
 /*
- * checkpoint_state.h - what an earlier process has finished of a sort: its stored runs
+ * checkpoint_state.h - the state that an earlier process has recorded: the stored runs of a sort
  *
  *	HEADER	what is sorted (fingerprint.h)
  *	RUN	a stored run: which records of the input it contains, and the index of its blocks
@@ -9,17 +9,19 @@
  *
  * A record is written after the data it refers to is durable. The state results from applying the
  * records of the manifest in order. No record contains a file name. Numbers are in native byte
- * order: a checkpoint cannot be moved to another machine.
+ * order: a checkpoint cannot be moved to another kind of machine.
  *
- * Restored runs are merged with runs of newly read records. By then the inputs are known to be the
- * same files with the same times. But times can be wrong: a clock was set back, a file system
- * stores none, or a change came within the same clock tick. A run has the digest of the input
- * records it was made of, so these can be read again and compared. That is done
+ * Restored runs are merged with runs of newly read records, so the inputs must not have changed.
+ * The fingerprint compares the files and their times. But times can be wrong: a clock was set back,
+ * a file system stores none, or a change came within the same clock tick. A run has the digest of
+ * the input records it was made of, so these can be read again and compared. They are compared
  *
  * - if they are in the page cache, which costs little
  * - otherwise for a small part of all runs, the latest runs first
  *
  * Other records are not compared: reading all of them could cost as much as the checkpoint saves.
+ *
+ * Functions that return an int return 0 or a negative errno (reported), unless stated otherwise.
  */
 #pragma once
 
@@ -30,19 +32,19 @@
 
 enum checkpoint_record { RECORD_HEADER = 1, RECORD_RUN, RECORD_DONE, RECORD_DAMAGED };
 
-/* Where an input has changed. */
+/* The part of an input that has changed. */
 struct input_change {
 	const char *path;
-	const char *unit; /* of the position in it: "record" */
-	uint64_t position;
+	const char *unit;  /* of the position: "record", "byte" */
+	uint64_t position; /* where the part begins in the file */
 };
 
-/* Reads the input of runs again. */
+/* Compares the input with runs whose records have no fixed size. */
 struct input_check {
 	/*
 	 * Read the part of the input that begins at byte `position` of its records, and compare it
-	 * with the origin of its run. Returns -EBADMSG without a message if they differ, and where
-	 * the part begins.
+	 * with the origin of its run. Returns 0, -EBADMSG without a message and *ret_change if they
+	 * differ, or another negative errno (reported).
 	 */
 	int (*check_run)(void *context, uint64_t position, const struct run_origin *origin,
 			 struct input_change *ret_change);
@@ -53,10 +55,10 @@ struct saved_run {
 	uint64_t first, n_replaced; /* it replaces n_replaced runs of the list from `first` on */
 	struct run_origin origin;
 	uint64_t n_items, item_nbytes;
-	uint64_t n_blocks; /* following this struct */
+	uint64_t n_blocks; /* of the struct run_block that follow this struct */
 };
 
-/* The status of the output before its rename, which does not change it. */
+/* Identifies the complete output: its status before the rename, which does not change these. */
 struct saved_done {
 	uint64_t device, inode, nbytes;
 	int64_t modified_seconds, modified_nanos;
@@ -83,15 +85,15 @@ struct checkpoint_state {
 };
 
 /*
- * A manifest_visitor: apply the record to the struct checkpoint_state. Returns -EBADMSG without a
- * message if the record is invalid.
+ * Apply a record to `state`, a struct checkpoint_state (a manifest_visitor). Returns 0, -EBADMSG
+ * without a message if the record is invalid, or -ENOMEM (reported).
  */
 int checkpoint_state_visit(void *state, const struct manifest_record *record);
 
-/* Free the runs, whose indexes take memory. */
+/* Free the runs and their indexes. */
 void checkpoint_state_free_runs(struct checkpoint_state *state);
 
-/* A zeroed state is fine. */
+/* Free the members of the state, which may be zeroed. */
 void checkpoint_state_free(struct checkpoint_state *state);
 
 /* A part of a payload. */
@@ -100,20 +102,22 @@ struct payload_slice {
 	size_t nbytes;
 };
 
-/* Join n slices, to be freed. Returns NULL after a message. */
+/* Concatenate n slices. The caller frees the result. Returns NULL after a message. */
 void *payload_join(const struct payload_slice *slices, size_t n, size_t *ret_nbytes);
 
 /*
- * Read the damaged block again, in case only the read was wrong. Returns 0 if it is right now or no
- * run has it any more, or -EBADMSG without a message if it is still damaged.
+ * Read the damaged block again, because only the first read may have been wrong. Returns 0 if the
+ * block is intact now or no run has it any more, -EBADMSG without a message if it is still damaged,
+ * or another negative errno (reported).
  */
 int checkpoint_state_recheck_damage(const struct checkpoint_state *state,
 				    const struct checkpoint_dir *dir);
 
 /*
- * Free the space that no block uses: it belonged to incomplete runs, or runs whose removal was
- * interrupted. *ret_end: the end of the last block. *ret_used_nbytes: the space of all blocks.
- * Returns -EBADMSG without a message if blocks overlap or are beyond the end of the file.
+ * Free the space in the file of the runs that no block uses: of incomplete runs, and of runs whose
+ * removal was interrupted. *ret_end: the end of the last block. *ret_used_nbytes: the space of all
+ * blocks. Returns 0, -EBADMSG without a message if blocks overlap or exceed the file, or another
+ * negative errno (reported).
  */
 int checkpoint_state_punch_unused(const struct checkpoint_state *state,
 				  const struct checkpoint_dir *dir, uint64_t *ret_end,
@@ -122,7 +126,7 @@ int checkpoint_state_punch_unused(const struct checkpoint_state *state,
 /* Return the number of items in the largest block, or 0. */
 uint32_t checkpoint_state_max_block_items(const struct checkpoint_state *state);
 
-/* Append the runs to the list, which takes over their indexes. */
+/* Open the runs and append them to the list. The indexes now belong to the list. */
 int checkpoint_state_restore_runs(const struct checkpoint_state *state, const struct job *job,
 				  struct run_list *list);
 
@@ -130,12 +134,13 @@ int checkpoint_state_restore_runs(const struct checkpoint_state *state, const st
 struct run_origin checkpoint_state_origin(const struct checkpoint_state *state);
 
 /*
- * Compare the job's input with the runs, in their order. check: of the parts of the input; NULL:
- * its records have one size. Returns -EBADMSG without a message if the records of a run have
- * changed; *ret_change is where these begin.
+ * Compare the job's input with the runs, in their order. check: compares a part of the input; NULL:
+ * records have a fixed size and are compared here. Returns 0, -EBADMSG without a message if the
+ * records of a run have changed (*ret_change: where they begin), or another negative errno
+ * (reported).
  */
 int checkpoint_state_check_input(const struct checkpoint_state *state, const struct job *job,
 				 const struct input_check *check, struct input_change *ret_change);
 
-/* Return how many bytes of the input of runs of nbytes are read from disk at most. */
+/* Return the maximum number of bytes that are read from disk to check nbytes of input. */
 uint64_t checkpoint_input_budget(uint64_t nbytes);

@@ -18,10 +18,10 @@
 #include "src/base/diagnostics.h"
 #include "src/comm/comm.h"
 
-/* Increment it when the contents of a manifest or a run change. */
+/* Increment it when the format of the manifest or of the runs changes. */
 #define CHECKPOINT_FORMAT_VERSION 9
 
-/* The prefix of entries with the state of an input. */
+/* The beginning of the names of entries with the state of an input. */
 static const char input_state_prefix[] = "state of input ";
 static const char output_location_name[] = "location of the output";
 
@@ -114,8 +114,8 @@ static void format_file_identity(const struct sort_spec *spec, struct file_id fi
 }
 
 /*
- * The modification time can be set (cp -p, rsync -t), the change time cannot. Standard input that
- * is a file begins at its current offset.
+ * Add the path and the state of an input. The modification time can be set (cp -p, rsync -t); the
+ * change time cannot. Standard input that is a file begins at its current offset.
  */
 static int add_input(FILE *stream, const struct sort_spec *spec, const char *path)
 {
@@ -153,8 +153,8 @@ static int parent_directory_identity(const char *path, struct file_id *ret_direc
 }
 
 /*
- * The temporary output is in the directory of the file that the output path resolves to. If a link
- * changed, an orphan there would not be found.
+ * Add the directory of the file that the output path resolves to, which has the temporary output.
+ * If a symbolic link on the path changed, orphans there would not be found.
  */
 static int add_output_location(FILE *stream, const struct sort_spec *spec)
 {
@@ -179,7 +179,7 @@ static int write_fingerprint(const struct sort_spec *spec, bool is_collective, F
 {
 	int r;
 
-	if (spec->comm) /* first, because it explains all other differences between ranks */
+	if (spec->comm) /* first, because it explains the other differences between ranks */
 		add_entry(stream, "job", "%s",
 			  spec->check_only   ? "check" :
 			  spec->merge_inputs ? "merge" :
@@ -188,7 +188,7 @@ static int write_fingerprint(const struct sort_spec *spec, bool is_collective, F
 	if (spec->comm)
 		add_entry(stream, "number of ranks", "%u", comm_size(spec->comm));
 	if (spec->comm && is_collective) {
-		/* The same on all ranks, but they may change when a checkpoint is resumed. */
+		/* These must be equal on all ranks, but may change when a checkpoint is resumed. */
 		add_entry(stream, "checkpoint", "%s", yes_or_no(spec->checkpoint_path));
 		add_entry(stream, "verify", "%s", yes_or_no(spec->verify));
 		add_entry(stream, "fsync", "%s", yes_or_no(spec->fsync));
@@ -234,7 +234,7 @@ static const char *next_entry_text(const struct fingerprint *fingerprint, size_t
 	return text;
 }
 
-/* Return the path of the input whose state the entry is, or NULL. */
+/* Return the path of the input if the entry is the state of an input, else NULL. */
 static const char *input_path_of_entry(const char *name)
 {
 	const size_t n = strlen(input_state_prefix);

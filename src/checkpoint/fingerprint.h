@@ -16,8 +16,9 @@ struct fingerprint {
 };
 
 /*
- * Describe the sort, or this rank's part of it; is_collective: for a comparison of all ranks.
- * Examines the input files.
+ * Describe the sort, including the state of its input files. With several ranks: this rank's part
+ * of the sort, or, with is_collective, what must be equal on all ranks. Returns 0 or a negative
+ * errno (reported).
  */
 int fingerprint_create(const struct sort_spec *spec, bool is_collective,
 		       struct fingerprint *ret_fingerprint);
@@ -30,9 +31,9 @@ struct fingerprint_difference {
 };
 
 /*
- * Compare two fingerprints, ignoring inputs whose current state begins with `accepted`:
- * ACCEPT_NONE, ACCEPT_ALL, or the text of fingerprint_format_file(). Returns true and
- * *ret_difference if they differ.
+ * Compare two fingerprints, but ignore the state of inputs whose current state begins with
+ * `accepted`: ACCEPT_NONE, ACCEPT_ALL, or the text of fingerprint_format_file(). If they differ,
+ * returns true and the first difference in *ret_difference.
  */
 bool fingerprint_differs(const struct fingerprint *saved, const struct fingerprint *current,
 			 const char *accepted, struct fingerprint_difference *ret_difference);
@@ -40,5 +41,5 @@ bool fingerprint_differs(const struct fingerprint *saved, const struct fingerpri
 #define ACCEPT_NONE NULL
 #define ACCEPT_ALL ""
 
-/* Format the beginning of the state of an input that is this file. */
+/* Format the part of an input's state that identifies the file; the state begins with it. */
 void fingerprint_format_file(struct file_id file, char text[static 80]);

@@ -1,15 +1,15 @@
 /*
  * manifest.c - an append-only file of records (see manifest.h)
  *
- * How is an incomplete record distinguished from a damaged one? A record is written with one call,
- * so a kill leaves a prefix of it. A power failure may leave any of its pages unwritten, as zeros.
- * Both concern only records after the last sync, at the end of the file. So a record is incomplete
- * if
+ * An incomplete record must be distinguished from a damaged one. A record is written with one call,
+ * so a killed process leaves a prefix of it. A power failure may leave any of its pages unwritten,
+ * as zeros. Both concern only records after the last sync, at the end of the file. So a record is
+ * incomplete if
  *
  * - its header is valid, it reaches or exceeds the end of the file, and its payload is invalid
  * - or the rest of the file is zero, or a prefix of a header
  *
- * The header has its own checksum, because its length is used only if the header is valid.
+ * The header has its own checksum, because the length in it is needed before the payload is read.
  */
 #include "src/checkpoint/manifest.h"
 
@@ -58,7 +58,7 @@ static bool is_zero(const unsigned char *bytes, size_t nbytes)
 	return true;
 }
 
-/* Return whether these bytes may be the beginning of a record. */
+/* Return whether the bytes, fewer than a header, may be the beginning of one. */
 static bool is_header_prefix(const unsigned char *bytes, size_t nbytes)
 {
 	const uint32_t magic = RECORD_HEADER_MAGIC;
@@ -193,10 +193,10 @@ struct sync_thread {
 
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	/* With the lock. */
-	struct sync_request *head, **tail; /* *tail is NULL, and where the next goes */
+	/* Guarded by the lock. */
+	struct sync_request *head, **tail; /* the next request is linked at *tail, which is NULL */
 	bool is_closing;
-	int error; /* the first one */
+	int error; /* of the first request that failed */
 };
 
 static void complete_request(struct sync_request *request, bool durable)
@@ -218,8 +218,8 @@ static void complete_requests(struct sync_request *request, bool durable)
 }
 
 /*
- * Write records. The blocks of the runs are synced first, because a record promises that they are
- * durable.
+ * Write the records of all requests. The blocks of the runs are synced first, because a record
+ * states that they are durable.
  */
 static int write_requests(const struct sync_thread *sync_thread,
 			  const struct sync_request *requests)
@@ -234,7 +234,7 @@ static int write_requests(const struct sync_thread *sync_thread,
 	return r < 0 ? r : manifest_sync(sync_thread->manifest);
 }
 
-/* Wait for requests and take all of them. Returns NULL at the end. */
+/* Wait for requests and take all of them. Returns NULL if the thread must end. */
 static struct sync_request *dequeue_requests(struct sync_thread *sync_thread)
 {
 	struct sync_request *requests;
