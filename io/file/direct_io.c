@@ -59,7 +59,7 @@ bool direct_is_cached(const struct file *file, uint64_t offset, uint64_t nbytes)
  */
 enum { MAX_REQUESTS = 8, MIN_REQUEST_NBYTES = 1 << 20 };
 
-/* Offset, memory and size are aligned. */
+/* Transfer an aligned range to or from aligned memory. Without a queue: in one request. */
 static int transfer_aligned(struct io_queue *queue, const struct file *file, bool is_write,
 			    uint64_t offset, unsigned char *memory, size_t nbytes)
 {

@@ -29,8 +29,8 @@ enum { DIRECT_QUEUE_DEPTH = 32 };
 bool direct_is_cached(const struct file *file, uint64_t offset, uint64_t nbytes);
 
 /*
- * Like file_read_at(), for a file opened with O_DIRECT; with a queue, several requests run at a
- * time. Returns -EINVAL if the file system refuses the request, or the file ends before.
+ * Like file_read_at(), for a file opened with O_DIRECT. queue: runs several requests at a time;
+ * NULL: one. Returns -EINVAL if the file system refuses the request, or if the file ends before.
  */
 int direct_read_at(struct io_queue *queue, const struct file *direct, uint64_t offset, void *buffer,
 		   size_t nbytes);
@@ -45,8 +45,8 @@ static inline bool direct_is_aligned(const void *data, uint64_t offset)
 
 /*
  * Like file_write_at(), for a file that is open twice: `direct` with O_DIRECT, `cached` without.
- * Unaligned ends are written to `cached`; everything, if `data` is aligned differently from the
- * file.
+ * Unaligned ends are written to `cached`. Everything is, if `data` is aligned differently from the
+ * file or the file system refuses direct writes. queue: as for direct_read_at().
  */
 int direct_write_at(struct io_queue *queue, const struct file *direct, const struct file *cached,
 		    uint64_t offset, const void *data, size_t nbytes);

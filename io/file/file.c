@@ -142,7 +142,7 @@ int file_close(struct file *file)
 	return file->calls->close(fd) < 0 && errno != EINTR ? -errno : 0;
 }
 
-/* Wait until the descriptor is ready. Returns -ECANCELED if cancel_fd is readable; -1: none. */
+/* Wait until the descriptor is ready. Returns -ECANCELED once cancel_fd is readable (-1: never). */
 static int wait_ready(int fd, short events, int cancel_fd)
 {
 	struct pollfd polled[2] = {
@@ -239,15 +239,15 @@ static int transfer_all(const struct file *file, struct transfer_all *t)
 
 /*
  * Bytes read from a pipe and not yet consumed. The kernel locks a pipe while it copies. It copies
- * faster to memory in the processor's cache, and the writer goes on while the bytes are copied from
- * there to their place. With few CPUs, the second copy takes more time than it saves.
+ * faster to memory in the processor's cache, and the writer continues while the bytes are copied
+ * from there to their destination. With few CPUs, the second copy takes more time than it saves.
  */
 enum { PIPE_BUFFER_NBYTES = 128 << 10, MIN_CPUS_FOR_LONG_READS = 4 };
 
 struct pipe_buffer {
-	bool for_long_reads; /* not only for those that are shorter than the buffer */
-	size_t begin, end;
-	unsigned char bytes[PIPE_BUFFER_NBYTES]; /* at least a packet */
+	bool for_long_reads; /* use it for reads that are longer than the buffer, too */
+	size_t begin, end;   /* the bytes that are not consumed */
+	unsigned char bytes[PIPE_BUFFER_NBYTES]; /* larger than any packet */
 };
 
 int file_alloc_pipe_buffer(struct file *file)
@@ -280,7 +280,7 @@ static void drain_pipe_buffer(struct pipe_buffer *buffer, struct transfer_all *t
 	advance_transfer(t, n);
 }
 
-/* Like transfer_all(), but never read less than a packet. */
+/* Like transfer_all(), but through the buffer, so that no read is shorter than a packet. */
 static int read_pipe(const struct file *file, struct transfer_all *t)
 {
 	struct pipe_buffer *buffer = file->pipe_buffer;
@@ -396,7 +396,7 @@ void file_drop_cache(const struct file *file, uint64_t offset, uint64_t nbytes)
 	posix_fadvise(file->fd, (off_t)offset, (off_t)nbytes, POSIX_FADV_DONTNEED);
 }
 
-/* Older pages are clean by then, or the writer is limited by the disk anyway. */
+/* Pages this far behind are clean by now, or the disk limits the writer anyway. */
 #define DROPBEHIND_NBYTES (UINT64_C(64) << 20)
 
 void file_start_writeback(const struct file *file, uint64_t offset, uint64_t nbytes)

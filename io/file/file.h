@@ -43,9 +43,8 @@ struct syscalls {
 	int (*unlinkat)(int directory, const char *name, int flags);
 	int (*fsetxattr)(int fd, const char *name, const void *value, size_t nbytes, int flags);
 	/*
-	 * Tables of which a process has one, set by a front end that handles signals. Without them
-	 * (NULL) nothing is mapped (mapping.h), and a fatal signal leaves unfinished files behind
-	 * (undo.h).
+	 * Tables of the process, set by a front end that handles signals. NULL: files are not
+	 * mapped (mapping.h), and a fatal signal leaves unfinished files behind (undo.h).
 	 */
 	struct mapping_table *mappings;
 	struct undo_table *undo;
@@ -97,15 +96,18 @@ int file_reopen(const struct file *file, int flags, struct file *ret_file);
  */
 int file_remove(const struct syscalls *calls, int directory, const char *name, int flags);
 
-/* ".gsort-", 16 random hexadecimal digits, and '\\0'. */
+/* The size of ".gsort-", 16 random hexadecimal digits, and '\0'. */
 #define FILE_UNIQUE_NAME_SIZE 24
 
 /* Make a unique hidden file name. */
 void file_unique_name(char name[static FILE_UNIQUE_NAME_SIZE]);
 
-/* The random digits alone, with '\\0'; and a check whether a string consists of such digits. */
 enum { FILE_UNIQUE_DIGITS = 16 };
+
+/* Make random hexadecimal digits, and a '\0'. */
 void file_unique_digits(char digits[static FILE_UNIQUE_DIGITS + 1]);
+
+/* Return whether file_unique_digits() may have made a string. */
 bool file_is_unique_digits(const char *digits);
 
 /* Return whether file_unique_name() may have made a name. */
@@ -129,22 +131,25 @@ int file_read_at(const struct file *file, uint64_t offset, void *buffer, size_t 
  */
 int file_write_at(const struct file *file, uint64_t offset, const void *data, size_t nbytes);
 
-/* Write exactly nbytes at the descriptor's position: for pipes, devices and O_APPEND. */
+/*
+ * Write exactly nbytes at the descriptor's position: for pipes, devices and O_APPEND. Returns like
+ * file_write_at().
+ */
 int file_write_next(const struct file *file, const void *data, size_t nbytes);
 
 /*
  * Read nbytes at the descriptor's position. *ret_nbytes is smaller only at the end of the stream.
- * Returns -ECANCELED as soon as cancel_fd is readable (-1: never).
+ * Returns 0, -ECANCELED once cancel_fd is readable (-1: never), or another negative errno.
  */
 int file_read_next(const struct file *file, void *buffer, size_t nbytes, int cancel_fd,
 		   size_t *ret_nbytes);
 
 /*
  * Let file_read_next() read a pipe through a buffer of 128 KiB, from which later reads of this
- * struct file are served. That is faster, unless there are few CPUs. And it loses nothing: a write
- * to a pipe with O_DIRECT makes packets, and a read that is shorter than a packet drops the
- * remainder. A reader cannot see that a pipe has packets. Does nothing for other files. Returns 0
- * or -ENOMEM. file_close() or file_free_pipe_buffer() frees the buffer.
+ * struct file are served. That is faster, unless there are few CPUs. It is also necessary: if the
+ * writer opened the pipe with O_DIRECT, its writes make packets, and a read that is shorter than a
+ * packet drops the remainder. A reader cannot detect packets. Does nothing for other files. Returns
+ * 0 or -ENOMEM. file_close() or file_free_pipe_buffer() frees the buffer.
  */
 int file_alloc_pipe_buffer(struct file *file);
 void file_free_pipe_buffer(struct file *file);
@@ -160,8 +165,8 @@ void file_restore_o_direct(const struct file *file);
 
 /*
  * Enlarge the buffer of a pipe to the limit for unprivileged users (/proc/sys/fs/pipe-max-size).
- * With the default of 64 KiB both ends often wait for each other. A hint: errors are ignored, other
- * files unchanged.
+ * With the default of 64 KiB both ends often wait for each other. A hint: errors are ignored, and
+ * other files are not changed.
  */
 void file_enlarge_pipe(const struct file *file);
 
@@ -192,10 +197,13 @@ void file_drop_cache(const struct file *file, uint64_t offset, uint64_t nbytes);
  */
 void file_start_writeback(const struct file *file, uint64_t offset, uint64_t nbytes);
 
+/* Set the size of a file. Returns 0 or a negative errno. */
 int file_truncate(const struct file *file, uint64_t nbytes);
+
+/* Make the data and metadata of a file durable. Returns 0 or a negative errno. */
 int file_sync(const struct file *file);
 
-/* Get the size of a regular file. */
+/* Get the size of a regular file. Returns 0 or a negative errno. */
 int file_size(const struct file *file, uint64_t *ret_nbytes);
 
 /* --- changes of a file --- */
@@ -232,9 +240,9 @@ int size_limit_check(uint64_t end);
 enum { SIZE_LIMIT_HINT_NBYTES = 128 };
 
 /*
- * Return what to append to a message about a failed write, after the %m of `r`, a negative errno.
- * EFBIG ("File too large") usually means the shell's limit on file sizes; then the text names the
- * limit. Otherwise it is empty. The result is `text`.
+ * Format a hint to append to the message of a failed write, after the %m of `r`, a negative errno.
+ * For EFBIG ("File too large"), which usually comes from a limit of the shell, it names the limit;
+ * otherwise it is empty. Returns `text`.
  */
 const char *size_limit_hint(int r, char text[static SIZE_LIMIT_HINT_NBYTES]);
 
@@ -255,8 +263,8 @@ struct free_space_poll {
 };
 
 /*
- * Return whether to check the free space again: nbytes are free, fewer than required. Sleeps 10 ms
- * before it returns true. Gives up after 0.1 s without growth, or after 2 s.
+ * Return whether to query the free space again, after sleeping 10 ms. Returns false if the nbytes
+ * that are free suffice, after 0.1 s without growth, or after 2 s.
  */
 bool free_space_should_retry(struct free_space_poll *poll_state, uint64_t nbytes,
 			     uint64_t required_nbytes);

@@ -1,8 +1,8 @@
 /*
  * io_queue - asynchronous transfers (see io_queue.h)
  *
- * The requests form one list in the order of submission, which up to MAX_THREADS threads work off.
- * That is enough for any disk: with 8 transfers in flight threads reach the throughput of io_uring.
+ * The requests are in one list, in the order of submission. Up to MAX_THREADS threads process it,
+ * which is enough for any disk: 8 transfers in flight reach the throughput of io_uring.
  */
 #include "io/file/io_queue.h"
 
@@ -20,16 +20,16 @@ struct io_queue {
 	unsigned max_threads;
 	pthread_mutex_t lock;
 	pthread_cond_t submitted, done;
-	/* Under the lock. */
-	struct io_request *first, **end; /* waiting for a thread */
-	unsigned n_waiting;              /* of them */
-	unsigned n_idle;                 /* threads */
+	/* Guarded by the lock. */
+	struct io_request *first, **end; /* requests that wait for a thread */
+	unsigned n_waiting;              /* number of these requests */
+	unsigned n_idle;                 /* threads that wait for a request */
 	bool closing;
 
 	struct thread_group threads;
 };
 
-/* Remove and carry out the first request. Requires the lock, and releases it meanwhile. */
+/* Remove the first request and run it. Requires the lock, and releases it during the transfer. */
 static void run_first(struct io_queue *queue)
 {
 	struct io_request *request = queue->first;
@@ -99,7 +99,7 @@ void io_queue_close(struct io_queue *queue)
 	free(queue);
 }
 
-/* Start threads for requests that no idle thread will run. Requires the lock. */
+/* Start threads for the requests that idle threads do not run. Requires the lock. */
 static void start_threads(struct io_queue *queue)
 {
 	const unsigned n_possible = queue->max_threads - queue->threads.n_threads;
@@ -129,7 +129,7 @@ void io_queue_submit(struct io_queue *queue, struct io_request *requests, size_t
 		pthread_cond_signal(&queue->submitted);
 	else
 		pthread_cond_broadcast(&queue->submitted);
-	/* Without any thread the caller carries the requests out. */
+	/* Without any thread the caller runs the requests itself. */
 	while (queue->threads.n_threads == 0 && queue->first)
 		run_first(queue);
 }

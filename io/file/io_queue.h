@@ -8,8 +8,8 @@
  *
  *	submit(requests, n)  ->  (something else)  ->  wait(request) for each
  *
- * Threads carry the requests out with pread() and pwrite(). They are started when they are needed.
- * If none can be started, io_queue_submit() carries the requests out itself.
+ * Threads run the requests with pread() and pwrite(). They are started when they are needed. If
+ * none can be started, io_queue_submit() runs the requests itself.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ struct io_request {
 	size_t nbytes; /* at least 1 */
 
 	/* Set by the queue. */
-	int r;
+	int r; /* result of the transfer */
 	bool is_done;
 	struct io_request *next;
 };
@@ -48,7 +48,7 @@ void io_queue_close(struct io_queue *queue);
 void io_queue_submit(struct io_queue *queue, struct io_request *requests, size_t n);
 
 /*
- * Wait for one request; one thread may wait for it, in any order of requests. Returns the result of
- * file_read_at() or file_write_at().
+ * Wait for a request. Only one thread may wait for each; requests may be waited for in any order.
+ * Returns the result of file_read_at() or file_write_at().
  */
 int io_queue_wait(struct io_queue *queue, struct io_request *request);

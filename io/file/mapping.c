@@ -1,9 +1,9 @@
 /*
  * mapping - parts of a file as memory, protected against SIGBUS (see mapping.h)
  *
- * The handler searches a table of atomics, which it can do at any moment: it takes no lock and
- * makes only system calls. The range of an entry is set after its pages are mapped and cleared
- * before they are unmapped. So a fault in the range of an entry always belongs to its mapping.
+ * The handler can run at any moment, so it takes no lock: it searches a table of atomics and only
+ * makes system calls. The range of an entry is set after its pages are mapped and cleared before
+ * they are unmapped. So a fault in the range of an entry always belongs to its mapping.
  *
  * A damaged mapping is replaced as a whole, not page by page: its data is lost anyway, and a
  * truncated file could cause hundreds of thousands of faults.
@@ -31,7 +31,7 @@ static struct mapping_entry *find_mapping_entry(struct mapping_table *table, uin
 }
 
 /*
- * Set the mark first: a thread that sees the zeros must also see the mark. The C library does not
+ * Set is_damaged first: a thread that sees the zeros must also see it. The C library does not
  * promise that mmap() is async-signal-safe, so make the system call directly.
  */
 static bool replace_with_zeros(struct mapping_entry *entry)
@@ -175,7 +175,7 @@ static struct mmap_segment *find_segment(struct mmap_writer *writer, uint64_t of
 
 /*
  * Return a free entry, or NULL. If none is free, unmap the segment without users that has the most
- * bytes written; it is mapped again for the remaining ones. Requires the lock.
+ * bytes written; a later write maps it again. Requires the lock.
  */
 static struct mmap_segment *evict_segment(struct mmap_writer *writer)
 {

@@ -3,16 +3,18 @@
  *
  * If another process truncates a mapped file, or the disk fails, an access raises SIGBUS, which
  * would end the process. The front end's signal handler instead replaces the whole mapping by zeros
- * and marks it as damaged, and the thread continues. So a user of mapped data must check
+ * and marks it as damaged, and the thread continues. So code that reads mapped data must check
  * afterwards:
  *
- *	read mapping.bytes  ->  mapping_is_damaged()?  ->  trust what was read
+ *	read mapping.bytes  ->  mapping_is_damaged()?  ->  if not, the data was valid
  *
  * A write through a mapping for which the file has no space is detected in the same way. Without a
  * handler (`mappings` of struct syscalls) nothing is mapped.
  *
  * A mapping also shows what other processes write to the file: two reads of the same byte may
  * differ.
+ *
+ * Functions are thread-safe, unless their comment says otherwise. Errors are not reported.
  */
 #pragma once
 
@@ -37,7 +39,7 @@ struct mapping_table {
 
 /*
  * For the SIGBUS handler: if the address is in a mapping, replace the mapping by zeros. Returns
- * whether it was, so that the thread can continue. Async-signal-safe.
+ * whether it was replaced, so that the thread can continue. Async-signal-safe.
  */
 bool mapping_table_handle_fault(struct mapping_table *table, const void *address);
 
@@ -50,22 +52,21 @@ struct mapping {
 
 /*
  * Map nbytes > 0 at `offset` for reading. The descriptor may be closed afterwards. Returns 0 or a
- * negative errno: -ENOTSUP without a table of mappings, -EMFILE if too many are open. All functions
- * are thread-safe.
+ * negative errno: -ENOTSUP without a table of mappings, -EMFILE if too many are open.
  */
 int mapping_open(const struct file *file, uint64_t offset, size_t nbytes,
 		 struct mapping *ret_mapping);
 
-/* Map for writing. The file must be open for reading and writing. */
+/* Like mapping_open(), but for writing. The file must be open for reading and writing. */
 int mapping_open_writable(const struct file *file, uint64_t offset, size_t nbytes,
 			  struct mapping *ret_mapping);
 
-/* Close a mapping that is not used any more. Does nothing if it is not open. */
+/* Close a mapping, which no thread may be using. Does nothing if it is not open. */
 void mapping_close(struct mapping *mapping);
 
 /*
- * Map the pages of the range that are in the page cache at once, which is much cheaper than a page
- * fault for each. A hint.
+ * Map the pages of the range that are in the page cache with one call, which is much cheaper than a
+ * page fault for each. A hint.
  */
 void mapping_populate(const struct mapping *mapping, size_t offset, size_t nbytes);
 
@@ -102,14 +103,14 @@ struct mmap_writer {
 
 void mmap_writer_init(struct mmap_writer *writer);
 
-/* No thread may be writing. */
+/* Unmap all segments. No thread may be writing. */
 void mmap_writer_destroy(struct mmap_writer *writer);
 
 /*
- * Write nbytes at `offset`. Each byte is written once. The file is always the same one, open for
- * reading and writing, and has its size and space already, rounded up to segments: nothing is
- * extended. Thread-safe. Returns 0 or a negative errno; then any part may be written, and the
- * caller can repeat the write with file_write_at(), which also finds the cause.
+ * Write nbytes at `offset`. Each byte must be written once. All calls must be for the same file,
+ * open for reading and writing. Its size and allocated space must reach to the end of the last
+ * segment; the file is not extended. Returns 0 or a negative errno; then any part may be written,
+ * and the caller can repeat the write with file_write_at(), which also finds the cause.
  */
 int mmap_writer_write_at(struct mmap_writer *writer, const struct file *file, uint64_t offset,
 			 const void *data, size_t nbytes);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The kernel's limit. */
+/* The kernel follows as many symbolic links. */
 #define MAX_LINKS 40
 
 /*
@@ -31,7 +31,7 @@ static int read_link(const char *path, char **ret_path)
 	return asprintf(ret_path, "%.*s%s", length, path, link) < 0 ? -ENOMEM : 1;
 }
 
-/* Follow symbolic links until should_stop() or the end. */
+/* Follow symbolic links until should_stop() returns true or the path is no link. */
 static int follow_links(const char *path, bool (*should_stop)(const char *path), char **ret_path)
 {
 	char *current = strdup(path);
@@ -111,7 +111,7 @@ int path_identity_from_fd(int fd, struct path_identity *ret_identity)
 	return 0;
 }
 
-/* Normalise "a/./b//c/../d" to "a/b/d". A missing path contains no links. */
+/* Normalise "a/./b//c/../d" to "a/b/d". For missing paths, which contain no symbolic links. */
 static void normalize_path(char *path)
 {
 	const char *component = path;
@@ -135,7 +135,7 @@ static void normalize_path(char *path)
 	path[n] = '\0';
 }
 
-/* stat() the directory in the first n bytes of the path, which end with a slash; n 0: ".". */
+/* stat() the directory in the first n bytes of the path, which end with a slash; n == 0: ".". */
 static int stat_directory(const char *path, size_t n, struct stat *ret_status)
 {
 	char *directory = n ? strndup(path, n) : strdup(".");

@@ -12,8 +12,9 @@
 struct path_identity {
 	bool exists;
 	mode_t mode;             /* of the file, if it exists */
-	struct file_id identity; /* of the file, else of the nearest directory that exists */
-	char *missing_path;      /* else the path from there, "a/b", without dots; or NULL */
+	struct file_id identity; /* of the file, or of the nearest directory that exists */
+	/* Of a missing file: the path from that directory, "a/b", without dots. Else NULL. */
+	char *missing_path;
 };
 
 /*
@@ -27,6 +28,7 @@ int path_identity_resolve(const char *path, struct path_identity *ret_identity);
  */
 int path_identity_from_fd(int fd, struct path_identity *ret_identity);
 
+/* Return whether two paths name the same file. */
 bool path_identity_equal(const struct path_identity *a, const struct path_identity *b);
 
 /* Free an identity; all zeros are allowed. */
