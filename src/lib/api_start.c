@@ -250,10 +250,12 @@ static int open_stats(struct gsort *sort)
 int api_check_files(const struct gsort *sort)
 {
 	const struct options *options = &sort->options;
+	const bool has_reports = options->stats_json_path || options->trace_path ||
+				 options->report_path || options->stats || options->debug ||
+				 options->progress == PROGRESS_OPTION_ALWAYS;
 
 	/* Without reports and a checkpoint, any file may be read and written, as by GNU sort. */
-	if (sort->lines && sort->process && !options->stats_json_path && !options->trace_path &&
-	    !options->report_path && !options->spec.checkpoint_path)
+	if (sort->lines && sort->process && !has_reports && !options->spec.checkpoint_path)
 		return 0;
 	return command_files_check(options, sort->process != NULL);
 }

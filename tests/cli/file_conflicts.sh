@@ -159,9 +159,10 @@ expect_message '^gsort: v: .*7' 'a part of a record'
 run_with_one_pipe 0 v
 "$g" files/v -o expected
 expect_same expected arrived 'records'
-for option in --stats --debug --progress=always; do
-	run_with_one_pipe 2 $option v
-	expect_message 'standard output and standard error are the same pipe' "$option"
+for options in --stats --debug --progress=always '--lines --stats' '--lines --progress=always'; do
+	# shellcheck disable=SC2086
+	run_with_one_pipe 2 $options v
+	expect_message 'standard output and standard error are the same pipe' "$options"
 done
 create_files
 "$g" missing >> o 2>&1
