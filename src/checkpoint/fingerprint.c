@@ -76,7 +76,7 @@ static void add_spec(FILE *stream, const struct sort_spec *spec)
 	add_entry(stream, "format", "%d, %s-endian", CHECKPOINT_FORMAT_VERSION,
 		  __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "little" : "big");
 	add_entry(stream, "version", "%s", GSORT_VERSION);
-	add_entry(stream, "lines", "%s", spec->lines ? spec->lines : "no");
+	add_entry(stream, "mode", "%s", spec->lines ? spec->lines : "records");
 	add_keys(stream, spec);
 	add_entry(stream, "unique records", "%s", yes_or_no(spec->unique));
 	add_entry(stream, "last of equal records", "%s", yes_or_no(spec->keep_last));

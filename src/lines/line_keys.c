@@ -63,7 +63,9 @@ int line_keys_set_separator(struct line_keys *keys, const char *text)
 		return fail(-EINVAL, "empty tab");
 	if (text[1]) {
 		if (strcmp(text, "\\0") != 0)
-			return fail(-EINVAL, "multi-character tab '%s'", text);
+			return fail(-EINVAL, "multi-character tab '%s'%s", text,
+				    strcmp(text, "\\t") == 0 ? "; a shell writes a tab as $'\\t'" :
+							       "");
 		separator = '\0';
 	}
 	if (keys->separator >= 0 && keys->separator != separator)
@@ -793,14 +795,25 @@ static void format_letters(const struct line_order *order, const char *letters, 
 			fputc(*letters, stream);
 }
 
+/* Write a position in a line. character 0: the beginning of the field, or its end. */
+static void format_position(size_t field, size_t character, FILE *stream)
+{
+	fprintf(stream, "%zu", field + 1);
+	if (character)
+		fprintf(stream, ".%zu", character);
+}
+
 static void format_key(const struct line_key *key, FILE *stream)
 {
-	fprintf(stream, " -k%zu.%zu", key->start_field + 1, key->start_char + 1);
+	fputs(" -k", stream);
+	format_position(key->start_field, key->start_char ? key->start_char + 1 : 0, stream);
 	format_letters(&key->order, "bdfghiMnrV", stream);
 	if (key->end_field == SIZE_MAX)
 		return;
-	fprintf(stream, ",%zu.%zu%s", key->end_field + 1, key->end_char,
-		key->order.skip_end_blanks ? "b" : "");
+	fputc(',', stream);
+	format_position(key->end_field, key->end_char, stream);
+	if (key->order.skip_end_blanks)
+		fputc('b', stream);
 }
 
 char *line_keys_format(const struct line_keys *keys)
