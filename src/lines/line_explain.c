@@ -51,17 +51,31 @@ static int measure_chunk(struct line_sort *sort, struct line_plan *plan)
 static void plan_rank_runs(const struct line_sort *sort, struct line_plan *plan)
 {
 	const struct comm *comm = sort->spec->comm;
-	const uint64_t stored_nbytes = line_runs_rank_nbytes(sort);
-	unsigned first_rank;
+	uint64_t stored_nbytes = line_runs_rank_nbytes(sort);
+	unsigned first_rank, n_passes;
 
 	plan->n_ranks = comm_size(comm);
 	plan->n_runs_spilled = divide_up(line_sort_share_nbytes(sort), plan->chunk_nbytes);
-	plan->n_passes =
-		1 + line_output_needs_single_run(sort) +
-		line_merge_count_passes(plan->n_runs_spilled * plan->n_ranks, plan->fan_in);
+	n_passes = line_merge_count_passes(plan->n_runs_spilled * plan->n_ranks, plan->fan_in);
+	plan->n_passes = 1 + line_output_needs_single_run(sort) + n_passes;
+	/* Other ranks may still read the runs from which a pass makes longer ones. */
+	if (n_passes > 0)
+		stored_nbytes += line_runs_stored_nbytes(line_sort_share_nbytes(sort));
 	if (stored_nbytes > sort->spill_memory_nbytes)
 		plan->temp_space.needed_nbytes = comm_host_size(comm, &first_rank) *
 						 (stored_nbytes - sort->spill_memory_nbytes);
+}
+
+/* Return the space of stored_nbytes in runs, and of what passes store before they free runs. */
+static uint64_t pass_temp_nbytes(const struct line_sort *sort, uint64_t stored_nbytes)
+{
+	const uint64_t unfreed_nbytes =
+		2 * spill_backlog_nbytes(stored_nbytes) + sort->memory_nbytes;
+
+	/* A checkpoint frees runs only when the merged run is durable. */
+	return stored_nbytes + (sort->spec->checkpoint_path ?
+					stored_nbytes :
+					u64_min(unfreed_nbytes, stored_nbytes));
 }
 
 /* Plan runs and passes for an input of known size. */
@@ -85,6 +99,9 @@ static int plan_runs(struct line_sort *sort, struct line_plan *plan)
 	plan->n_passes = 1 + line_merge_count_passes(plan->n_runs_spilled, plan->fan_in);
 	if (plan->n_runs_spilled)
 		plan->temp_space.needed_nbytes = line_runs_stored_nbytes(plan->input_nbytes);
+	if (plan->n_passes > 1)
+		plan->temp_space.needed_nbytes =
+			pass_temp_nbytes(sort, plan->temp_space.needed_nbytes);
 	return 0;
 }
 

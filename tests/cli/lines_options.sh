@@ -135,6 +135,16 @@ for options in '-S 1M' '-S 1M -k1,1n' '-S 1M -k2,2 -k3' '-S 1M --batch-size=2' '
 			[ "$planned" -eq $((had + 1)) ] || fail "$options: $member $planned, $had"
 	done
 done
+
+claim 'a sort with merge passes takes at most the temporary space of its plan'
+set -- -S 1M --batch-size=3 --temp-compress=none many many many
+"$GSORT" --lines --explain=json "$@" > plan 2> stderr || fail "status $?"
+"$GSORT" --lines --stats-json=stats "$@" -o found 2> stderr || fail "status $?"
+planned=$(sed -n '/"temporary"/,/}/s/.*"needed_bytes": \([0-9]*\).*/\1/p' plan)
+had=$(sed -n 's/.*"peak_temporary_bytes": \([0-9]*\).*/\1/p' stats)
+[ "$had" -le "$planned" ] || fail "planned $planned, had $had"
+
+claim 'a plan is printed without an output'
 "$GSORT" --lines --explain -S 1M many -o new > plan 2> stderr || fail "status $?"
 [ ! -e new ] || fail 'an output'
 expect_line '^memory  *4 MiB limit' plan
