@@ -23,23 +23,27 @@ static int report_disorder(uint64_t number, struct line_view line,
 	return 0;
 }
 
-/* Compare the lines of a chunk. *number: of the first one. Returns the last line. */
+/*
+ * Compare the lines of a chunk. *number: of the first one. *ret_last: the last line that was
+ * compared.
+ */
 static int check_chunk(struct line_sort *sort, const unsigned char *end, uint64_t *number,
 		       unsigned char **ret_last, struct line_disorder *ret_disorder)
 {
 	unsigned char *line = line_block_text(sort->block);
 	struct line_view last = line_sort_view(sort, line);
 
+	*ret_last = line;
 	while (last.bytes + last.nbytes + 1 < end) {
 		const struct line_view next = line_sort_view(sort, last.bytes + last.nbytes + 1);
 		const int order = line_sort_compare(sort, last, next);
 
 		(*number)++;
+		*ret_last = (unsigned char *)next.bytes;
 		if (order > 0 || (order == 0 && sort->keys->unique))
 			return report_disorder(*number, next, ret_disorder);
 		last = next;
 	}
-	*ret_last = (unsigned char *)last.bytes;
 	return 0;
 }
 
@@ -52,6 +56,7 @@ static int check_order(struct line_sort *sort, struct line_disorder *ret_disorde
 
 	for (;;) {
 		const size_t n_checked = n; /* at the beginning */
+		size_t n_new;
 		struct span span;
 		int r = cancellation_check(sort->spec->cancellation);
 
@@ -63,8 +68,12 @@ static int check_order(struct line_sort *sort, struct line_disorder *ret_disorde
 			return line_input_fail_long_line(sort->input, n - (size_t)(end - text));
 		span = stats_begin(STAGE_VERIFY, 0);
 		r = check_chunk(sort, end, &number, &last, ret_disorder);
-		stats_end(sort->stats, span, n - n_checked);
-		sort->text_nbytes += n - n_checked;
+		n_new = ret_disorder->number ?
+				(size_t)(last - text) + line_sort_view(sort, last).nbytes + 1 :
+				n;
+		n_new -= n_checked;
+		stats_end(sort->stats, span, n_new);
+		sort->text_nbytes += n_new;
 		sort->totals.read.n_records = number - sort->params->n_header_lines;
 		if (r < 0 || ret_disorder->number || is_at_end)
 			return r;

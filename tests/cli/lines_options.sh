@@ -201,6 +201,7 @@ expect_line '"name": "verify"' stats
 "$GSORT" --lines -c --stats-json=stats few 2> stderr
 [ $? -eq 1 ] || fail 'status is not 1'
 expect_line '"records_in": 2' stats
+expect_line '"input_bytes": 9' stats
 
 claim 'a report and a trace are written, and only when the sort succeeds'
 "$GSORT" --lines -S 1M --report=page --trace=trace many -o found 2> stderr || fail "status $?"
