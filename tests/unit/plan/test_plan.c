@@ -661,6 +661,9 @@ static void check_room(const struct layout *records, uint64_t input_nbytes, uint
 			 " are planned with",
 			 input_nbytes, records->record_nbytes, memory_nbytes, (int)sort_method,
 			 plan.is_sufficient ? plan.memory_nbytes : 0);
+	/* Longer blocks are also whole records. */
+	while (plan_lengthen_blocks(&request, &plan))
+		assert_int_equal(plan.block_nbytes % plan.resident_nbytes, 0);
 }
 
 static void check_room_in_any_memory(const struct layout *records)
