@@ -260,6 +260,18 @@ TEST_WITH(directory_of_another_user_is_refused, fixture_start, fixture_finish)
 	assert_int_equal(rmdir(fixture_path("dir")), 0);
 }
 
+TEST_WITH(directory_of_ranks_in_a_missing_directory_is_named, fixture_start, fixture_finish)
+{
+	struct checkpoint_dir opened;
+
+	assert_int_equal(checkpoint_dir_init_rank(&opened, &faulty_calls,
+						  fixture_path("missing/dir"), 1),
+			 0);
+	assert_int_equal(checkpoint_dir_open(&opened), -ENOENT);
+	assert_non_null(strstr(captured_messages_error(), "/missing/dir: cannot create directory"));
+	checkpoint_dir_close(&opened);
+}
+
 TEST_WITH(file_of_the_same_name_is_not_removed, fixture_start, fixture_finish)
 {
 	struct checkpoint_dir opened;

@@ -144,6 +144,14 @@ TEST(long_key_lists_are_abbreviated)
 	options_free(&options);
 }
 
+TEST(reversal_is_the_last_word_of_a_key)
+{
+	ASSERT_REFUSED("'4:r:n'", ":r must be last; use 4:n:r", "-k4:r:n");
+	ASSERT_REFUSED("'4:r:t'", ":r must be last; use 4:t:r", "-k4:r:t");
+	ASSERT_REFUSED("'4:r:numpy'", ":r must be last; use 4:numpy:r", "-k4:r:numpy");
+	ASSERT_REFUSED("'4:r:total'", ":r must be last; use 4:total:r", "-k4:r:total");
+}
+
 TEST(any_number_of_keys_is_accepted)
 {
 	enum { N = 5000 };
