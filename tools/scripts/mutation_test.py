@@ -684,7 +684,7 @@ def read_reviewed():
         for paragraph in f.read().split('\n\n'):
             rows = [row for row in paragraph.splitlines() if row and not row.startswith('#')]
             if len(rows) >= 4:
-                name, function = rows[0].split()
+                name, _, function = rows[0].partition(' ')  # '': outside of functions
                 before, after = rows[1][2:], rows[2][2:]
                 word, reason = one_line(' '.join(rows[3:]))[2:].split(': ', 1)
                 reviewed['\t'.join((name, function, before, after))] = (word, reason)
