@@ -1,5 +1,5 @@
 /*
- * architecture - the architecture of the device code that runs on a device
+ * architecture - the architecture of the device code that a device runs
  *
  * All kernels are compiled for the same list of architectures, so one kernel represents all.
  */

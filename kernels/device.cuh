@@ -96,6 +96,7 @@ __device__ __forceinline__ T lane_broadcast(T value, unsigned source, unsigned w
 	return value;
 }
 
+/* Exchange a value of any size with the lane whose number differs in the bits of `distance`. */
 template <class T> __device__ __forceinline__ T lane_exchange(T value, unsigned distance)
 {
 	unsigned_words<T> words;

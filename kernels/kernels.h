@@ -5,9 +5,9 @@
  * code of a launch that failed (a cudaError_t). No function here allocates memory or waits.
  * Pointers are device memory unless the comment says host. Counts are elements or records; n == 0
  * is always valid. Elements and `scratch` are aligned to at least 16 bytes, slices and records as
- * their type. The caller provides scratch of the size that the function beside the launch returns,
- * and can reuse it when the queued kernels have run. Elements are encoded keys: unsigned integers
- * of element_nbytes = 4, 8 or 16.
+ * their type. The caller provides scratch of the size in bytes that the kernel_*_nbytes() function
+ * of the launch returns, and can reuse it when the queued kernels have run. Elements are encoded
+ * keys: unsigned integers of element_nbytes = 4, 8 or 16.
  *
  * Records and items may have any alignment. Kernels read them in whole aligned words of up to 16
  * bytes, so the memory must be readable up to the next multiple of 16 bytes (CUDA allocations are).
@@ -27,7 +27,7 @@ extern "C" {
 
 struct CUstream_st; /* the target of a cudaStream_t */
 
-/* A widened element as two words, because not every C compiler has 128-bit arguments. */
+/* An element widened to 16 bytes, as two words, because not all compilers can pass 128 bits. */
 struct kernel_key {
 	uint64_t lo, hi;
 };
@@ -85,25 +85,25 @@ int launch_sample(const void *elements, uint64_t n, uint64_t stride, uint32_t el
 		  struct kernel_key *keys, struct CUstream_st *stream);
 
 /*
- * Encode n records of map->record_nbytes as elements of map->element_nbytes. The two arrays may be
- * the same memory, or overlap if the records end where the elements end. digest: added to; may be
- * NULL.
+ * Encode n records of encoding.record_nbytes as elements of encoding.element_nbytes. The two arrays
+ * may be the same memory, or overlap if the records end where the elements end. digest: of the
+ * records, added to; may be NULL.
  */
 struct encode_task {
 	const void *records;
 	void *elements;
 	uint64_t n;
-	struct key_encoding map;
+	struct key_encoding encoding;
 	struct digest *digest;
 	void *scratch; /* kernel_record_scratch_nbytes(n) */
 };
 
 int launch_encode(const struct encode_task *task, struct CUstream_st *stream);
 
-/* The results of decode, the same for both back ends. */
+/* The results of decode. They equal those of the CPU back end. */
 struct kernel_decode_result {
 	struct digest digest;          /* digest of the records written */
-	uint64_t n_disorders;          /* neighbours that are out of order */
+	uint64_t n_disorders;          /* neighbours out of order */
 	struct kernel_key first, last; /* first and last element, if n > 0 */
 };
 
@@ -112,7 +112,7 @@ struct decode_task {
 	const void *elements;
 	void *records;
 	uint64_t n;
-	struct key_encoding map;
+	struct key_encoding encoding;
 	bool strict; /* equal neighbours count as out of order */
 	struct kernel_decode_result *result;
 	void *scratch; /* kernel_record_scratch_nbytes(n) */
@@ -120,17 +120,16 @@ struct decode_task {
 
 int launch_decode(const struct decode_task *task, struct CUstream_st *stream);
 
-/* The number of elements that unique kept, and the digest of those that it dropped. */
 struct kernel_unique_result {
-	uint64_t n; /* elements left */
-	struct digest dropped;
+	uint64_t n;            /* elements kept */
+	struct digest dropped; /* of the records of the elements dropped */
 };
 
 /* Keep the first of equal elements, in place. result: assigned. */
 struct unique_task {
 	void *elements;
 	uint64_t n;
-	struct key_encoding map; /* to digest dropped elements as records */
+	struct key_encoding encoding; /* to digest dropped elements as records */
 	struct kernel_unique_result *result;
 	void *scratch; /* kernel_record_scratch_nbytes(n) */
 };
@@ -158,7 +157,10 @@ struct delta_pack_task {
 size_t kernel_delta_pack_scratch_nbytes(uint64_t n, uint32_t block_n);
 int launch_delta_pack(const struct delta_pack_task *task, struct CUstream_st *stream);
 
-/* n elements, packed, or plain if they take as many bytes. Both are aligned as elements are. */
+/*
+ * A block of n elements. It is stored unpacked if packed_nbytes is the size of the elements. Both
+ * are aligned as elements are.
+ */
 struct kernel_packed_block {
 	const void *packed;
 	void *elements;
@@ -166,8 +168,8 @@ struct kernel_packed_block {
 };
 
 /*
- * Unpack blocks. The packed bytes may be arbitrary. damaged: assigned the number of the first block
- * that is not valid, whose elements are then undefined; UINT32_MAX if all are valid.
+ * Unpack blocks. The packed bytes need not be valid. damaged: assigned the number of the first
+ * invalid block, whose elements are then undefined; UINT32_MAX if all are valid.
  */
 struct delta_unpack_task {
 	const struct kernel_packed_block *blocks; /* host array, read before this returns */
@@ -203,8 +205,8 @@ struct kernel_items {
 };
 
 /*
- * Copy the slice table (host array, read before this returns) and the keys to `tables`, which must
- * live as long as the view.
+ * Complete the description of items in k slices (host array, read before this returns). Copies the
+ * slices and the keys to `tables`, kernel_items_nbytes() of memory that must outlive `items`.
  */
 size_t kernel_items_nbytes(uint32_t k, uint32_t n_fields);
 int launch_prepare_items(struct kernel_items *items, const struct kernel_slice *slices, uint32_t k,
@@ -216,8 +218,8 @@ struct kernel_projection_copy {
 };
 
 /*
- * Make items of n records: pieces of the record, in the order of the item, without gaps. Before
- * them a count of 1 (has_count), after them the record's position in the input (has_position).
+ * Make items of n records. An item consists of a count of 1 (with has_count), pieces of the record
+ * without gaps, and the record's position in the input (with has_position).
  */
 struct projection_task {
 	const void *records;
@@ -244,8 +246,8 @@ int launch_make_elements(const struct kernel_items *items, uint64_t n, uint32_t 
  * Lines of a text: line i is bytes [starts[i], starts[i + 1] - 1), and its delimiter follows. The
  * text begins at a multiple of 16 bytes.
  *
- * has_keys: the key of line i precedes it as a line of its own, so starts[2 * i] is that of the
- * key, and starts[2 * i + 1] that of the line. No key is the beginning of another one. Lines are
+ * has_keys: the key of line i precedes it as a line of its own, so starts[2 * i] is the start of
+ * the key, and starts[2 * i + 1] that of the line. No key is a prefix of another key. Lines are
  * compared by the key; then, unless keys_decide, by the line.
  */
 struct kernel_lines {
@@ -255,7 +257,7 @@ struct kernel_lines {
 	bool has_keys, keys_decide;
 };
 
-/* The keys that ties are broken by: those of items, or lines; the other is NULL. Host pointers. */
+/* The keys that break ties: those of items or of lines. The other pointer is NULL. On the host. */
 struct kernel_tie_keys {
 	const struct kernel_items *items;
 	const struct kernel_lines *lines;
@@ -265,8 +267,8 @@ struct kernel_tie_keys {
 enum { ITEM_TIE_WORD_NBYTES = 8, LINE_WORD_NBYTES = 7 };
 
 /*
- * Count ties: elements of 16 bytes that agree in everything but the number, and whose keys go on.
- * *ties: the number of elements that tie with a neighbour, and the number of groups.
+ * Count ties: elements of 16 bytes that differ only in their number and whose keys have more bytes.
+ * *ties: the number of elements that tie with a neighbour, and the number of groups of these.
  */
 struct tie_counts {
 	uint32_t n_elements, n_groups;
@@ -279,9 +281,9 @@ int launch_count_ties(struct kernel_tie_keys keys, const void *elements, uint64_
 /*
  * Break ties by the next bytes of the keys, from `at` on. The tied elements of `list`, as counted
  * by launch_count_ties(), are copied to `next` as (group, next bytes, number) and sorted. Then
- * their numbers are written back to the places in `elements` that they came from: places[i] is the
- * place of list[i] in `elements`; NULL if list is elements. `list` is read before sort_scratch is
- * written, so the two may share memory.
+ * their numbers are written back to the positions in `elements` that they came from. positions[i]
+ * is the position of list[i] in `elements`; NULL if list is elements. `list` is read before
+ * sort_scratch is written, so the two may share memory.
  */
 struct tie_break_task {
 	void *elements;
@@ -291,8 +293,8 @@ struct tie_break_task {
 	const void *ties_scratch; /* of launch_count_ties(list, n) */
 	uint32_t n_ties;
 	uint64_t at;
-	void *next;               /* n_ties of 16 bytes */
-	uint32_t *next_positions; /* n_ties */
+	void *next;               /* n_ties of 16 bytes: the list of the next round */
+	uint32_t *next_positions; /* n_ties: its positions */
 	void *sort_scratch;       /* kernel_sort_scratch_nbytes(n_ties, 16) */
 };
 
@@ -300,16 +302,17 @@ int launch_break_ties(struct kernel_tie_keys keys, const struct tie_break_task *
 		      struct CUstream_st *stream);
 
 /*
- * Find how far the keys agree. *common_nbytes becomes the first offset of a round, from `at` on,
- * where neighbours of a group differ in `list` of a tie_break_task. If none differ, it is
- * UINT64_MAX for lines, and the end of the keys or more for items.
+ * Find the length of the common prefix of tied keys in `list` of a tie_break_task. *common_nbytes
+ * becomes the offset, `at` or later, of the first round in which neighbours of a group differ. If
+ * none differ, it is UINT64_MAX for lines, and the end of the keys or more for items.
  */
 int launch_find_common_prefix(struct kernel_tie_keys keys, const void *list, uint64_t n,
 			      uint64_t at, uint64_t *common_nbytes, struct CUstream_st *stream);
 
 /*
- * Flags of the heads of n sorted elements: of those with equal keys the first, or with `keep_last`
- * the last. launch_flag_heads() makes them in kernel_head_flags_nbytes(n) of memory.
+ * Flags of the heads of n sorted elements. The head of a group of equal keys is its first element,
+ * or with keep_last its last. launch_flag_heads() makes the flags in kernel_head_flags_nbytes(n) of
+ * memory.
  */
 struct kernel_head_flags {
 	const uint32_t *equal; /* bit i % 32 of word i / 32: not a head */
@@ -323,7 +326,7 @@ int launch_flag_heads(const struct kernel_items *items, const void *elements,
 		      uint32_t element_nbytes, uint64_t n, bool keep_last, void *memory,
 		      struct kernel_head_flags *ret_heads, struct CUstream_st *stream);
 
-/* The results of gather, the same for both back ends. */
+/* The results of gather. They equal those of the CPU back end. */
 struct kernel_gather_result {
 	uint64_t n;         /* items kept */
 	uint64_t n_counted; /* sum of the counts of these items */
@@ -337,32 +340,32 @@ struct gather_task {
 	const void *elements;
 	uint32_t element_nbytes;
 	uint64_t n;
-	struct kernel_head_flags heads; /* keep only heads, unless NULL */
+	struct kernel_head_flags heads; /* keep only heads; all NULL: keep all items */
 	uint64_t limit;                 /* keep at most this many items, the first ones */
 	uint32_t out_offset, out_nbytes;
 	void *out; /* out_nbytes from out_offset of each item kept */
 	bool has_count, count_is_big_endian;
-	uint64_t *counts; /* n counts; scratch, if items have counts and only heads are kept */
+	uint64_t *counts; /* scratch of n counts, if items have counts and only heads are kept */
 	struct kernel_gather_result *result;
-	void *first, *last; /* the first and last item, whole; may be NULL */
+	void *first, *last; /* assigned the first and last item kept, whole; may be NULL */
 };
 
 int launch_gather(const struct gather_task *task, struct CUstream_st *stream);
 
 /*
- * Records of up to 16 bytes with one key as pairs (launch_sort_pairs()). The key has at most 8
- * bytes, and so has the rest of the record.
+ * How records are stored as pairs (launch_sort_pairs()). Records have one key of at most 8 bytes
+ * and at most 8 other bytes.
  */
 struct pair_shape {
-	struct key_encoding map; /* of the key, to elements of 8 bytes */
+	struct key_encoding encoding; /* of the key, to elements of 8 bytes */
 	uint32_t key_offset;
 };
 
-/* digest: of the records, added to; may be NULL. */
+/* Make pairs of n records. digest: of the records, added to; may be NULL. */
 int launch_make_pairs(const struct kernel_items *items, const struct pair_shape *shape, uint64_t n,
 		      void *pairs, struct digest *digest, struct CUstream_st *stream);
 
-/* Unpack n sorted pairs to records. Members are those of gather_task. */
+/* Convert n sorted pairs to records. See gather_task for the members. */
 struct unpack_pairs_task {
 	struct pair_shape shape;
 	uint32_t record_nbytes;
@@ -377,8 +380,8 @@ struct unpack_pairs_task {
 int launch_unpack_pairs(const struct unpack_pairs_task *task, struct CUstream_st *stream);
 
 /*
- * Find where a splitter cuts the slices of a view of n items: cuts[i] items of slice i are before
- * (key, slice), as for launch_cut().
+ * Find where the splitter (key, slice) cuts the slices of n items, like launch_cut(). cuts[i] is
+ * the number of items of slice i before the splitter.
  */
 struct cut_items_task {
 	struct kernel_items items;
@@ -416,7 +419,7 @@ size_t kernel_find_lines_scratch_nbytes(uint64_t nbytes);
 int launch_find_lines(const struct find_lines_task *task, struct CUstream_st *stream);
 
 /*
- * The digest of the lines of a launch, and the length of the longest line. A launch adds to them.
+ * The digest of lines without their keys, and the length of the longest. A launch adds to both.
  */
 struct kernel_line_totals {
 	struct digest digest;
@@ -424,16 +427,16 @@ struct kernel_line_totals {
 };
 
 /*
- * Make the elements of n lines (16 bytes): LINE_ELEMENT_NBYTES of what the line is compared by and
- * how many bytes are left, then its number. The totals are those of lines without keys.
+ * Make the elements of n lines, of 16 bytes: LINE_ELEMENT_NBYTES of what the line is compared by, a
+ * byte that says whether there is more (lines.cuh), and the number of the line.
  */
 enum { LINE_ELEMENT_NBYTES = 11 };
 int launch_make_line_elements(const struct kernel_lines *lines, uint64_t n, void *elements,
 			      struct kernel_line_totals *totals, struct CUstream_st *stream);
 
 /*
- * List the numbers of n sorted elements. unique: only the first of equal lines. *n_kept: assigned;
- * dropped: added to.
+ * List the numbers of n sorted elements. unique: only the first of equal lines. *n_kept: assigned
+ * the length of the list. dropped: digest of the other lines, added to.
  */
 struct order_lines_task {
 	struct kernel_lines lines;
@@ -449,8 +452,8 @@ struct order_lines_task {
 int launch_order_lines(const struct order_lines_task *task, struct CUstream_st *stream);
 
 /*
- * Compute where lines are in the output: offsets[i] becomes the offset of line i * LINE_SEGMENT of
- * the order, and *total_nbytes the bytes of all, with delimiters.
+ * Compute offsets in the output: offsets[i] becomes the offset of line i * LINE_SEGMENT of the
+ * order, and *total_nbytes the size of all lines, with delimiters.
  */
 enum { LINE_SEGMENT = 1024 };
 int launch_measure_lines(const struct kernel_lines *lines, const uint32_t *order, uint64_t n,
@@ -458,7 +461,8 @@ int launch_measure_lines(const struct kernel_lines *lines, const uint32_t *order
 
 /*
  * Write the bytes [begin, end) of the output, which belong to n_segments of LINE_SEGMENT lines from
- * `first_segment` on. Lines that begin there are counted, hashed and compared with the line before.
+ * `first_segment` on. Lines that begin in this range are counted, hashed and compared with the
+ * previous line.
  */
 struct gather_lines_task {
 	struct kernel_lines lines;
@@ -467,7 +471,7 @@ struct gather_lines_task {
 	const uint64_t *offsets; /* launch_measure_lines() of these lines */
 	uint64_t first_segment;
 	uint32_t n_segments;
-	uint64_t longest_nbytes; /* of a segment; for the shape of the launch */
+	uint64_t longest_nbytes; /* of the longest of these segments, or more */
 	uint64_t begin, end;
 	unsigned char *out;    /* aligned to 16 bytes */
 	struct digest *digest; /* added to, like n_disorders */

@@ -24,9 +24,7 @@ typedef stream_pass_shape<GSORT_STREAM_PASS> stream_pass;
 /* Enough blocks to keep any GPU busy; each processes many tiles. */
 static constexpr unsigned STREAM_PASS_MAX_BLOCKS = 132 * 8;
 
-/*
- * Return the number of blocks for n objects, n_at_once per block and step, at most the limit above.
- */
+/* Return the number of blocks for n objects, of which a block processes n_at_once in a step. */
 static inline unsigned n_blocks_for(uint64_t n, uint64_t n_at_once = stream_pass::n_threads)
 {
 	const uint64_t n_blocks = divide_up(n, n_at_once);
@@ -44,11 +42,11 @@ static inline unsigned stream_pass_n_blocks(uint64_t n)
 	return n_blocks_for(n, stream_pass::n);
 }
 
-/* Scratch memory, zero at the start except for the edges. Element 0 of the edges is not used. */
+/* Scratch memory. stream_pass_clear() zeroes it, except for the edges. */
 struct stream_pass_scratch {
 	uint64_t *next_tile;
 	uint64_t *status; /* one word per tile */
-	void *edges;      /* the element before each tile */
+	void *edges;      /* the element before each tile; edges[0] is not used */
 };
 
 static inline struct stream_pass_scratch stream_pass_lay_out(void *memory, uint64_t n)
@@ -154,36 +152,39 @@ __device__ __forceinline__ void block_add_digest(stream_pass_memory &memory, uin
 	}
 }
 
-/* Encode a word that holds the record's bytes, first byte lowest. One overload per element size. */
+/*
+ * Encode a word that holds the bytes of a record, the first byte lowest, to an element, or decode
+ * an element. There is one overload per element size.
+ */
 
-__device__ __forceinline__ uint32_t encode_word(uint32_t word, const key_encoding &map)
+__device__ __forceinline__ uint32_t encode_word(uint32_t word, const key_encoding &encoding)
 {
-	return encode_raw_key_4(word, &map);
+	return encode_raw_key_4(word, &encoding);
 }
 
-__device__ __forceinline__ uint64_t encode_word(uint64_t word, const key_encoding &map)
+__device__ __forceinline__ uint64_t encode_word(uint64_t word, const key_encoding &encoding)
 {
-	return encode_raw_key_8(word, &map);
+	return encode_raw_key_8(word, &encoding);
 }
 
-__device__ __forceinline__ uint128_t encode_word(uint128_t word, const key_encoding &map)
+__device__ __forceinline__ uint128_t encode_word(uint128_t word, const key_encoding &encoding)
 {
-	return encode_raw_key_16(word, &map);
+	return encode_raw_key_16(word, &encoding);
 }
 
-__device__ __forceinline__ uint32_t decode_word(uint32_t key, const key_encoding &map)
+__device__ __forceinline__ uint32_t decode_word(uint32_t key, const key_encoding &encoding)
 {
-	return decode_raw_key_4(key, &map);
+	return decode_raw_key_4(key, &encoding);
 }
 
-__device__ __forceinline__ uint64_t decode_word(uint64_t key, const key_encoding &map)
+__device__ __forceinline__ uint64_t decode_word(uint64_t key, const key_encoding &encoding)
 {
-	return decode_raw_key_8(key, &map);
+	return decode_raw_key_8(key, &encoding);
 }
 
-__device__ __forceinline__ uint128_t decode_word(uint128_t key, const key_encoding &map)
+__device__ __forceinline__ uint128_t decode_word(uint128_t key, const key_encoding &encoding)
 {
-	return decode_raw_key_16(key, &map);
+	return decode_raw_key_16(key, &encoding);
 }
 
 /*
@@ -197,7 +198,7 @@ template <class E> __device__ __forceinline__ uint64_t digest_of_word(E word)
 		return digest_word8(word);
 }
 
-/* Widen an element. */
+/* Widen an element to a key of 16 bytes. */
 template <class E> __device__ __forceinline__ kernel_key widen(E element)
 {
 	kernel_key key;

@@ -2,7 +2,7 @@
  * upload_table - copy small tables from host to device memory as kernel arguments
  *
  * One launch carries a few hundred words. So the host allocates nothing, does not wait for a copy,
- * and need not keep the table after the launch.
+ * and can free its table after the launch.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ static __global__ void __launch_bounds__(WARP)
 		to[i] = args_table.words[i];
 }
 
-/* Writes consecutive words to device memory. */
+/* Writes consecutive words to device memory. Call table_writer_flush() at the end. */
 struct table_writer {
 	uint64_t *to;
 	CUstream_st *stream;

@@ -1,7 +1,7 @@
 /*
- * decode - elements to records, with their digest and a check of their order
+ * decode - decode elements to records, with their digest and a check of their order
  *
- * copy_edges() copies the element before each tile first: when records replace the elements in
+ * First, copy_edges() copies the element before each tile: if records replace the elements in
  * place, it may be overwritten before the tile is checked.
  */
 #include "kernels/stream_pass.cuh"
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 	decode(decode_task task, stream_pass_scratch scratch, bool ordered)
 {
 	decode_memory<E> &memory = *shared_memory<decode_memory<E>>();
-	const unsigned record_nbytes = task.map.record_nbytes;
+	const unsigned record_nbytes = task.encoding.record_nbytes;
 	const E *elements = (const E *)task.elements, *edges = (const E *)scratch.edges;
 	uint64_t sum = 0, count = 0, n_disorders = 0;
 
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 			__syncthreads();
 		for (uint32_t i = threadIdx.x; i < n; i += stream_pass::n_threads) {
 			const E element = memory.elements[i];
-			const E word = decode_word(element, task.map);
+			const E word = decode_word(element, task.encoding);
 
 			if (base + i > 0)
 				n_disorders +=
@@ -80,7 +80,8 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 
 template <class E> static int decode_elements(const decode_task &task, CUstream_st *stream)
 {
-	const bool ordered = task.elements == task.records && task.map.record_nbytes < sizeof(E);
+	const bool ordered = task.elements == task.records &&
+			     task.encoding.record_nbytes < sizeof(E);
 	const stream_pass_scratch scratch = stream_pass_lay_out(task.scratch, task.n);
 	int r = (int)cudaFuncSetAttribute(decode<E>, cudaFuncAttributeMaxDynamicSharedMemorySize,
 					  (int)sizeof(decode_memory<E>));
@@ -103,7 +104,7 @@ int launch_decode(const struct decode_task *task, CUstream_st *stream)
 
 	if (r || task->n == 0)
 		return r;
-	switch (task->map.element_nbytes) {
+	switch (task->encoding.element_nbytes) {
 	case 4:
 		return decode_elements<uint32_t>(*task, stream);
 	case 8:

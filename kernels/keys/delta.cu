@@ -2,23 +2,23 @@
  * delta - pack sorted elements into blocks and unpack them (format: src/record/delta_pack.h)
  *
  * A warp processes a few neighbouring miniblocks, independently of other warps: it adds up the
- * widths before its first miniblock to find its place. The widths are one byte per miniblock, and
- * all warps of a block of threads read them from the L1 cache.
+ * widths before its first miniblock to find where it begins. The widths are one byte per miniblock,
+ * and all warps of a block of threads read them from the L1 cache.
  *
- * Packing takes three steps, because a block's place depends on the sizes of the blocks before it:
+ * Packing takes three steps, because the start of a block depends on the sizes of earlier blocks:
  *
- *	measure   the width of each miniblock, and the bytes of each block
- *	place     the start of each block; a block that does not shrink is stored as it is
- *	pack      the bits
+ *	measure               the width of each miniblock, and the bytes of each block
+ *	assign_block_offsets  the start of each block; one that does not shrink is stored as it is
+ *	pack                  the bits
  *
  * Each lane makes whole words of 32 bits: it gathers the differences with bits in its word from
  * shared memory, so nothing is written twice. To unpack, each lane adds up the differences of a
  * group of eight elements, and a scan over the lanes turns the sums into elements. The first bit of
  * a difference follows from its number, so both directions work the same way for all widths.
  *
- * The bytes to unpack may be arbitrary. A warp reads the widths only if the block is long enough
+ * The bytes to unpack need not be valid. A warp reads the widths only if the block is long enough
  * for them, checks that they give exactly the block's size, and then reads only the bytes that they
- * describe. The first block that fails is reported; its elements are then undefined.
+ * describe. The first block that fails the check is reported; its elements are then undefined.
  */
 #include "kernels/device.cuh"
 #include "kernels/kernels.h"
@@ -61,7 +61,7 @@ struct warp_miniblocks {
 	uint32_t block, begin, end;
 };
 
-/* Return the block and the first miniblocks of this warp. */
+/* Return the block and the miniblocks of this warp, not clipped to the end of the block. */
 __device__ __forceinline__ warp_miniblocks find_warp_miniblocks(uint32_t n_warps_per_block)
 {
 	const uint32_t warp = blockIdx.x * deltas::n_warps + threadIdx.x / WARP;
@@ -80,7 +80,7 @@ __device__ __forceinline__ void clip_miniblocks(warp_miniblocks &miniblocks, uin
 	miniblocks.end = miniblocks.end < n_miniblocks ? miniblocks.end : n_miniblocks;
 }
 
-/* Copy elements [begin, end) of a block, coalesced in whole cache lines. */
+/* Copy the elements of the warp's miniblocks, in whole cache lines. */
 template <class E>
 __device__ __forceinline__ void copy_miniblocks(E *to, const E *from, uint64_t n,
 						warp_miniblocks miniblocks)
@@ -239,7 +239,7 @@ __device__ __forceinline__ uint32_t *pack_miniblock(E *differences, const E *ele
 	return to + n_words;
 }
 
-/* Pack the miniblocks of a block that shrinks, and write the zeros around them. */
+/* Pack the miniblocks of a block that shrinks, and write the padding. */
 template <class E>
 __device__ __forceinline__ void
 pack_miniblocks(E *differences, const E *elements, uint32_t n, const unsigned char *widths,
@@ -334,8 +334,8 @@ int launch_delta_pack(const struct delta_pack_task *task, CUstream_st *stream)
 /* --- Unpacking --- */
 
 /*
- * Return to every lane whether these are the widths of n elements in packed_nbytes, which are more
- * than the header.
+ * Return to every lane whether the widths are valid and give a block of n elements exactly
+ * packed_nbytes.
  */
 template <class E>
 __device__ __forceinline__ bool are_valid_widths(const unsigned char *widths, uint32_t n,

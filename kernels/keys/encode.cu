@@ -1,5 +1,5 @@
 /*
- * encode - records to elements, with their digest
+ * encode - encode records as elements, with their digest
  *
  * Records as wide as their elements are loaded directly. Others pass through shared memory as
  * bytes, and every thread assembles its records there.
@@ -12,10 +12,10 @@ template <class E> struct encode_memory : stream_pass_memory {
 
 /* Add a record's word to the digest and return its element. */
 template <class E>
-__device__ __forceinline__ E encode_and_digest(E word, const key_encoding &map, uint64_t *sum)
+__device__ __forceinline__ E encode_and_digest(E word, const key_encoding &encoding, uint64_t *sum)
 {
 	*sum += digest_of_word(word);
-	return encode_word(word, map);
+	return encode_word(word, encoding);
 }
 
 template <class E>
@@ -28,15 +28,12 @@ __device__ __forceinline__ E load_word(const unsigned char *record, unsigned rec
 	return word;
 }
 
-/*
- * Return the first tile with a record that writing the elements of tiles up to `end_element`
- * overwrites.
- */
+/* Return the first tile with a record that is overwritten by elements from begin_element on. */
 template <class E>
 __device__ __forceinline__ uint64_t first_overwritten_tile(const encode_task &task,
 							   uint64_t begin_element)
 {
-	const uint64_t R = task.map.record_nbytes, gap = task.n * (sizeof(E) - R);
+	const uint64_t R = task.encoding.record_nbytes, gap = task.n * (sizeof(E) - R);
 	const uint64_t byte = begin_element * sizeof(E);
 
 	return byte > gap ? (byte - gap) / R / stream_pass::n : 0;
@@ -47,7 +44,7 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 	encode(encode_task task, stream_pass_scratch scratch, bool ordered)
 {
 	encode_memory<E> &memory = *shared_memory<encode_memory<E>>();
-	const unsigned record_nbytes = task.map.record_nbytes;
+	const unsigned record_nbytes = task.encoding.record_nbytes;
 	E *elements = (E *)task.elements;
 	uint64_t sum = 0, count = 0;
 
@@ -75,7 +72,7 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 					load_word<E>(bytes + i * record_nbytes, record_nbytes) :
 					((const E *)task.records)[base + i];
 
-			elements[base + i] = encode_and_digest(word, task.map, &sum);
+			elements[base + i] = encode_and_digest(word, task.encoding, &sum);
 			count++;
 		}
 	}
@@ -87,8 +84,8 @@ template <class E> static int encode_elements(const encode_task &task, CUstream_
 {
 	const char *records = (const char *)task.records, *elements = (const char *)task.elements;
 	const bool overlap = records < elements + task.n * sizeof(E) &&
-			     elements < records + task.n * task.map.record_nbytes;
-	const bool ordered = overlap && task.map.record_nbytes < sizeof(E);
+			     elements < records + task.n * task.encoding.record_nbytes;
+	const bool ordered = overlap && task.encoding.record_nbytes < sizeof(E);
 	const stream_pass_scratch scratch = stream_pass_lay_out(task.scratch, task.n);
 	int r = ordered ? stream_pass_clear(scratch, task.n, stream) : 0;
 
@@ -104,7 +101,7 @@ int launch_encode(const struct encode_task *task, CUstream_st *stream)
 {
 	if (task->n == 0)
 		return 0;
-	switch (task->map.element_nbytes) {
+	switch (task->encoding.element_nbytes) {
 	case 4:
 		return encode_elements<uint32_t>(*task, stream);
 	case 8:

@@ -12,12 +12,12 @@
  */
 #include "kernels/stream_pass.cuh"
 
-/* Rows of a tile are counted per warp; one lane of the first warp holds each count. */
+/* The kept elements of a tile are counted per warp and row; a lane of warp 0 holds each count. */
 static constexpr unsigned N_COUNTS = stream_pass::items * stream_pass::n_warps;
 
 static_assert(N_COUNTS <= WARP, "one warp adds up the counts");
 
-/* The status of a tile: its state in the upper two bits, and the number. */
+/* The status of a tile: its state in the upper two bits, and a number of kept elements. */
 static constexpr unsigned STATUS_SHIFT = 62;
 static constexpr unsigned long long STATUS_PARTIAL = 1ull
 						     << STATUS_SHIFT; /* number of the tile alone */
@@ -46,7 +46,7 @@ __device__ __forceinline__ unsigned long long wait_for_status(const uint64_t *st
 __device__ __forceinline__ uint64_t look_back(uint64_t *status, uint64_t tile, uint32_t n_kept)
 {
 	const unsigned lane = threadIdx.x;
-	uint64_t before = 0, end = tile; /* tiles from `end` on are added up */
+	uint64_t before = 0, end = tile; /* `before` has the counts of tiles [end, tile) */
 	bool done = tile == 0;
 
 	__threadfence();
@@ -104,7 +104,8 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 				memory.counts[i * stream_pass::n_warps + warp] =
 					before[i] + keep[i];
 			if (at < n && !keep[i]) {
-				sum += digest_of_word(decode_word(memory.elements[at], task.map));
+				sum += digest_of_word(
+					decode_word(memory.elements[at], task.encoding));
 				count++;
 			}
 		}
@@ -153,7 +154,7 @@ int launch_unique(const struct unique_task *task, CUstream_st *stream)
 
 	if (r || task->n == 0)
 		return r;
-	switch (task->map.element_nbytes) {
+	switch (task->encoding.element_nbytes) {
 	case 4:
 		return keep_first_elements<uint32_t>(*task, stream);
 	case 8:

@@ -1,15 +1,15 @@
 /*
- * gather_lines - the order of sorted lines, and their bytes in that order
+ * gather_lines - list the sorted lines, and write their bytes in that order
  *
- * Lines of the order are handled in segments of 1024. A block that gathers a segment adds up the
- * lengths of its lines in shared memory. Then each thread makes aligned words of 16 bytes of the
- * output: a binary search finds the line that a word begins in. So lines of any length keep all
+ * The lines of the order are processed in segments of 1024. A block that gathers a segment adds up
+ * the lengths of its lines in shared memory. Then each thread makes aligned words of 16 bytes of
+ * the output: a binary search finds the line that a word begins in. So lines of any length keep all
  * threads busy. If lines are so long that there are few segments, several blocks share each.
  *
- * What was written is checked by the block that wrote it: its lines are hashed, and each is
- * compared with the line before. If several blocks share a segment, or a line does not end in the
- * window, the line in the text is used instead: then the order is checked, but not the copy. Lines
- * with keys are compared in the text, too, where their keys are.
+ * A block checks what it wrote: it hashes the lines and compares each with the previous line. If
+ * several blocks share a segment, or a line does not end in the window, the line in the text is
+ * used instead: then the order is checked, but not the copy. Lines with keys are always compared in
+ * the text, because their keys are there.
  */
 #include "kernels/lines/lines.cuh"
 #include "kernels/records/tie_flags.cuh"
@@ -17,13 +17,13 @@
 static_assert(LINE_SEGMENT == SEGMENT, "offsets are those of the segments of flags");
 
 static constexpr unsigned GATHER_LINES_THREADS = stream_pass::n_threads;
-/* More bytes of a segment are shared by several blocks. */
+/* Several blocks share a segment with more bytes. */
 static constexpr uint64_t SEGMENT_BLOCK_NBYTES = 256 << 10;
 static constexpr unsigned MAX_SEGMENT_BLOCKS = 1024;
 
 /* --- The order --- */
 
-/* Whether the string of line i of sorted elements equals the previous one. */
+/* Whether the string of sorted element i equals the previous one. */
 struct lines_are_equal {
 	kernel_lines lines;
 	const uint128_t *elements;
@@ -42,7 +42,7 @@ struct lines_are_equal {
 	}
 };
 
-/* In the scratch: a word of flags for each row, and a sum for each segment. */
+/* The scratch: a word of flags for each row, and a sum for each segment. */
 struct order_flags {
 	uint32_t *kept;
 	uint64_t *sums;
@@ -232,7 +232,7 @@ __device__ __forceinline__ uint32_t load_line_segment(segment_memory &memory,
 	return n;
 }
 
-/* Return the line of the segment that holds the byte at `offset`. */
+/* Return the line of the segment that has the byte at `offset`. */
 __device__ __forceinline__ uint32_t find_line(const segment_memory &memory, uint32_t n,
 					      uint64_t offset)
 {

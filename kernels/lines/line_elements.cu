@@ -1,5 +1,5 @@
 /*
- * line_elements - the lines of a text, and their elements
+ * line_elements - find the lines of a text, and make their elements
  *
  * A warp reads a segment of the text in rows of 512 bytes, 16 bytes a lane. One pass counts the
  * delimiters of each segment, one block adds up the counts, and another pass writes where lines
@@ -16,7 +16,7 @@ size_t kernel_find_lines_scratch_nbytes(uint64_t nbytes)
 	return divide_up(nbytes, TEXT_SEGMENT_NBYTES) * sizeof(uint64_t);
 }
 
-/* Return the bytes of a word that equal the delimiter: the highest bit of each. */
+/* Return a word in which the highest bit of each byte is set that equals the delimiter. */
 __device__ __forceinline__ uint32_t delimiters_of_word(uint32_t word, uint32_t pattern)
 {
 	const uint32_t x = word ^ pattern;
@@ -24,7 +24,7 @@ __device__ __forceinline__ uint32_t delimiters_of_word(uint32_t word, uint32_t p
 	return ~(((x & 0x7f7f7f7f) + 0x7f7f7f7f) | x | 0x7f7f7f7f);
 }
 
-/* Return a mask of the delimiters among 16 bytes, of which `left` are of the text. */
+/* Return a mask of the delimiters among 16 bytes, of which the first `left` are in the text. */
 __device__ __forceinline__ uint32_t find_delimiters(const unsigned char *text, uint64_t left,
 						    uint32_t pattern)
 {
@@ -111,8 +111,8 @@ int launch_find_lines(const struct find_lines_task *task, CUstream_st *stream)
 }
 
 /*
- * Return the element of a line: LINE_ELEMENT_NBYTES of its string, how many bytes are left, and the
- * number.
+ * Return the element of a line: a word of LINE_ELEMENT_NBYTES of its string (lines.cuh), and the
+ * number of the line.
  */
 __device__ __forceinline__ uint128_t make_line_element(const kernel_lines &lines, uint32_t number)
 {

@@ -1,14 +1,14 @@
 /*
- * lines.cuh - lines of a text in device memory, and words that have their order
+ * lines.cuh - lines of a text in device memory, and words that sort like them
  *
  * The string of a line is what it is compared by: the line, its key, or both. The key precedes its
  * line in the text, so both are one string. A delimiter is between them, but strings with different
  * keys differ before it.
  *
- * A word is some bytes of a string, padded with zeros, and in its last byte how many bytes of the
- * string are left there: all that the word holds, or LINE_GOES_ON. So a string that ends comes
- * before one that goes on, even with zeros, and only words of strings that go on need a next word.
- * If the order of lines is descending, the bytes of lines and the last byte are complemented.
+ * A word has some bytes of a string, padded with zeros. Its last byte is the number of these bytes
+ * if the string ends in the word, or LINE_CONTINUES. So a string that ends sorts before one that
+ * continues, even with zeros, and only strings that continue need another word. If lines are in
+ * descending order, the bytes of lines and the last byte are complemented (those of keys are not).
  */
 #pragma once
 
@@ -17,10 +17,10 @@
 #include "kernels/stream_pass.cuh"
 #include "src/record/load_bytes.h"
 
-/* Lines that a whole warp reads; shorter ones are read by a thread each. */
+/* A whole warp reads lines longer than this; a thread reads each shorter one. */
 static constexpr uint64_t LONG_LINE_NBYTES = 512;
 
-static constexpr uint64_t LINE_GOES_ON = 0xff;
+static constexpr uint64_t LINE_CONTINUES = 0xff;
 
 /* A line in device memory without its delimiter. */
 struct line_bytes {
@@ -28,7 +28,7 @@ struct line_bytes {
 	uint64_t nbytes;
 };
 
-/* Return n lines of the text from the i-th on, a key and its line for example, as one. */
+/* Return n lines of the text from the i-th on as one, for example a key and its line. */
 __device__ __forceinline__ line_bytes text_lines(const kernel_lines &lines, uint64_t i, unsigned n)
 {
 	const uint64_t begin = lines.starts[i];
@@ -62,12 +62,12 @@ __device__ __forceinline__ uint64_t load_line(line_bytes string, uint64_t at, ui
 	return byte_swap_8(load_bytes(string.bytes + at, left < n ? (uint32_t)left : n));
 }
 
-/* Return the last byte of a word that ends n bytes after `at`. */
+/* Return the last byte of a word of n bytes of the string from `at` on. */
 __device__ __forceinline__ uint64_t line_remaining(line_bytes string, uint64_t at, uint32_t n)
 {
 	const uint64_t left = string.nbytes > at ? string.nbytes - at : 0;
 
-	return left > n ? LINE_GOES_ON : left;
+	return left > n ? LINE_CONTINUES : left;
 }
 
 /* Return how many of the n bytes of a word from `at` on belong to the key. */
@@ -93,15 +93,15 @@ __device__ __forceinline__ uint64_t line_word(const kernel_lines &lines, uint64_
 				  word;
 }
 
-/* Return whether the string of an element goes on after the element's word. */
-__device__ __forceinline__ bool line_goes_on(const kernel_lines &lines, uint128_t element)
+/* Return whether the string of an element continues after the element's bytes. */
+__device__ __forceinline__ bool line_continues(const kernel_lines &lines, uint128_t element)
 {
 	const uint64_t rest = (uint64_t)(element >> NUMBER_BITS) & 0xff;
 
-	return rest == (lines.descending ? LINE_GOES_ON ^ 0xff : LINE_GOES_ON);
+	return rest == (lines.descending ? LINE_CONTINUES ^ 0xff : LINE_CONTINUES);
 }
 
-/* Return where two strings differ that agree up to `at`; `limit` if they do not differ before. */
+/* Return where two strings that agree up to `at` differ, or `limit` if they agree up to there. */
 __device__ __forceinline__ uint64_t line_first_difference(line_bytes a, line_bytes b, uint64_t at,
 							  uint64_t limit)
 {
@@ -132,7 +132,7 @@ __device__ __forceinline__ bool lines_are_disordered(const kernel_lines &lines, 
 	return is_less == (lines.descending && at >= key_nbytes);
 }
 
-/* Return the sum of the products of a line of over 16 bytes, for the pairs from `at` on. */
+/* Return the digest sum of a long line's pairs of words at byte `at`, at + step, and so on. */
 __device__ __forceinline__ uint64_t hash_pairs(line_bytes line, uint64_t at, uint64_t step)
 {
 	uint64_t sum = 0;

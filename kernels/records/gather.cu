@@ -1,22 +1,23 @@
 /*
  * gather - gather the items of sorted elements, with digests and a check of their order
  *
- * This is the one pass that moves whole items, from any address to consecutive places
+ * This is the only pass that moves whole items, from any address to consecutive positions
  * (gather_output.cuh computes these). Items are staged in shared memory (staged_rows.cuh), where
  * their digests are computed and the keys of neighbours compared. So neighbouring threads load and
- * store neighbouring addresses, and the checked bytes are the written bytes. Three kernels share
- * the work:
+ * store neighbouring addresses, and the checked bytes are the written bytes. There are three
+ * kernels:
  *
  *	gather_short_rows
- *			items of 4 to about 240 bytes, all of them, whole and not counted: most
- *			gathers (short_rows.cuh)
- *	gather_rows	other short items: only heads, a limited number, or parts of items are
- *			written, or items are counted; and longer items
+ *			items of 4 to about 240 bytes, if all are written, whole, and none is
+ *			counted: most gathers (short_rows.cuh)
+ *	gather_rows	longer items, and short ones of which only heads, a limited number, or
+ *			parts are written, or which are counted
  *	gather_wide	items that are too long to be staged
  *
- * gather_rows is the general one: a block stages a tile and the item before it, and writes the
+ * gather_rows is the general kernel: a block stages a tile and the item before it, and writes the
  * output's part of the items as one range of bytes (packed_store.cuh). The look-ups for this make
- * it slower for short items. If counts are added up, a last kernel writes them into the items.
+ * the kernel slower for short items. If counts are added up, a last kernel writes them to the
+ * items.
  */
 #include "kernels/records/gather_output.cuh"
 #include "kernels/records/short_rows.cuh"
@@ -25,7 +26,7 @@
 struct gather_memory : staged_rows {
 	const unsigned char *from[rows::n_rows]; /* row 0: the item before the tile */
 	uint64_t key_word[rows::n_rows];         /* first 8 bytes of the key */
-	uint32_t position[rows::n_rows];         /* place of each row in the output, or NOWHERE */
+	uint32_t position[rows::n_rows];         /* of each row in the output, or NO_POSITION */
 };
 
 /* Return the address of a row in shared memory. */
@@ -35,11 +36,9 @@ __device__ __forceinline__ const unsigned char *row_at(const gather_memory &memo
 	return memory.slots + slot_offset(memory.from[row], shape, row);
 }
 
-/* Items staged in shared memory */
+/* --- Items staged in shared memory --- */
 
-/*
- * Return the number of this thread's row in the tile whose first element is `base`, if it has one.
- */
+/* Return the item number of this thread's row in the tile that begins at element `base`, or 0. */
 __device__ __forceinline__ uint32_t row_item_number(const gather_task &task, uint64_t base)
 {
 	const uint64_t i = base + threadIdx.x - 1;
@@ -47,7 +46,7 @@ __device__ __forceinline__ uint32_t row_item_number(const gather_task &task, uin
 	return i < task.n ? number_at(task.elements, task.element_nbytes, i) : 0;
 }
 
-/* Find the rows of elements [base, base + n) and their places in the output, one row per thread. */
+/* Find the items and output positions of elements [base, base + n), one row per thread. */
 __device__ __forceinline__ void find_rows(gather_memory &memory, const gather_task &task,
 					  const row_shape &shape, uint64_t base, uint32_t n,
 					  uint32_t number)
@@ -141,7 +140,7 @@ __global__ void __launch_bounds__(rows::n_threads, rows::n_blocks)
 	add_tally(memory, tally, task);
 }
 
-/* Wide items, one warp per item */
+/* --- Wide items, one warp per item --- */
 
 /* Copy nbytes between any addresses, with the lanes of a warp. */
 __device__ __forceinline__ void copy_wide(unsigned char *to, const unsigned char *from,
@@ -214,7 +213,7 @@ __global__ void __launch_bounds__(rows::n_threads) gather_wide(gather_task task)
 	add_tally(memory, tally, task);
 }
 
-/* Write the counts of the kept items, which begin with them. */
+/* Write the count of an item, its first 8 bytes. NULL is ignored. */
 __device__ __forceinline__ void store_count(const gather_task &task, void *item, uint64_t count)
 {
 	if (task.count_is_big_endian)

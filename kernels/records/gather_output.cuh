@@ -1,9 +1,9 @@
 /*
- * gather_output - the place of a gathered item, and the statistics of a gather
+ * gather_output - the output position of a gathered item, and the statistics of a gather
  *
- * Element i goes to place i, or, if only heads are kept, to the number of heads before it; items
- * beyond the limit go nowhere. Dropped items are digested as well. Their counts are added to that
- * of their head, in a separate array, because the counts in items have any alignment.
+ * The position of element i is i or, if only heads are kept, the number of heads before it. Items
+ * after the limit are dropped. Dropped items are digested as well. Their counts are added to the
+ * count of their head, in a separate array, because the counts in items have any alignment.
  */
 #pragma once
 
@@ -32,7 +32,7 @@ __device__ __forceinline__ bool is_head(const gather_task &task, uint64_t i)
 	return !task.heads.equal || !(task.heads.equal[i / WARP] >> i % WARP & 1);
 }
 
-/* Return how many of the first i elements are kept. */
+/* Return the number of the first i elements that are kept. */
 __device__ __forceinline__ uint64_t kept_before(const gather_task &task, uint64_t i)
 {
 	const uint64_t n = count_heads_before(task, i);
@@ -40,7 +40,7 @@ __device__ __forceinline__ uint64_t kept_before(const gather_task &task, uint64_
 	return n < task.limit ? n : task.limit;
 }
 
-/* Return the place of element i, or NOWHERE. */
+/* Return the output position of element i, or NO_POSITION. */
 __device__ __forceinline__ uint32_t output_position(const gather_task &task, uint64_t i)
 {
 	const uint64_t position = count_heads_before(task, i);
@@ -75,8 +75,9 @@ __device__ __forceinline__ void tally_hash(struct tally &tally, uint64_t hash, b
 }
 
 /*
- * Add the count of element i, whose item is in shared or device memory, to that of its head, which
- * may be beyond the limit: the last head up to i, or with keep_last the first head from i on.
+ * Add the count of element i to the count of its head, unless the head is after the limit. The head
+ * is the last one up to i, or with keep_last the first one from i on. The item may be in shared or
+ * device memory.
  */
 __device__ __forceinline__ void tally_count(struct tally &tally, const gather_task &task,
 					    uint64_t i, const unsigned char *item)

@@ -1,10 +1,10 @@
 /*
  * head_flags - find the first or the last of the elements with equal keys, and count them
  *
- * An element is a head if it differs from its neighbour: the previous element, or the next one to
- * keep the last. Elements whose prefixes differ have different keys. If the prefixes are equal and
- * the key is longer, the items are compared. The result is a bit per element and a count per 32
- * elements (tie_flags.cuh), from which gather computes the place of an item.
+ * An element is a head if its key differs from that of its neighbour: the previous element, or with
+ * keep_last the next one. Elements whose prefixes differ have different keys. If the prefixes are
+ * equal and the key is longer, the items are compared. The result is a bit per element and a count
+ * per 32 elements (tie_flags.cuh), from which gather computes output positions.
  */
 #include "kernels/records/items.cuh"
 #include "kernels/records/tie_flags.cuh"
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(stream_pass::n_threads)
 	}
 }
 
-/* Compute the number of heads before every row from the numbers before every segment. */
+/* Compute the number of heads before each row from the number before its segment. */
 static __global__ void __launch_bounds__(stream_pass::n_threads)
 	add_segment_sums(uint64_t n, head_flags_scratch heads)
 {

@@ -41,7 +41,7 @@ int launch_prepare_items(struct kernel_items *items, const struct kernel_slice *
 
 static constexpr unsigned THREADS = 128;
 
-/* Return how many of a slice's n items are before the key; equal_before: equal ones are. */
+/* Return the number of a slice's n items below the key, or not above it if equal_before. */
 __device__ __forceinline__ uint64_t cut_slice(const kernel_items &items, const unsigned char *first,
 					      uint64_t n, const unsigned char *key,
 					      bool equal_before)

@@ -53,7 +53,7 @@ __device__ __forceinline__ uint64_t item_key_word(const kernel_items &items,
 	return key_field_load(&items.first_field, item, at, n_left) << (64 - 8 * n_left);
 }
 
-/* Return an element: the first bytes of the item's key, as many as fit, and the number. */
+/* Make an element: as many of the first bytes of the item's key as fit, and the number. */
 template <class E>
 __device__ __forceinline__ E make_element(const kernel_items &items, const unsigned char *item,
 					  uint32_t number)
@@ -67,7 +67,7 @@ __device__ __forceinline__ E make_element(const kernel_items &items, const unsig
 	}
 }
 
-/* Compare two keys from byte `at` on: less than, equal to or greater than 0. */
+/* Compare two keys from byte `at` on. Returns a value below, equal to or above 0. */
 __device__ __forceinline__ int compare_items(const kernel_items &items, const unsigned char *a,
 					     const unsigned char *b, uint32_t at)
 {

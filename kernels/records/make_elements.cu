@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(rows::n_threads)
 	block_add_digest(memory, count, sum, digest);
 }
 
-/* Only the keys. */
+/* Make elements without a digest: only the keys are read. */
 template <class E>
 __global__ void __launch_bounds__(stream_pass::n_threads)
 	make_key_elements(kernel_items items, uint64_t n_items, E *elements)

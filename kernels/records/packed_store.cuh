@@ -1,9 +1,9 @@
 /*
  * packed_store - write rows of shared memory to one range of bytes
  *
- * The output's parts of the kept rows of a tile follow each other. Bytes of one or several rows
- * form a unit for one store, and neighbouring threads store neighbouring units. Only the ends,
- * before the first aligned unit and after the last, are stored byte by byte.
+ * The parts of the kept rows of a tile that are written follow each other in the output. Bytes of
+ * one or several rows form a unit for one store, and neighbouring threads store neighbouring units.
+ * Only the ends, before the first aligned unit and after the last, are stored byte by byte.
  */
 #pragma once
 
@@ -93,7 +93,7 @@ __device__ __forceinline__ uint32_t head_nbytes(const unsigned char *to, uint32_
 	return head < nbytes ? head : nbytes;
 }
 
-/* Write a range of `nbytes` without its ends, unit by unit. */
+/* Write a range of `nbytes`: units as `take` returns them, and the ends byte by byte. */
 template <class T, class Take>
 __device__ __forceinline__ void write_units(const staged_rows &memory, const gather_task &task,
 					    unsigned char *to, uint32_t nbytes, Take take)
@@ -124,7 +124,7 @@ __device__ __forceinline__ void write_units(const staged_rows &memory, const gat
 	}
 }
 
-/* Write the n_kept rows of a tile to `to`, which has any alignment. */
+/* Write the n_kept rows of a tile to `to`, which may have any alignment. */
 template <bool WORDS>
 __device__ __forceinline__ void write_rows(const staged_rows &memory, const gather_task &task,
 					   unsigned char *to, uint32_t n_kept)

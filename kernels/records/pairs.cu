@@ -1,5 +1,5 @@
 /*
- * pairs - convert small records to pairs of a key and the rest, and back
+ * pairs - convert small records to pairs of the key and the other bytes, and back
  *
  *	record   | before | key | after |	up to 16 bytes, at most 8 outside the key
  *	pair     | encoded key | before, after |	(element.cuh)
@@ -60,18 +60,18 @@ __device__ __forceinline__ uint64_t hash_record(uint128_t word, uint32_t nbytes)
 
 __device__ __forceinline__ pair_element pair_of(const pair_shape &shape, uint128_t word)
 {
-	const unsigned key_at = 8 * shape.key_offset, key_bits = 8 * shape.map.record_nbytes;
+	const unsigned key_at = 8 * shape.key_offset, key_bits = 8 * shape.encoding.record_nbytes;
 	const uint64_t key = (uint64_t)((word >> key_at) & low_bits(key_bits));
 	const uint128_t after_key = shift_right(word, key_at + key_bits);
 	const uint64_t other_bytes = (uint64_t)((word & low_bits(key_at)) | after_key << key_at);
 
-	return { (uint128_t)encode_word(key, shape.map) << KEY_BITS | other_bytes };
+	return { (uint128_t)encode_word(key, shape.encoding) << KEY_BITS | other_bytes };
 }
 
 __device__ __forceinline__ uint128_t record_of(const pair_shape &shape, pair_element pair)
 {
-	const unsigned key_at = 8 * shape.key_offset, key_bits = 8 * shape.map.record_nbytes;
-	const uint128_t key = decode_word(key_of(pair), shape.map),
+	const unsigned key_at = 8 * shape.key_offset, key_bits = 8 * shape.encoding.record_nbytes;
+	const uint128_t key = decode_word(key_of(pair), shape.encoding),
 			other_bytes = (uint64_t)pair.bits;
 
 	return (other_bytes & low_bits(key_at)) | key << key_at |

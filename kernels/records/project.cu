@@ -1,8 +1,8 @@
 /*
- * project - make items of records, where items are not the records themselves
+ * project - make items of records, if items are not the records themselves
  *
- * An item is assembled byte by byte, because the piece of the record must be looked up for each
- * byte anyway. Neighbouring threads write neighbouring words, and mostly read neighbouring bytes.
+ * An item is assembled byte by byte, because each byte may come from another piece of the record.
+ * Neighbouring threads write neighbouring words, and mostly read neighbouring bytes.
  */
 #include "kernels/stream_pass.cuh"
 #include "kernels/upload_table.cuh"

@@ -1,7 +1,7 @@
 /*
  * row_copy - copy and hash a row within shared memory
  *
- * One thread copies a row word by word from its slot to its packed place. Both may have any
+ * One thread copies a row word by word from its slot to its packed position. Both may have any
  * alignment, so each word is assembled from two source words, and written as parts of two target
  * words:
  *
@@ -9,8 +9,9 @@
  *	words	AAAA AAAA		as they are digested
  *	to	|..AA|AAAA|AA..|	head 2: bytes before the first word, words, the rest
  *
- * The first and the last word may hold bytes of other rows, which other threads write. If
- * everything is aligned (WORDS), the compiler removes all of this.
+ * The first and the last target word may have bytes of other rows, which other threads write. So
+ * they are written byte by byte. If everything is aligned (WORDS), the compiler removes all of
+ * this.
  */
 #pragma once
 
@@ -22,7 +23,7 @@ __device__ __forceinline__ uint32_t funnel_shift(uint32_t low, uint32_t high, ui
 	return (uint32_t)(((uint64_t)high << 32 | low) >> shift);
 }
 
-/* Reads up to one word more than it returns. */
+/* Returns the words of a row one after the other. Reads up to one word past those it returns. */
 template <bool WORDS> struct row_source {
 	const uint32_t *words;
 	uint32_t shift, previous; /* the word whose first bytes were already returned */
@@ -44,10 +45,12 @@ template <bool WORDS> struct row_source {
 	}
 };
 
+/* Writes words one after the other to a row of any alignment. */
 template <bool WORDS> struct row_sink {
 	unsigned char *to;
-	uint32_t *words;     /* the place of the next whole word */
-	uint32_t head, held; /* bytes before the first whole word; the last word that was put */
+	uint32_t *words; /* where the next whole word goes */
+	uint32_t head;   /* bytes before the first whole word */
+	uint32_t held;   /* the last word that was put, not completely written */
 
 	__device__ explicit row_sink(unsigned char *row)
 	    : to(row), words((uint32_t *)(void *)row), head(0), held(0)
@@ -90,7 +93,7 @@ template <bool WORDS> struct row_sink {
 	}
 };
 
-/* digest_record(), sixteen bytes at a time. */
+/* Computes digest_record(), sixteen bytes at a time. */
 struct row_hash {
 	uint64_t low, high, sum;
 

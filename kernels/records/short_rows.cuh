@@ -1,23 +1,25 @@
 /*
  * short_rows - gather short items that are all kept and written whole, 32 per warp
  *
- * This is the most frequent gather. The place of each item is known without other threads, so every
- * warp works independently on tiles of 32 items:
+ * This is the most frequent gather. A thread knows the position of its item without others, so
+ * every warp works independently on tiles of 32 items:
  *
  *	memory	A, B and C, anywhere
  *	slots	|..AAAAAAAAA.....|...BBBBBBBBB....|.CCCCCCCCC......|	see staged_rows.cuh
  *	packed	|..AAAAAAAAABBBBBBBBBCCCCCCCCC|				as in the output
  *
- * The lanes load side by side, 16 bytes each, without using registers. Then each lane moves one row
- * from its slot to its packed place, and hashes it on the way. This frees the slots: the next tile
- * is loaded while the keys of neighbours in the packed rows are compared and the rows are written.
- * The write is a plain copy, because packed rows are aligned like the output.
+ * The lanes load neighbouring units of 16 bytes, without using registers. Then each lane moves one
+ * row from its slot to its packed position, and hashes it on the way. This frees the slots: the
+ * next tile is loaded while the keys of neighbours in the packed rows are compared and the rows are
+ * written. The write is a plain copy, because packed rows are aligned like the output.
  *
  * The first item of a tile is compared with the last one of the previous tile. So a warp processes
- * several consecutive tiles and keeps that item; at the start of such a sequence it loads it again.
+ * several consecutive tiles and keeps that item. At the start of such a sequence it loads the item
+ * again.
  *
  * Longer items use gather_rows, because two copies of 32 rows per warp leave room for few warps. So
- * do items that are dropped, cut or counted: their places and hashes depend on more than the row.
+ * do items that are dropped, cut or counted: their positions and hashes depend on more than the
+ * row.
  */
 #pragma once
 
@@ -57,11 +59,11 @@ static inline bool is_plain_gather(const struct gather_task *task)
 	       task->items.body_offset == 0 && task->items.body_nbytes == nbytes;
 }
 
-/* The memory of the warps follows it. */
+/* Where the memory of the warps begins in the shared memory of a block. */
 static constexpr uint32_t SHORT_ROWS_WARPS_AT =
 	(uint32_t)round_up(sizeof(stream_pass_memory), UNIT);
 
-/* Return whether gather_short_rows() can do the task. */
+/* Compute the shape of the task. Returns whether gather_short_rows() can run it. */
 static inline bool shape_short_rows(const struct gather_task *task,
 				    struct short_rows_shape *ret_shape)
 {
@@ -129,8 +131,7 @@ template <bool WORDS> struct short_rows_warp {
 	const gather_task &task;
 	const short_rows_shape &shape;
 	uint32_t lane;
-	uint32_t first_row,
-		at; /* this lane loads the unit at byte `at` of this row, and of others */
+	uint32_t first_row, at; /* the lane loads the unit at byte `at` of first_row, and others */
 	unsigned char *slots, *packed;
 
 	__device__ short_rows_warp(const gather_task &task, const short_rows_shape &shape,

@@ -8,7 +8,7 @@
  *	memory	|....AAAA|AAAAAAAA|AA......|		units of 16 bytes
  *	slot	 ....AAAA AAAAAAAA AA......		A is at slot + skew, aligned as in memory
  *
- * So every copy has 16 bytes whatever the alignment, neighbouring threads copy neighbouring units,
+ * So every copy has 16 bytes, whatever the alignment. Neighbouring threads copy neighbouring units,
  * and all copies of a tile are in flight at once, without registers. Slots are an odd number of
  * units apart to avoid bank conflicts.
  *
@@ -32,7 +32,7 @@ template <unsigned THREADS, unsigned SLOTS_NBYTES, unsigned BLOCKS> struct row_b
 
 	static_assert(THREADS % WARP == 0 && THREADS <= stream_pass::n_threads, "for block_sum()");
 	static_assert(SLOTS_NBYTES % UNIT == 0, "whole units");
-	static_assert(SLOTS_NBYTES < 1u << 16, "places in slots are 16 bits");
+	static_assert(SLOTS_NBYTES < 1u << 16, "offsets in slots have 16 bits");
 };
 typedef row_block<GSORT_ROWS> rows;
 
@@ -113,7 +113,7 @@ static inline struct row_shape shape_rows(const struct kernel_items *items, uint
 	return shape;
 }
 
-/* Load rows [begin, end) from from[] into their slots, with all threads; then a barrier. */
+/* Load rows [begin, end) at from[] into their slots, with all threads. Ends with a barrier. */
 __device__ __forceinline__ void load_rows(unsigned char *slots, const unsigned char *const *from,
 					  const row_shape &shape, uint32_t begin, uint32_t end)
 {
@@ -150,9 +150,9 @@ template <bool WORDS> __device__ __forceinline__ uint64_t load_8(const unsigned 
 }
 
 /*
- * Hashes bodies as digest_record() does: n_lanes neighbouring lanes together, each every n_lanes-th
- * pair of words, whose masks grow in equal steps. All lanes of the warp call hash(), and all
- * n_lanes get the result.
+ * Hashes bodies like digest_record(). n_lanes neighbouring lanes hash a body together, each every
+ * n_lanes-th pair of words, whose masks grow in equal steps. All lanes of the warp must call
+ * hash(), and all n_lanes get the result.
  */
 template <bool WORDS> struct body_hash {
 	uint32_t nbytes, lane, n_lanes;

@@ -1,33 +1,33 @@
 /*
  * tie_break - order elements with equal prefixes by the rest of their keys
  *
- * This takes rounds of some key bytes, and only for ties. The tied elements of a list are copied,
+ * Ties are broken in rounds, each by a word of the keys. The tied elements of a list are copied,
  * each with its group and the next word of its key:
  *
  *	element      | first 12 bytes of the key | number |
  *	in a round   | group | next 8 bytes      | number |
  *
  * launch_sort() sorts this list. Groups stay together and in order, because they are numbered in
- * order; numbers are distinct, so the sort is stable. The sorted list occupies the same places
- * among the elements, so the elements take its numbers. Ties in the new list go to the next round.
- * Every round numbers its groups from 0, so 32 bits suffice for a group.
+ * order; numbers are distinct, so the sort is stable. The sorted list occupies the same positions
+ * among the elements, so its numbers are stored in these elements. Ties in the new list go to the
+ * next round. Every round numbers its groups from 0, so 32 bits suffice for a group.
  *
  * Long keys with long common prefixes would need a round for every word. So if the whole list ties,
  * the host asks for the length of the common prefix and continues there.
  *
  * Keys is a struct that is passed to the kernels by value, with these members:
  *
- *	is_tie(a, b)	whether neighbours of a list agree, and their keys may differ later
- *	word(number, at)	the next bytes of a key, in its order
+ *	is_tie(a, b)	whether neighbours of a list are equal, but their keys may differ later
+ *	word(number, at)	the bytes of a key from `at` on, as a word that sorts like them
  *	first_difference(a, b, at, limit)
- *		the offset of the round in which two keys differ that agree up to `at`; `limit` if
- *		they do not differ before
+ *		the offset of the round in which two keys that agree up to `at` differ, or `limit`
+ *		if they agree up to there
  */
 #include "kernels/lines/lines.cuh"
 #include "kernels/records/items.cuh"
 #include "kernels/records/tie_flags.cuh"
 
-/* In the scratch of ties */
+/* The scratch of launch_count_ties(). */
 struct tie_flags {
 	uint32_t *equal; /* one word per row */
 	uint64_t *sums;  /* per segment: tied elements, and groups in the upper half */
@@ -188,7 +188,7 @@ static __global__ void __launch_bounds__(1)
 	*common_nbytes = value;
 }
 
-/* limit: the result if no neighbours differ. */
+/* Find the common prefix of tied keys. limit: the result if no neighbours differ. */
 template <class Keys>
 static int find_common(const Keys &keys, const void *list, uint64_t n, uint64_t at, uint64_t limit,
 		       uint64_t *common_nbytes, CUstream_st *stream)
@@ -205,7 +205,7 @@ size_t kernel_ties_scratch_nbytes(uint64_t n)
 	return n_segments_for(n) * (WARP * sizeof(uint32_t) + sizeof(uint64_t));
 }
 
-/* The keys of items: all ties go on, up to the end of the keys. */
+/* The keys of items. All have the same length, at which the host ends the rounds. */
 struct item_keys {
 	kernel_items items;
 
@@ -231,13 +231,13 @@ struct item_keys {
 	}
 };
 
-/* The strings of lines as keys: ties end where the strings end. */
+/* The strings of lines as keys. Equal elements whose strings have ended are no tie. */
 struct line_tie_keys {
 	kernel_lines lines;
 
 	__device__ bool is_tie(uint128_t a, uint128_t b) const
 	{
-		return a >> NUMBER_BITS == b >> NUMBER_BITS && line_goes_on(lines, a);
+		return a >> NUMBER_BITS == b >> NUMBER_BITS && line_continues(lines, a);
 	}
 
 	__device__ uint64_t word(uint32_t number, uint64_t at) const

@@ -1,15 +1,15 @@
 /*
  * tie_flags - flags of equal neighbours in a sorted list, and their counts
  *
- * A warp processes segments of 1024 elements, 32 rows of 32, with one ballot per row: bit i says
- * that element i equals the previous one. Lane r then holds the word of row r, and all counts are
+ * A warp processes segments of 1024 elements, 32 rows of 32, with one ballot per row. Bit i is set
+ * if element i equals the previous one. Lane r then holds the word of row r, and all counts are
  * popcounts of words.
  *
  *	list    a a b c c c d		equal   0 1 0 0 1 1 0
  *	tied    1 1 0 1 1 1 0		(equal, or the next one is)
  *	heads   1 0 1 1 0 0 1
  *
- * One block adds up the counts of all segments: there is one sum per 1024 elements.
+ * One block adds up the counts of all segments, one per 1024 elements.
  */
 #pragma once
 
@@ -22,12 +22,13 @@ static inline GSORT_HD uint64_t n_segments_for(uint64_t n)
 	return divide_up(n, SEGMENT);
 }
 
-/* Return the first element of this warp's first segment, and the distance to its next one. */
+/* Return the number of this warp's first segment. */
 __device__ __forceinline__ uint64_t first_segment()
 {
 	return (uint64_t)blockIdx.x * stream_pass::n_warps + threadIdx.x / WARP;
 }
 
+/* Return the distance from a segment of this warp to its next one. */
 __device__ __forceinline__ uint64_t segment_step()
 {
 	return (uint64_t)gridDim.x * stream_pass::n_warps;
@@ -37,8 +38,8 @@ __device__ __forceinline__ uint64_t segment_step()
  * Return the word of this lane's row: bit j of row r is is_equal(element r * 32 + j of the
  * segment).
  */
-template <class Agrees>
-__device__ __forceinline__ uint32_t ballot_rows(uint64_t base, uint64_t n, Agrees is_equal)
+template <class IsEqual>
+__device__ __forceinline__ uint32_t ballot_rows(uint64_t base, uint64_t n, IsEqual is_equal)
 {
 	const unsigned lane = threadIdx.x % WARP;
 	uint32_t word = 0;
@@ -52,7 +53,7 @@ __device__ __forceinline__ uint32_t ballot_rows(uint64_t base, uint64_t n, Agree
 	return word;
 }
 
-/* Return which elements of a word equal the previous or the next one. */
+/* Return a mask of the elements of a word that equal the previous or the next one. */
 __device__ __forceinline__ uint32_t tied_mask(uint32_t word, bool first_of_next)
 {
 	const unsigned lane = threadIdx.x % WARP;
@@ -72,7 +73,7 @@ struct scan_memory {
 	uint64_t sums[stream_pass::n_warps];
 };
 
-/* Replace every sum by the sum of those before it, in one block; *total: the sum of all. */
+/* Replace every sum by the total of the sums before it, in one block. *total: of all sums. */
 static __global__ void __launch_bounds__(stream_pass::n_threads)
 	scan_sums(uint64_t *sums, uint64_t n, uint64_t *total)
 {

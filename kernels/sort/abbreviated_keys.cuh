@@ -3,19 +3,19 @@
  *
  * Keys of 8 or 16 bytes stay in shared memory while the tile is sorted by 4-byte tags:
  *
- *	tag = | (key - minimum key of the tile) >> shift | place in the tile |
- *	        32 - PLACE_BITS bits                       PLACE_BITS bits
+ *	tag = | (key - minimum key of the tile) >> shift | position in the tile |
+ *	        32 - POSITION_BITS bits                    POSITION_BITS bits
  *
  * `shift` is the smallest value with which the differences fit. All merge rounds then move and
- * compare 32-bit integers, whatever the key. At the end each key is fetched once, by the place in
- * its tag. The place also makes tags distinct, and keeps equal keys in the order of their places.
+ * compare 32-bit integers, whatever the key. At the end each key is fetched once, by the position
+ * in its tag. The position also makes tags distinct, and keeps equal keys in their order.
  *
- * Tags do not order keys that differ only in the bits that `shift` drops. So in the end, neighbours
+ * Tags do not order keys that differ only in the bits that `shift` drops. So at the end, neighbours
  * whose tags agree in the upper part ("tied" tags) are ordered by their keys. If keys are spread
- * evenly over their range, ties are rare: n * n / 2^(33 - PLACE_BITS) pairs, 60 in a tile of 8000.
- * If keys crowd (a tile with one huge key and many small ones), there are too many ties, and the
- * tile is sorted again by its keys. Keys that differ in few bits (all equal, few distinct, close
- * together) have a shift of 0, and tied keys are equal.
+ * evenly over their range, ties are rare: n * n / 2^(33 - POSITION_BITS) pairs, 60 in a tile of
+ * 8000. If many keys are close together (a tile with one huge key and many small ones), there are
+ * too many ties, and the tile is sorted again by its keys. If all keys are close together (all
+ * equal, few distinct), the shift is 0, and tied keys are equal.
  */
 #pragma once
 
@@ -30,13 +30,13 @@ static constexpr GSORT_HD unsigned bits_for(unsigned n)
 	return bits;
 }
 
-/* The longest group of tied tags that one thread orders by insertion sort. */
+/* The maximum length of a group of tied tags, which one thread sorts by insertion. */
 static constexpr uint32_t MAX_TIED_TAGS = 12;
 
-/* PLACES: number of places in the tile. The tag of all ones is greater than all others. */
-template <class K, unsigned PLACES> struct tag_format {
-	static constexpr unsigned place_bits = bits_for(PLACES);
-	static constexpr uint32_t place_mask = (1u << place_bits) - 1;
+/* POSITIONS: number of positions in a tile. The tag of all ones is greater than all others. */
+template <class K, unsigned POSITIONS> struct tag_format {
+	static constexpr unsigned position_bits = bits_for(POSITIONS);
+	static constexpr uint32_t position_mask = (1u << position_bits) - 1;
 
 	K min_key;
 	unsigned shift;
@@ -45,19 +45,19 @@ template <class K, unsigned PLACES> struct tag_format {
 	{
 		const unsigned bits = bit_length(highest_key - lowest_key);
 
-		if (bits > 32 - place_bits)
-			shift = bits - (32 - place_bits);
+		if (bits > 32 - position_bits)
+			shift = bits - (32 - position_bits);
 	}
 
-	__device__ uint32_t tag(K key, uint32_t place) const
+	__device__ uint32_t tag(K key, uint32_t position) const
 	{
-		return (uint32_t)((key - min_key) >> shift) << place_bits | place;
+		return (uint32_t)((key - min_key) >> shift) << position_bits | position;
 	}
 };
 
 /* The sorted tags of a tile, and their elements. */
-template <class E, unsigned PLACES> struct tied_tags {
-	static constexpr uint32_t place_mask = tag_format<key_type<E>, PLACES>::place_mask;
+template <class E, unsigned POSITIONS> struct tied_tags {
+	static constexpr uint32_t position_mask = tag_format<key_type<E>, POSITIONS>::position_mask;
 
 	const E *elements;
 	uint32_t *tags;
@@ -65,12 +65,12 @@ template <class E, unsigned PLACES> struct tied_tags {
 
 	static __device__ bool tags_tie(uint32_t x, uint32_t y)
 	{
-		return (x ^ y) <= place_mask;
+		return (x ^ y) <= position_mask;
 	}
 
 	__device__ key_type<E> key(uint32_t tag) const
 	{
-		return key_of(elements[tag & place_mask]);
+		return key_of(elements[tag & position_mask]);
 	}
 
 	__device__ void sort_by_key(uint32_t first, uint32_t end) const
@@ -89,8 +89,8 @@ template <class E, unsigned PLACES> struct tied_tags {
 /*
  * Find tied neighbours i and i + 1, counted from this thread's first tag: bit i is set for a tie.
  */
-template <class E, unsigned PLACES, unsigned ITEMS>
-__device__ __forceinline__ uint64_t find_tied_tags(const tied_tags<E, PLACES> &tile,
+template <class E, unsigned POSITIONS, unsigned ITEMS>
+__device__ __forceinline__ uint64_t find_tied_tags(const tied_tags<E, POSITIONS> &tile,
 						   const uint32_t (&v)[ITEMS])
 {
 	const uint32_t next = (threadIdx.x + 1) * ITEMS;
@@ -115,11 +115,12 @@ __device__ __forceinline__ unsigned count_low_ones(uint64_t bits)
 }
 
 /*
- * Order tied tags by their keys; v: this thread's tags, as in shared memory. Returns to all threads
- * whether the tags now order the keys; false: too many ties. n_leading: shared, one per thread.
+ * Order tied tags by their keys. v: this thread's tags, as in shared memory. n_leading: in shared
+ * memory, one per thread. Returns to all threads whether the tags now order the keys; false: there
+ * are too many ties.
  */
-template <class E, unsigned PLACES, unsigned ITEMS>
-__device__ __forceinline__ bool sort_tied_tags(const tied_tags<E, PLACES> &tile,
+template <class E, unsigned POSITIONS, unsigned ITEMS>
+__device__ __forceinline__ bool sort_tied_tags(const tied_tags<E, POSITIONS> &tile,
 					       uint16_t *n_leading, const uint32_t (&v)[ITEMS])
 {
 	const uint32_t begin = threadIdx.x * ITEMS;

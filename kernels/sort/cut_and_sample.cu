@@ -12,7 +12,7 @@ struct slice_args {
 	kernel_slice slices[SLICES_MAX];
 };
 
-/* first: the number of the first slice of this launch. */
+/* Cut n slices. first: the number of the first one among all slices. */
 template <class E>
 __global__ void __launch_bounds__(SLICES_MAX)
 	cut(slice_args args, uint32_t n, uint32_t first, E key, uint32_t slice, uint64_t *cuts)

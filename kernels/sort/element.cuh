@@ -36,7 +36,7 @@ __device__ __forceinline__ uint64_t key_of(pair_element element)
 
 template <class E> using key_type = decltype(key_of(E()));
 
-/* The greatest value. */
+/* The greatest value, with which tiles are padded. */
 template <class V> struct max_sentinel {
 	static constexpr V value = ~(V)0;
 };
@@ -45,10 +45,10 @@ template <> struct max_sentinel<pair_element> {
 	static constexpr pair_element value = { ~(uint128_t)0 };
 };
 
-/* Convert a pair to its key and place while it is moved, and back; places are below 2^32. */
-__device__ __forceinline__ uint128_t with_position(pair_element element, uint32_t place)
+/* Replace the payload of a pair by its position while it is sorted, and fetch it again later. */
+__device__ __forceinline__ uint128_t with_position(pair_element element, uint32_t position)
 {
-	return element.bits >> 64 << 64 | place;
+	return element.bits >> 64 << 64 | position;
 }
 
 __device__ __forceinline__ uint32_t position_of(uint128_t key_and_position)

@@ -20,7 +20,7 @@ static struct pass_plan plan_merge(uint32_t k)
 	return plan;
 }
 
-/* Return the sum of the lengths of slices [first, end), clipped to k. */
+/* Return the number of elements of slices [first, end), clipped to k. */
 static uint64_t count_elements(const kernel_slice *slices, uint32_t k, uint64_t first, uint64_t end)
 {
 	uint64_t n = 0;
@@ -30,7 +30,7 @@ static uint64_t count_elements(const kernel_slice *slices, uint32_t k, uint64_t 
 	return n;
 }
 
-/* Return the bytes of the tables (runs and groups) of all passes. */
+/* Return the size of the tables (runs and groups) of all passes. */
 static uint64_t table_nbytes(uint32_t k)
 {
 	const struct pass_plan plan = plan_merge(k);
@@ -46,14 +46,13 @@ static uint64_t table_nbytes(uint32_t k)
 }
 
 /*
- * Return the greatest number of boundaries: every group has at most one tile that is not full, and
- * one more boundary than tiles. It holds for any device, because scratch is planned before the
- * device is known.
+ * Return the maximum number of boundaries: every group has at most one tile that is not full, and
+ * one more boundary than tiles. The maximum is for all devices, because scratch is planned before
+ * the device is known.
  */
 template <class E> static uint64_t max_boundaries(uint32_t k, uint64_t n)
 {
 	const uint64_t n_groups = divide_up(k, (uint64_t)1 << levels_of_pass(plan_merge(k), 0));
-
 	const uint32_t a = merge_tile_n<E>(SHARED_LIMIT_64K), b = merge_tile_n<E>(SHARED_LIMIT_99K);
 
 	return n / (a < b ? a : b) + 2 * n_groups;
@@ -79,8 +78,9 @@ template <class E> static struct merge_layout lay_out_scratch(uint32_t k, uint64
 }
 
 /*
- * Write the tables of a pass. Its runs are `stride` slices each, one after the other in `from`, or
- * the slices themselves (stride 1, from NULL). Sets the members of the pass that depend on them.
+ * Write the tables of a pass, and set the members of the pass that depend on them. A run has the
+ * elements of `stride` slices. Runs follow each other in `from`, or are the slices themselves
+ * (stride 1, from NULL).
  */
 template <class E>
 static void write_tables(struct table_writer *writer, pass<E> *pass, const kernel_slice *slices,

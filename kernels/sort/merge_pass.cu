@@ -1,18 +1,18 @@
 /*
  * merge_pass - make every tile of a pass from its slices of up to 16 runs
  *
- * The slices of a tile lie between two neighbouring rows of cuts. Slices 2p and 2p + 1 form a pair
- * of segments in shared memory. Four rounds of tile_merge.cuh make one tile of them.
+ * The slices of a tile are between two neighbouring rows of cuts. Slices 2p and 2p + 1 form a pair
+ * of segments in shared memory. Four rounds of tile_merge.cuh merge them to one tile.
  *
- *	slices    |   0   |   1   |   2   | 3 | ...		as they come: "natural" positions
- *	tile      | 0 -> | <- 1 | 2 ->    | <- 3 | ...		pairs, filled up to whole threads
+ *	slices    |   0   |   1   |   2   | 3 | ...		in order: "natural" positions
+ *	tile      | 0 -> | <- 1 | 2 ->    | <- 3 | ...		pairs, padded to whole threads
  *
  * The end of a pair is rounded up to whole threads, which wastes at most ITEMS - 1 positions for
  * each pair but the last. So a tile of a merge pass holds the elements of n_pairs - 1 threads fewer
  * than it could.
  *
  * Wide elements stay at their natural positions in shared memory, and their tags are merged. If the
- * slices are already in order, as their first and last elements show, they are only copied.
+ * first and last elements of the slices show that these are already in order, they are only copied.
  */
 #include "kernels/sort/pass.cuh"
 #include "kernels/sort/tile_kernel.cuh"
@@ -24,8 +24,9 @@ static constexpr uint32_t
 	merge_n = (tile_of<E, IN>::n_threads - (PAIRS_MAX - 1)) * tile_of<E, IN>::items;
 
 /*
- * The unit of loading: up to a warp of adjacent elements of one slice. Lane i loads from[i], with
- * natural position natural + i and place + i * step in the tile; odd slices descend.
+ * The unit of loading: up to a warp of adjacent elements of one slice. Lane i loads from[i], whose
+ * natural position is natural_position + i, and whose position in the tile is tile_position + i *
+ * step. step is -1 for odd slices, which descend, and else 1.
  */
 template <class E> struct alignas(16) fragment {
 	const E *from;
@@ -34,12 +35,10 @@ template <class E> struct alignas(16) fragment {
 	int16_t step;
 };
 
-/*
- * The greatest number of fragments of a tile (each slice may end with an incomplete one), and of
- * each warp.
- */
+/* The maximum number of fragments of a tile, where each slice may end with an incomplete one. */
 template <class E, shared_limit IN = SHARED_LIMIT>
 static constexpr uint32_t max_fragments = merge_n<E, IN> / WARP + FAN_IN;
+/* The maximum number of fragments of a warp. */
 template <class E>
 static constexpr uint32_t max_warp_fragments = divide_up(max_fragments<E>,
 							 tile_of<E>::n_threads / WARP);
@@ -57,7 +56,7 @@ static constexpr GSORT_HD unsigned pairs_for(unsigned fan_in)
 	return power_of_two_from(fan_in > 2 ? (fan_in + 1) / 2 : 1);
 }
 
-/* Compute the slices and their places, in the first warp. */
+/* Compute the slices and their positions, in the first warp. */
 template <class E>
 __device__ __forceinline__ void lay_out_slices(merge_memory<E> &memory, const pass<E> &pass,
 					       uint64_t boundary)
@@ -140,7 +139,7 @@ __device__ __forceinline__ void for_each_fragment(const merge_memory<E> &memory,
 	}
 }
 
-/* Return the place of this lane's element of a fragment: in the tile, and in natural order. */
+/* Return the position of this lane's element of a fragment: in the tile, and in natural order. */
 template <class E> __device__ __forceinline__ uint32_t tile_position(const fragment<E> &fragment)
 {
 	return (uint32_t)(fragment.tile_position + (int32_t)(threadIdx.x % WARP) * fragment.step);
@@ -167,7 +166,7 @@ __device__ __forceinline__ void fill_gaps(const merge_memory<E> &memory, V *tile
 	}
 }
 
-/* Merge the placed values into one ascending tile, in all rounds. */
+/* Merge the values at their tile positions into one ascending tile, in all rounds. */
 template <class E, class V, unsigned ITEMS>
 __device__ __forceinline__ void merge_tile(merge_memory<E> &memory, V *tile, unsigned n_pairs,
 					   V (&v)[ITEMS])
@@ -187,8 +186,8 @@ __device__ __forceinline__ void merge_tile(merge_memory<E> &memory, V *tile, uns
 }
 
 /*
- * Return whether each slice begins at or above the end of the previous one. at(slice, natural): the
- * index in `values` of the element with that natural position.
+ * Return whether each slice begins at or above the end of the previous one. at(slice, position)
+ * returns the index in `values` of the element with that natural position.
  */
 template <class E, class V, class At>
 __device__ __forceinline__ bool slices_are_in_order(const merge_memory<E> &memory, const V *values,
@@ -209,7 +208,7 @@ __device__ __forceinline__ bool slices_are_in_order(const merge_memory<E> &memor
 	return !__syncthreads_or(disorder);
 }
 
-/* Merge the elements themselves, which lie at their natural positions. */
+/* Merge the elements themselves, which are at their natural positions. */
 template <class E>
 __device__ __noinline__ void merge_elements(merge_memory<E> &memory, unsigned n_pairs, E *to)
 {
@@ -259,7 +258,7 @@ __device__ __noinline__ void merge_elements(merge_memory<pair_element> &memory, 
 	}
 }
 
-/* Merge a tile of wide elements by tags. edges: bounds of the keys of the tile. */
+/* Merge a tile of wide elements by tags. edges: a lower and an upper bound of the tile's keys. */
 template <class E>
 __device__ __forceinline__ void merge_by_tags(merge_memory<E> &memory, unsigned n_pairs,
 					      const key_type<E> *edges,
@@ -367,7 +366,7 @@ static int launch_tiles(const pass<E> &pass, CUstream_st *stream)
 	const int r = (int)cudaFuncSetAttribute(
 		merge_tiles<E>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)nbytes);
 
-	static_assert(nbytes <= shared_limit_nbytes(IN), "a block has so much shared memory");
+	static_assert(nbytes <= shared_limit_nbytes(IN), "a block may not use more");
 	if (r)
 		return r;
 	LAUNCH(merge_tiles<E>, (unsigned)pass.n_tiles, (tile_of<E, IN>::n_threads), nbytes, stream,

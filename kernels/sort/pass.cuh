@@ -11,7 +11,7 @@
  * first_tile + g + t.
  *
  * In a sort, all runs have run_n elements (the last may have fewer) and are adjacent in one of two
- * buffers. In a merge, tables say where the runs are.
+ * buffers. In a merge, the runs and groups are in tables.
  */
 #pragma once
 
@@ -26,10 +26,9 @@ static constexpr unsigned FAN_IN = 1u << FAN_IN_LOG2;
 /* Maximum number of passes: FAN_IN >= 4, so this suffices for 2^64 runs. */
 static constexpr unsigned PASSES_MAX = 32;
 
-/* The number of passes for n_runs, and the number of halvings of n_runs in all passes together. */
 struct pass_plan {
 	unsigned n_passes;
-	unsigned levels;
+	unsigned levels; /* of pairwise merging in all passes: log2(n_runs), rounded up */
 };
 
 static inline struct pass_plan plan_passes(uint64_t n_runs)
@@ -42,18 +41,18 @@ static inline struct pass_plan plan_passes(uint64_t n_runs)
 	return plan;
 }
 
-/* Return the halvings of one pass: they are spread evenly, the first passes take the remainder. */
+/* Return the levels of one pass. They are spread evenly; the first passes take the remainder. */
 static inline unsigned levels_of_pass(struct pass_plan plan, unsigned index)
 {
 	return plan.levels / plan.n_passes + (index < plan.levels % plan.n_passes);
 }
 
 /*
- * State that the kernels of one sort share. All zero at the start: no disorder is known, so no work
- * is necessary.
+ * State that the kernels of one sort share. All zeros at the start: no disorder is known, so the
+ * kernels do nothing.
  */
 struct sort_state {
-	uint32_t disordered;         /* the input is not sorted: the tile sort has work to do */
+	uint32_t disordered;         /* the input is not sorted */
 	uint32_t merged[PASSES_MAX]; /* pass i had an unsorted group, so it was executed */
 };
 
@@ -128,7 +127,7 @@ struct first_spans {
 	}
 };
 
-/* A group, as the kernels use it. */
+/* The description of a group that kernels use, for a sort and a merge. */
 struct run_group_view {
 	uint64_t index;
 	uint64_t first_tile;
@@ -221,7 +220,7 @@ template <class E> __device__ __forceinline__ kernel_slice view_run(const pass<E
 	return run;
 }
 
-/* Functions that sort.cu composes passes of, each for integers and pairs. */
+/* The functions that sort.cu and merge.cu compose passes of, each for integers and pairs. */
 template <class E> uint32_t merge_tile_n(shared_limit limit);
 template <class E> uint32_t sort_tile_n(shared_limit limit);
 template <class E>

@@ -4,13 +4,13 @@
  *	check order -> tile sort -> (split -> merge tiles) for each pass -> copy back
  *
  * Passes alternate between the caller's elements and the scratch buffer. The first buffer is chosen
- * so that the last pass ends in the elements. But a pass whose groups are all in order is not
- * executed. Only the device knows that, so copy_back() copies the elements if necessary: sort_state
- * tells every kernel which passes were executed, and the host never waits.
+ * so that the last pass writes to the elements. But a pass whose groups are all in order is not
+ * executed. Only the device knows which passes were executed (sort_state), so that the host never
+ * waits, and copy_back() copies the elements if necessary.
  */
 #include "kernels/sort/pass.cuh"
 
-/* Return the scratch bytes of the cuts of one pass. */
+/* Return the size of the cuts of one pass. */
 template <class E> static size_t cuts_nbytes(uint64_t n_boundaries)
 {
 	return round_up(n_boundaries * FAN_IN * sizeof(E *), 256);
@@ -38,7 +38,7 @@ static void shape_pass(pass<E> *pass, uint64_t run_n, unsigned levels, shared_li
 	pass->n_spans = pass->n_groups * spans_for(pass->tiles_per_group);
 }
 
-/* Return the greatest number of boundaries of any pass. */
+/* Return the maximum number of boundaries of any pass. */
 template <class E> static uint64_t max_boundaries_within(shared_limit limit, uint64_t n)
 {
 	const struct pass_plan plan = plan_passes(divide_up(n, sort_tile_n<E>(limit)));
@@ -55,7 +55,7 @@ template <class E> static uint64_t max_boundaries_within(shared_limit limit, uin
 	return max_boundaries_n;
 }
 
-/* The maximum over all devices, because scratch is planned before the device is known. */
+/* Return the maximum for all devices, because scratch is planned before the device is known. */
 template <class E> static uint64_t max_boundaries(uint64_t n)
 {
 	const uint64_t a = max_boundaries_within<E>(SHARED_LIMIT_64K, n),

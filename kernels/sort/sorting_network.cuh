@@ -6,11 +6,12 @@
  * 32-bit values a step is one minimum and one maximum.
  *
  * The sort is Batcher's odd-even merge sort (Knuth vol. 3, 5.3.4) for any number of elements. Wires
- * past the end would carry infinity, and steps that touch them are omitted. 31 elements: 186 steps.
+ * past the end would carry infinity, and steps that touch them are omitted. 31 elements take 186
+ * steps.
  *
  * The merge is a bitonic merge of elements that first ascend and then descend. If their number is
- * no power of two, imagine smaller elements before the ascending part: they stay where they are,
- * and steps that touch them are omitted. 31 elements: 75 steps.
+ * no power of two, virtual smaller elements precede the ascending part. These would not move, so
+ * steps that touch them are omitted. 31 elements take 75 steps.
  */
 #pragma once
 
@@ -70,12 +71,12 @@ static constexpr GSORT_HD unsigned power_of_two_from(unsigned n)
 template <unsigned N, unsigned DISTANCE, class V>
 __device__ __forceinline__ void bitonic_steps(V (&v)[N])
 {
-	constexpr unsigned n_imagined = power_of_two_from(N) - N;
+	constexpr unsigned n_virtual = power_of_two_from(N) - N;
 
 	if constexpr (DISTANCE > 0) {
 #pragma unroll
 		for (unsigned i = 0; i + DISTANCE < N; i++)
-			if (((i + n_imagined) & DISTANCE) == 0)
+			if (((i + n_virtual) & DISTANCE) == 0)
 				compare_exchange(v[i], v[i + DISTANCE]);
 		bitonic_steps<N, DISTANCE / 2>(v);
 	}

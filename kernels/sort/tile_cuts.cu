@@ -8,9 +8,9 @@
  *	1. take an element of the run with the widest range as the pivot;
  *	2. each lane searches its range for the pivot (co_rank_pivot); the sum s of the elements
  *	   before it is the pivot's rank in the merge;
- *	3. if s < rank, the pivot and all elements before it belong to the first `rank`, and each c
- *	   is at most rank - s - 1 greater; else no element after it does, and each c is at most
- *	   s - rank less.
+ *	3. if s < rank, the first `rank` elements include the pivot and all elements before it, and
+ *	   at most rank - s - 1 other elements of each run; else they include no element from the
+ *	   pivot on, and all but at most s - rank of the elements of each run before it.
  *
  * Step 3 keeps the number of rounds small: the ranges shrink to the pivot's distance from rank. The
  * pivot is taken where rank would be if the runs had equal distributions, which leaves a distance
@@ -20,10 +20,10 @@
  *
  * A search in device memory loads a sector for each key that it reads. So a block cuts a span of 64
  * neighbouring boundaries: first both ends of the span, over whole runs; then each boundary within
- * the rest of the runs, where all searches of the block begin with the same keys and find them in
- * the cache.
+ * the span, where all searches of the block begin with the same keys and find them in the cache.
  *
- * All lanes of a warp iterate until both halves have finished, so that collectives stay convergent.
+ * All lanes of a warp iterate until both halves have finished, because warp collectives need all
+ * lanes.
  */
 #include "kernels/sort/pass.cuh"
 
@@ -42,7 +42,7 @@ __device__ __forceinline__ unsigned widest_lane(uint64_t width, unsigned lane)
 	return lanes_max(capped * CUT_LANES + lane, CUT_LANES) % CUT_LANES;
 }
 
-/* Return the place of the pivot in the widest range: at the missing fraction, or in the middle. */
+/* Return the offset of the pivot in the widest range: at the missing fraction, or the middle. */
 template <class Index>
 __device__ __forceinline__ Index pivot_offset(Index width, Index missing, Index open, bool middle)
 {
@@ -54,8 +54,8 @@ __device__ __forceinline__ Index pivot_offset(Index width, Index missing, Index 
 }
 
 /*
- * Return the cut of this lane's run for `rank`; it lies in [lo, hi]. Index: a type for sums over
- * the lanes.
+ * Return the cut of this lane's run for `rank`, which must be in [lo, hi]. Index: a type for sums
+ * over the lanes.
  */
 template <class Index, class E>
 __device__ __forceinline__ Index find_cut(const E *run, Index lo, Index hi, Index rank)
@@ -122,8 +122,8 @@ __device__ __forceinline__ bool runs_are_in_order(kernel_slice run, unsigned lan
 }
 
 /*
- * Return the first key after the cut, for tag_format; after the last cut of a group its greatest
- * key.
+ * Return the minimum key after the cut, for tag_format; for the last cut of a group, the maximum
+ * key of the group.
  */
 template <class E>
 __device__ __forceinline__ key_type<E> find_edge(kernel_slice run, uint64_t cut, bool last)

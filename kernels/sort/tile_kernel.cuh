@@ -1,9 +1,9 @@
 /*
  * tile_kernel - what the tile sort and the merge pass share
  *
- * The geometry of a tile for each element size, its shared memory, and the two ways to sort it:
- * elements of 4 bytes directly; wider ones by tags (abbreviated_keys.cuh), and directly only if
- * tags cannot order them.
+ * The geometry of a tile for each element size, and its shared memory. Elements of 4 bytes are
+ * sorted directly; wider ones by tags (abbreviated_keys.cuh), and directly only if tags cannot
+ * order them.
  */
 #pragma once
 
@@ -64,13 +64,13 @@ __device__ __forceinline__ void write_elements(const tile_memory<E> &memory, E *
 template <class E>
 __device__ __forceinline__ void write_by_tags(const tile_memory<E> &memory, E *to, uint32_t n)
 {
-	constexpr uint32_t place_mask = tag_format<key_type<E>, tile_of<E>::n>::place_mask;
+	constexpr uint32_t position_mask = tag_format<key_type<E>, tile_of<E>::n>::position_mask;
 
 #pragma unroll
 	for (unsigned i = 0; i < tile_of<E>::items; i++) {
 		const uint32_t at = i * tile_of<E>::n_threads + threadIdx.x;
 
 		if (at < n)
-			to[at] = memory.elements[memory.tags[at] & place_mask];
+			to[at] = memory.elements[memory.tags[at] & position_mask];
 	}
 }

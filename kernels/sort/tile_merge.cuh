@@ -14,10 +14,10 @@
  * sequences begin at the thread's co-rank and end at the co-rank of the next thread.
  *
  * Pairs begin at whole threads. Where the lengths do not fit, the gap between the two segments is
- * filled with `max_sentinel`, which is not below any value and moves to the end of the tile.
+ * filled with max_sentinel, which is not below any value and moves to the end of the tile.
  *
  * A round reads and writes each value once. It is limited by shared memory banks (the lanes of a
- * warp read from data-dependent places), less by instructions; see docs/performance-log.md.
+ * warp read from data-dependent addresses), less by instructions; see docs/performance-log.md.
  */
 #pragma once
 
@@ -92,8 +92,8 @@ __device__ __forceinline__ void merge_pair(V *tile, uint16_t *cuts, segment_pair
 
 /*
  * Merge n_segments (a power of two), alternately ascending and descending, until one is left.
- * bounds[i]: the thread where segment i begins; bounds[n_segments]: all threads. mine: the segment
- * of this thread's outputs.
+ * bounds[i]: the thread where segment i begins; bounds[n_segments]: the number of threads.
+ * own_segment: the segment of this thread's outputs. Also leaves the thread's outputs in v.
  */
 template <class V, unsigned ITEMS, class Bounds>
 __device__ __forceinline__ void merge_segments(V *tile, uint16_t *cuts, Bounds bounds,
@@ -123,7 +123,8 @@ struct thread_bounds {
 };
 
 /*
- * Sort a tile of which each thread holds any ITEMS values. On return v holds the thread's outputs.
+ * Sort a tile of which each thread holds any ITEMS values in v. On return v has the thread's
+ * outputs.
  */
 template <unsigned N_THREADS, class V, unsigned ITEMS>
 __device__ __forceinline__ void sort_tile(V *tile, uint16_t *cuts, V (&v)[ITEMS])

@@ -5,15 +5,15 @@
  * segments of the threads. It does not matter which elements a thread starts with, so they are
  * loaded in coalesced order.
  *
- * Before that, a kernel checks whether the whole input is sorted; then nothing else of the sort is
- * executed. The check stops as soon as any block finds a disorder, which in unsorted data is at
- * once.
+ * Before that, a kernel checks whether the whole input is sorted; then the other kernels of the
+ * sort do nothing. The check stops as soon as any block finds a disorder, which in unsorted data is
+ * at once.
  */
 #include "kernels/sort/pass.cuh"
 #include "kernels/sort/tile_kernel.cuh"
 
 static constexpr unsigned CHECK_THREADS = 256;
-static constexpr unsigned CHECK_ITEMS = 16; /* between two checks of what other blocks have found */
+static constexpr unsigned CHECK_ITEMS = 16; /* per thread, before the shared flag is read again */
 static constexpr unsigned CHECK_BLOCKS = 132 * 8;
 
 template <class E>
@@ -65,7 +65,8 @@ __device__ __forceinline__ void block_min_max(sort_memory<E> &memory, key_type<E
 }
 
 /*
- * Return whether the elements in shared memory are in order. For most tiles the first few decide.
+ * Return whether the elements in shared memory are in order. In most tiles, one of the first pairs
+ * is not.
  */
 template <class E> __device__ __forceinline__ bool tile_is_in_order(const E *elements, uint32_t n)
 {
@@ -97,8 +98,9 @@ __device__ __noinline__ void sort_elements(tile_memory<E> &memory, const E *, E 
 }
 
 /*
- * Sort pairs, which also lie at `from`. Their place replaces the payload, so that all are distinct
- * and equal keys keep their order. Then each payload is fetched from its original place.
+ * Sort pairs, which are at `from` as well. Their position replaces the payload, so that all are
+ * distinct and equal keys keep their order. Then each payload is fetched from its original
+ * position.
  */
 __device__ __noinline__ void sort_elements(tile_memory<pair_element> &memory,
 					   const pair_element *from, pair_element *to, uint32_t n)
@@ -132,7 +134,7 @@ __device__ __noinline__ void sort_elements(tile_memory<pair_element> &memory,
 	}
 }
 
-/* Sort by tags; false if tags cannot order the elements. */
+/* Sort by tags. Returns false if tags cannot order the elements. */
 template <class E>
 __device__ __forceinline__ bool sort_tags(sort_memory<E> &memory, uint32_t n,
 					  const E (&elements)[tile_of<E>::items])
@@ -220,7 +222,7 @@ static int launch_tiles(const E *from, E *to, uint64_t n, sort_state *state, CUs
 	const int r = (int)cudaFuncSetAttribute(
 		sort_tiles<E>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)nbytes);
 
-	static_assert(nbytes <= shared_limit_nbytes(IN), "a block has so much shared memory");
+	static_assert(nbytes <= shared_limit_nbytes(IN), "a block may not use more");
 	if (r)
 		return r;
 	LAUNCH(sort_tiles<E>, (unsigned)divide_up(n, shape::n), shape::n_threads, nbytes, stream,

@@ -309,21 +309,26 @@ struct backend_layout_ops {
 /* --- Lines of text --- */
 
 /*
- * What lines are compared by. Without keys, that is the line. With keys, the text has the key of
- * each line before it, as a line of its own; no key is the beginning of another one. The key is
- * compared, then the line, unless the key decides.
+ * How lines are compared. Without keys, whole lines are compared. With keys, the text has the key
+ * of each line before it, as a line of its own; no key is a prefix of another key. Keys are
+ * compared first, and then, unless keys_decide, the lines.
  */
 struct device_line_order {
 	bool has_keys, keys_decide;
 	bool descending; /* of lines; the order of keys is always ascending */
 };
 
-/* Sorted lines in device memory; the arrays are in the memory of sort_lines_op. */
+/* The output is divided into segments of this many lines; the last one may have fewer. */
+enum { BACKEND_LINE_SEGMENT = 1024 };
+
+/* Sorted lines in device memory. The arrays are in the memory of sort_lines_op. */
 struct device_lines {
 	const void *text;
-	const void *starts, *order, *offsets;
+	const void *starts;  /* u64: of all lines (and keys) in the text */
+	const void *order;   /* u32: numbers of the lines in sorted order */
+	const void *offsets; /* u64: of each segment in the output */
 	struct device_line_order order_by;
-	uint64_t first_line, n; /* the lines of the order that are the output */
+	uint64_t first_line, n; /* the output: n lines of the order from first_line on */
 	uint64_t output_nbytes; /* with delimiters */
 };
 
@@ -331,17 +336,17 @@ struct device_lines {
 struct sort_lines_result {
 	struct device_lines lines;
 	struct digest digest, dropped; /* of all lines; of those that `unique` dropped */
-	uint64_t longest_nbytes;       /* of all lines, with the delimiter */
+	uint64_t longest_nbytes;       /* of the longest line, with the delimiter */
 };
 
 /*
- * Sort the lines of a text: where lines begin is found, and their order. The text stays where it
- * is. Waits for the device.
+ * Find the lines of a text and their sorted order. The lines themselves are not moved. Waits for
+ * the device.
  */
 struct sort_lines_op {
 	const void *text; /* nbytes, ends with a delimiter; readable up to a multiple of 16 bytes */
 	uint64_t nbytes;
-	uint64_t max_n; /* at least the number of lines without keys, < 2^32 */
+	uint64_t max_n; /* at least the number of lines, not counting keys; < 2^32 */
 	unsigned char delimiter;
 	struct device_line_order order_by;
 	bool unique;    /* drop all but the first of lines that are equal in this order */
@@ -350,12 +355,10 @@ struct sort_lines_op {
 	struct sort_lines_result *ret; /* host; assigned */
 };
 
-/* The offsets in the output of its lines 0, BACKEND_LINE_SEGMENT, ... */
-enum { BACKEND_LINE_SEGMENT = 1024 };
-
+/* Results for the lines that begin in the range of a gather. */
 struct gather_lines_result {
-	struct digest digest; /* digest of the lines that begin in the window */
-	uint64_t n_disorders; /* number of these lines that should precede the previous line */
+	struct digest digest;
+	uint64_t n_disorders; /* number of lines that should precede the previous line */
 };
 
 /* Write bytes [begin, end) of the output, which belong to n_segments segments. */
@@ -363,17 +366,17 @@ struct gather_lines_op {
 	const struct device_lines *lines;
 	uint64_t first_segment;
 	uint32_t n_segments;
-	uint64_t longest_nbytes; /* of these segments, or more */
+	uint64_t longest_nbytes; /* of the longest of these segments, or more */
 	uint64_t begin, end;
 	void *out;                       /* device memory, aligned to 16 bytes */
 	struct gather_lines_result *ret; /* host; assigned */
 };
 
 struct backend_line_ops {
-	/* The memory that a sort of at most max_n lines needs in addition to the text. */
+	/* Return the device memory that a sort of at most max_n lines needs besides the text. */
 	size_t (*memory_nbytes)(uint64_t nbytes, uint64_t max_n, bool has_keys);
 	int (*sort)(struct device_queue *queue, const struct sort_lines_op *op);
-	/* Make n lines of the order from first_line on the output. Waits for the device. */
+	/* Change the output to n lines of the order from first_line on. Waits for the device. */
 	int (*select)(struct device_queue *queue, struct device_lines *lines, uint64_t first_line,
 		      uint64_t n);
 	int (*gather)(struct device_queue *queue, const struct gather_lines_op *op);

@@ -140,12 +140,12 @@ static inline GSORT_HD bool key_encoding_is_identity(const struct key_encoding *
 		return (type)(((uint128_t)mask.hi << 64) | mask.lo);                               \
 	}                                                                                          \
 	static inline GSORT_HD type sign_invert_mask_##suffix(type bits,                           \
-							      const struct key_encoding *map)      \
+							      const struct key_encoding *encoding) \
 	{                                                                                          \
-		const unsigned top = map->record_nbytes * 8u - 1;                                  \
+		const unsigned top = encoding->record_nbytes * 8u - 1;                             \
 		const type below = (type)(((type)1 << top) - 1);                                   \
                                                                                                    \
-		return map->is_float && (bits >> top & 1) ? below : (type)0;                       \
+		return encoding->is_float && (bits >> top & 1) ? below : (type)0;                  \
 	}                                                                                          \
 	/* The magnitude bits below each sign that is set: sign - lowest bit. */                   \
 	static inline GSORT_HD type float_invert_mask_##suffix(type bits,                          \
@@ -156,44 +156,46 @@ static inline GSORT_HD bool key_encoding_is_identity(const struct key_encoding *
 		return signs - (signs >> fold->n_magnitude_bits);                                  \
 	}                                                                                          \
 	static inline GSORT_HD type invert_negatives_##suffix(type bits,                           \
-							      const struct key_encoding *map)      \
+							      const struct key_encoding *encoding) \
 	{                                                                                          \
-		type folded = bits ^ sign_invert_mask_##suffix(bits, map);                         \
+		type folded = bits ^ sign_invert_mask_##suffix(bits, encoding);                    \
                                                                                                    \
-		for (unsigned i = 0; i < map->n_floats; i++)                                       \
-			folded ^= float_invert_mask_##suffix(bits, &map->floats[i]);               \
+		for (unsigned i = 0; i < encoding->n_floats; i++)                                  \
+			folded ^= float_invert_mask_##suffix(bits, &encoding->floats[i]);          \
 		return folded;                                                                     \
 	}                                                                                          \
 	/* Keep the sum within record_nbytes. */                                                   \
 	static inline GSORT_HD type truncate_key_##suffix(type sum,                                \
-							  const struct key_encoding *map)          \
+							  const struct key_encoding *encoding)     \
 	{                                                                                          \
-		return sum & (type)((type) ~(type)0 >> 8 * (sizeof(type) - map->record_nbytes));   \
+		return sum &                                                                       \
+		       (type)((type) ~(type)0 >> 8 * (sizeof(type) - encoding->record_nbytes));    \
 	}                                                                                          \
 	static inline GSORT_HD type encode_key_bits_##suffix(type bits,                            \
-							     const struct key_encoding *map)       \
+							     const struct key_encoding *encoding)  \
 	{                                                                                          \
-		const type code = invert_negatives_##suffix(bits, map) ^                           \
-				  mask128_get_##suffix(map->xor_mask);                             \
+		const type key = invert_negatives_##suffix(bits, encoding) ^                       \
+				 mask128_get_##suffix(encoding->xor_mask);                         \
                                                                                                    \
-		return truncate_key_##suffix(code + mask128_get_##suffix(map->nan_offset), map);   \
+		return truncate_key_##suffix(key + mask128_get_##suffix(encoding->nan_offset),     \
+					     encoding);                                            \
 	}                                                                                          \
-	static inline GSORT_HD type decode_key_bits_##suffix(type code,                            \
-							     const struct key_encoding *map)       \
+	static inline GSORT_HD type decode_key_bits_##suffix(type key,                             \
+							     const struct key_encoding *encoding)  \
 	{                                                                                          \
-		const type turned = code - mask128_get_##suffix(map->nan_offset);                  \
+		const type unshifted = key - mask128_get_##suffix(encoding->nan_offset);           \
                                                                                                    \
-		return invert_negatives_##suffix(truncate_key_##suffix(turned, map) ^              \
-							 mask128_get_##suffix(map->xor_mask),      \
-						 map);                                             \
+		return invert_negatives_##suffix(truncate_key_##suffix(unshifted, encoding) ^      \
+							 mask128_get_##suffix(encoding->xor_mask), \
+						 encoding);                                        \
 	}                                                                                          \
 	/* What a move makes of its word. */                                                       \
 	static inline GSORT_HD word byte_move_##suffix(word from, const struct byte_move *move)    \
 	{                                                                                          \
 		const unsigned n_bits = 8 * sizeof(word), up = move->rotate;                       \
-		const word turned = move->swap ? byte_swap_##word_suffix(from) : from;             \
+		const word swapped = move->swap ? byte_swap_##word_suffix(from) : from;            \
                                                                                                    \
-		return (turned << up | turned >> ((n_bits - up) % n_bits)) & (word)move->mask;     \
+		return (swapped << up | swapped >> ((n_bits - up) % n_bits)) & (word)move->mask;   \
 	}                                                                                          \
 	static inline GSORT_HD type byte_move_all_##suffix(                                        \
 		type from, const struct byte_move *moves, unsigned n)                              \
@@ -208,27 +210,29 @@ static inline GSORT_HD bool key_encoding_is_identity(const struct key_encoding *
 	}                                                                                          \
 	/* Between raw and bits, in either direction, if there are no moves. */                    \
 	static inline GSORT_HD type swap_key_bytes_##suffix(type value,                            \
-							    const struct key_encoding *map)        \
+							    const struct key_encoding *encoding)   \
 	{                                                                                          \
-		const unsigned above = 8 * ((unsigned)sizeof value - map->record_nbytes);          \
+		const unsigned above = 8 * ((unsigned)sizeof value - encoding->record_nbytes);     \
                                                                                                    \
-		return map->swap ? byte_swap_##suffix(value) >> above : value;                     \
+		return encoding->swap ? byte_swap_##suffix(value) >> above : value;                \
 	}                                                                                          \
 	static inline GSORT_HD type encode_raw_key_##suffix(type raw,                              \
-							    const struct key_encoding *map)        \
+							    const struct key_encoding *encoding)   \
 	{                                                                                          \
 		return encode_key_bits_##suffix(                                                   \
-			map->n_moves ? byte_move_all_##suffix(raw, map->moves, map->n_moves) :     \
-				       swap_key_bytes_##suffix(raw, map),                          \
-			map);                                                                      \
+			encoding->n_moves ?                                                        \
+				byte_move_all_##suffix(raw, encoding->moves, encoding->n_moves) :  \
+				swap_key_bytes_##suffix(raw, encoding),                            \
+			encoding);                                                                 \
 	}                                                                                          \
-	static inline GSORT_HD type decode_raw_key_##suffix(type code,                             \
-							    const struct key_encoding *map)        \
+	static inline GSORT_HD type decode_raw_key_##suffix(type key,                              \
+							    const struct key_encoding *encoding)   \
 	{                                                                                          \
-		const type bits = decode_key_bits_##suffix(code, map);                             \
+		const type bits = decode_key_bits_##suffix(key, encoding);                         \
                                                                                                    \
-		return map->n_moves ? byte_move_all_##suffix(bits, map->back, map->n_moves) :      \
-				      swap_key_bytes_##suffix(bits, map);                          \
+		return encoding->n_moves ?                                                         \
+			       byte_move_all_##suffix(bits, encoding->back, encoding->n_moves) :   \
+			       swap_key_bytes_##suffix(bits, encoding);                            \
 	}
 
 KEY_ENCODING_DEFINE(4, uint32_t, 4, uint32_t)

@@ -157,13 +157,13 @@ static void launch_key_kernels(uint32_t nbytes)
 	assert_int_equal(launch_cut(slices, 3, nbytes, { 1, 0 }, 1, NULL, NULL), 0);
 	assert_int_equal(launch_sample(memory, many, 1000, nbytes, NULL, NULL), 0);
 	for (uint8_t record_nbytes = nbytes - 1; record_nbytes <= nbytes; record_nbytes++) {
-		encode.map.record_nbytes = record_nbytes;
-		encode.map.element_nbytes = (uint8_t)nbytes;
+		encode.encoding.record_nbytes = record_nbytes;
+		encode.encoding.element_nbytes = (uint8_t)nbytes;
 		encode.n = decode.n = unique.n = many;
 		encode.records = encode.elements = encode.scratch = memory;
 		decode.elements = decode.records = decode.scratch = memory;
 		unique.elements = unique.scratch = memory;
-		decode.map = unique.map = encode.map;
+		decode.encoding = unique.encoding = encode.encoding;
 		decode.result = &result;
 		unique.result = &left;
 		assert_int_equal(launch_encode(&encode, NULL), 0);

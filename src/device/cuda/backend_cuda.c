@@ -1,15 +1,16 @@
 /*
  * backend_cuda - sort and merge on a GPU
  *
- * The table of backend.h: an operation calls a launch_*() of kernels/kernels.h in the stream of a
- * queue. cuda_device.c has the device and its memory; cuda_queue.c has queues, events, and the
- * transfer of results to the host. No other part of the job uses CUDA.
+ * This is the table of backend.h. An operation calls a launch_*() of kernels/kernels.h with the
+ * stream of a queue. cuda_device.c has the device and its memory; cuda_queue.c has queues, events,
+ * and the transfer of results to the host. Only this folder calls CUDA.
  */
 #include "src/device/backend.h"
 
 #include "kernels/kernels.h"
 #include "src/device/cuda/cuda_queue.h"
 
+/* Return the stage of a copy, for the statistics: upload, download, or between devices. */
 static enum stage copy_stage(const void *to, const void *from)
 {
 	struct cudaPointerAttributes a, b;
@@ -52,7 +53,7 @@ static int encode(struct device_queue *queue, const struct encode_op *op)
 	struct encode_task task = { .records = op->records,
 				    .elements = op->elements,
 				    .n = op->n,
-				    .map = op->layout->encoding };
+				    .encoding = op->layout->encoding };
 	struct cuda_operation operation = { 0 };
 	int r = cuda_operation_begin(queue, STAGE_ENCODE, op->n * op->layout->record_nbytes,
 				     op->ret_digest ? sizeof(struct digest) : 0, &operation);
@@ -89,7 +90,7 @@ static int decode(struct device_queue *queue, const struct decode_op *op)
 	struct decode_task task = { .elements = op->elements,
 				    .records = op->records,
 				    .n = op->n,
-				    .map = op->layout->encoding,
+				    .encoding = op->layout->encoding,
 				    .strict = op->strict };
 	struct cuda_operation operation = { 0 };
 	int r = cuda_operation_begin(queue, STAGE_DECODE, op->n * op->layout->record_nbytes,
@@ -167,7 +168,7 @@ static int unique_elements(struct device_queue *queue, const struct unique_op *o
 {
 	struct unique_task task = { .elements = op->items,
 				    .n = op->n,
-				    .map = op->layout->encoding };
+				    .encoding = op->layout->encoding };
 	struct cuda_operation operation = { 0 };
 	int r = cuda_operation_begin(queue, STAGE_MERGE, op->n * op->layout->element_nbytes,
 				     sizeof(struct kernel_unique_result), &operation);
@@ -203,7 +204,7 @@ static int merge_elements(struct device_queue *queue, const struct merge_op *op)
 						    op->ret);
 }
 
-/* Merge one slice through other memory. */
+/* Drop duplicates: merge the items, as one slice, into the buffer and copy the result back. */
 static int unique_records(struct device_queue *queue, const struct unique_op *op)
 {
 	const struct slice slice = { op->items, op->n };

@@ -20,14 +20,14 @@ enum {
 	WINDOW_NBYTES = 8 << 20, /* all windows in flight stay in the host's last-level cache */
 };
 
-/* If there are several GPUs, messages say which one. */
+/* gpu: named in the message if there are several GPUs; -1: unknown. */
 static int report_status(int gpu, int code, const char *what)
 {
 	char name[32] = "GPU";
 
 	if (code == cudaSuccess)
 		return 0;
-	cudaGetLastError(); /* clear the error; a sticky one is returned again */
+	cudaGetLastError(); /* clear the error */
 	if (code == cudaErrorMemoryAllocation)
 		return -ENOMEM;
 	if (gpu > 0 || (gpu == 0 && cuda_device_count() > 1))
@@ -95,8 +95,9 @@ static uint64_t usable_nbytes(size_t nbytes)
 }
 
 /*
- * All processes that share the GPU divide the free memory. Others may or may not have allocated
- * theirs, so this process takes its share of the whole.
+ * Set the usable memory: the part of the free memory of this open device, but not more than its
+ * part of the whole memory. The latter counts for other processes, which may not have allocated
+ * theirs.
  */
 static int set_memory_limit(struct cuda_device *device, const struct backend_config *config)
 {
@@ -104,7 +105,7 @@ static int set_memory_limit(struct cuda_device *device, const struct backend_con
 	uint64_t limit_nbytes = config->device_memory_nbytes;
 	size_t free_nbytes, total_nbytes;
 	uint64_t share_nbytes;
-	int r = cuda_status(cudaMemGetInfo(&free_nbytes, &total_nbytes), "its memory");
+	int r = cuda_status(cudaMemGetInfo(&free_nbytes, &total_nbytes), "querying its memory");
 
 	if (r < 0)
 		return r;
@@ -137,11 +138,11 @@ static int check_code(const struct cuda_device *device, const struct cudaDeviceP
 	const int code = kernels_architecture(&architecture);
 
 	if (!is_missing_code(code))
-		return cuda_device_status(device, code, "its code");
+		return cuda_device_status(device, code, "loading its code");
 	cudaGetLastError();
 	return fail(-ENODEV,
-		    "GPU: %s has compute capability %d.%d, and this " GSORT_PROGRAM
-		    " no code for it (%s); build with -Dgpu_arch=%d or -Dgpu_arch=all",
+		    "GPU: %s has compute capability %d.%d, for which this " GSORT_PROGRAM
+		    " has no code (%s); build with -Dgpu_arch=%d or -Dgpu_arch=all",
 		    device->name, properties->major, properties->minor,
 		    cudaGetErrorString((cudaError_t)code),
 		    10 * properties->major + properties->minor);
@@ -162,7 +163,8 @@ static int open_gpu(struct cuda_device *device, const struct backend_config *con
 	int r = cuda_device_set_current(device);
 
 	if (r == 0)
-		r = cuda_status(cudaGetDeviceProperties(&properties, device->gpu), "properties");
+		r = cuda_status(cudaGetDeviceProperties(&properties, device->gpu),
+				"querying its properties");
 	if (r < 0)
 		return r;
 	snprintf(device->name, sizeof device->name, "%.100s", properties.name);
@@ -171,11 +173,11 @@ static int open_gpu(struct cuda_device *device, const struct backend_config *con
 	if (r == 0)
 		r = set_memory_limit(device, config);
 	if (r == 0)
-		r = cuda_status(cudaEventCreate(&device->origin), "event");
+		r = cuda_status(cudaEventCreate(&device->origin), "creating an event");
 	if (r == 0)
-		r = cuda_status(cudaEventRecord(device->origin, 0), "event");
+		r = cuda_status(cudaEventRecord(device->origin, 0), "recording an event");
 	if (r == 0)
-		r = cuda_status(cudaEventSynchronize(device->origin), "start");
+		r = cuda_status(cudaEventSynchronize(device->origin), "waiting for an event");
 	device->origin_ns = clock_now_ns();
 	return r;
 }

@@ -30,23 +30,23 @@ static inline struct cuda_device *cuda_device(struct device *device)
 }
 
 /*
- * Convert a cudaError_t to a negative errno, after a message that begins with `what`. With several
- * GPUs the message names the thread's current one, or `device`. -ENOMEM has no message. Errors that
- * can be cleared are cleared; a sticky one is returned again.
+ * Convert a cudaError_t to 0 or a negative errno, after a message that contains `what`. With
+ * several GPUs the message names the current GPU of the thread, or that of `device`. -ENOMEM has no
+ * message. Clears the error; a sticky error cannot be cleared, and later calls return it again.
  */
 int cuda_status(int code, const char *what);
 int cuda_device_status(const struct cuda_device *device, int code, const char *what);
 
 /*
- * Ignore an error of a call that need not succeed, such as freeing memory (impossible after a
- * sticky error) or statistics. Clears it, so that the next launch does not report it.
+ * Ignore an error of a call that need not succeed, for example of freeing memory, which is
+ * impossible after a sticky error. Clears the error, so that the next launch does not report it.
  */
 void cuda_ignore_error(int code);
 
 /* Make the device the current one of the calling thread. */
 int cuda_device_set_current(const struct cuda_device *device);
 
-/* Functions of struct backend. */
+/* Functions of struct backend; see backend.h. */
 int cuda_device_probe(const char **ret_reason);
 unsigned cuda_device_count(void);
 void cuda_device_get_uuid(unsigned number, unsigned char ret_uuid[BACKEND_UUID_NBYTES]);
@@ -56,10 +56,13 @@ void cuda_device_get_info(const struct device *device, struct device_info *ret_i
 int cuda_device_alloc(struct device *device, enum memory_kind kind, size_t nbytes,
 		      void **ret_memory);
 void cuda_device_free(struct device *device, enum memory_kind kind, void *memory, size_t nbytes);
-/* In cuda_peer.c. */
-bool cuda_device_can_access(struct device *device, struct device *peer);
 void cuda_device_discard(struct device *device, void *memory, size_t nbytes);
+bool cuda_device_can_access(struct device *device, struct device *peer); /* cuda_peer.c */
 
-/* Pinned host memory. cuda_pinned_free() ignores NULL. */
+/*
+ * Allocate and free pinned host memory, preferably on a NUMA node (or NUMA_NODE_ANY). Returns 0,
+ * -ENOMEM without a message, or another negative errno after a message. cuda_pinned_free() ignores
+ * NULL.
+ */
 int cuda_pinned_alloc(int node, size_t nbytes, void **ret_memory);
 void cuda_pinned_free(void *memory, size_t nbytes);

@@ -3,10 +3,10 @@
  *
  *	text --find--> starts --make--> elements --sort--> ties --list--> order --measure--> offsets
  *
- * An element is a prefix of what a line is compared by and the line's number
- * (kernels/lines/lines.cuh). Lines that agree in it are put in order by rounds of more bytes, as
- * records with long keys are. What stays for the gather are the starts of all lines and keys, the
- * order of the lines, and the offset of every 1024th line in the output.
+ * An element has a prefix of what the line is compared by, and the number of the line
+ * (kernels/lines/lines.cuh). Ties are broken like those of records with long keys. The gather needs
+ * the starts of all lines and keys, the order of the lines, and the offset of every 1024th line in
+ * the output.
  */
 #include <errno.h>
 #include <string.h>
@@ -44,15 +44,15 @@ struct line_op {
 
 enum { TIE_ELEMENT_NBYTES = 16 };
 
-_Static_assert((int)BACKEND_LINE_SEGMENT == (int)LINE_SEGMENT, "the kernels define it");
+_Static_assert((int)BACKEND_LINE_SEGMENT == (int)LINE_SEGMENT, "equal segments");
 
-/* Return how many lines the text has for n lines that are sorted. */
+/* Return the number of lines of the text, including keys, for n lines to sort. */
 static uint64_t text_n_lines(uint64_t n, bool has_keys)
 {
 	return has_keys ? 2 * n : n;
 }
 
-/* Divide the memory of a sort; return its size. */
+/* Divide the memory of a sort; return its size. memory == NULL: only compute the size. */
 static size_t divide_memory(char *memory, uint64_t nbytes, uint64_t n, bool has_keys,
 			    struct line_op_memory *ret_memory)
 {
@@ -84,7 +84,7 @@ static size_t memory_nbytes(uint64_t nbytes, uint64_t max_n, bool has_keys)
 	return divide_memory(NULL, nbytes, max_n, has_keys, &memory);
 }
 
-/* Read a result that is known now. */
+/* Wait for the queued kernels and read one number of the result. */
 static int read_number(struct line_op *line_op, const uint64_t *number, uint64_t *ret_number)
 {
 	const void *result;

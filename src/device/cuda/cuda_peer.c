@@ -1,9 +1,9 @@
 /*
  * cuda_peer - whether a GPU can read the memory of another
  *
- * CUDA must allow it, and a copy and a kernel must read the right bytes: on some machines, PCIe
- * switches and an IOMMU let such reads pass and return something else. So both are tried, once for
- * each pair of devices. A failure is not an error: such memory is copied through the host.
+ * CUDA must allow it, and a copy and a kernel must read the right bytes: on some machines with PCIe
+ * switches and an IOMMU, such reads succeed and return wrong bytes. So both are tested, once for
+ * each pair of devices. A failed test is no error: such memory is copied through the host.
  *
  * A merge then reads the other GPU's runs once, tile by tile, over the link between the GPUs.
  * Copying them to the memory of each window was slower: a window of 8 MiB from 32 runs consists of
@@ -26,8 +26,7 @@ struct peer_access_test {
 };
 
 /*
- * Fill the buffer so that no byte equals its neighbours, its value for another seed, or cleared
- * memory.
+ * Fill the buffer so that no byte is 0 or equals its neighbours or its value for another seed.
  */
 static void fill_test_bytes(unsigned char *bytes, unsigned seed)
 {
@@ -109,7 +108,7 @@ static void free_test(struct peer_access_test *test)
 	free(test->received_bytes);
 }
 
-/* Two sorts in one process may both enable it. */
+/* Enable peer access. Another sort of this process may have enabled it already. */
 static bool enable_peer_access(int gpu, int peer)
 {
 	int is_possible = 0;

@@ -52,7 +52,7 @@ static int result_arena_open(struct result_arena *arena, int node, size_t nbytes
 	return r;
 }
 
-/* Return when an event was reached, on the host's clock; false: the device does not know. */
+/* Get the time when an event was reached, on the host's clock. Returns false if it is unknown. */
 static bool event_time_ns(const struct cuda_device *device, cudaEvent_t event, uint64_t *ret_ns)
 {
 	float ms;
@@ -74,14 +74,14 @@ static void pending_result_free(struct pending_result *pending)
 	free(pending);
 }
 
-/* Keep it for the next operation. The queue's lock is held. */
+/* Keep a pending result for a later operation. The queue's lock is held. */
 static void pending_result_recycle(struct cuda_queue *queue, struct pending_result *pending)
 {
 	pending->next = queue->recycled;
 	queue->recycled = pending;
 }
 
-/* Get one with its events, because creating these takes microseconds. The queue's lock is held. */
+/* Get a pending result with its event; creating an event takes microseconds. The lock is held. */
 static int pending_result_get(struct cuda_queue *queue, struct pending_result **ret_pending)
 {
 	struct pending_result *pending = queue->recycled;
@@ -95,7 +95,7 @@ static int pending_result_get(struct cuda_queue *queue, struct pending_result **
 			return -ENOMEM;
 	}
 	*ret_pending = pending;
-	return pending->end ? 0 : cuda_status(cudaEventCreate(&pending->end), "event");
+	return pending->end ? 0 : cuda_status(cudaEventCreate(&pending->end), "creating an event");
 }
 
 /*
@@ -195,7 +195,7 @@ static int stream_open(struct cuda_queue *queue, enum queue_priority priority)
 {
 	int lowest, highest;
 	int r = cuda_status(cudaDeviceGetStreamPriorityRange(&lowest, &highest),
-			    "stream priorities");
+			    "querying stream priorities");
 
 	if (r < 0)
 		return r;
@@ -203,7 +203,7 @@ static int stream_open(struct cuda_queue *queue, enum queue_priority priority)
 							lowest + (highest - lowest) *
 									 (int)priority /
 									 (N_QUEUE_PRIORITIES - 1)),
-			   "cannot make a stream");
+			   "creating a stream");
 }
 
 int cuda_queue_open(struct device *device, enum queue_priority priority,
@@ -325,7 +325,7 @@ static int reserve_result(struct cuda_operation *operation)
 			   "clearing a result");
 }
 
-/* Record the time before the queue waits for another one. The lock is held. */
+/* Record an event at the start of an operation, after the queue waited. The lock is held. */
 static int record_wait_begin(struct cuda_operation *operation)
 {
 	struct pending_result *pending = operation->pending;
@@ -340,10 +340,6 @@ static int record_wait_begin(struct cuda_operation *operation)
 	return r;
 }
 
-/*
- * Begin to queue an operation with a result of result_nbytes, or none. Takes the queue's lock;
- * cuda_operation_submit() or cuda_operation_abort() releases it.
- */
 int cuda_operation_begin(struct device_queue *handle, enum stage stage, uint64_t nbytes,
 			 size_t result_nbytes, struct cuda_operation *ret_operation)
 {

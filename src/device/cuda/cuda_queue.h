@@ -8,12 +8,13 @@
  *	stream      [encode][copy result] [decode][copy result] (event)
  *	results           0                     1               ^ n_queued = 2
  *
- * A pending result knows where the result will be and where the caller wants it. Waiting for an
- * event delivers, in order, the results of all operations before it. An event after each operation
- * gives its end time and duration, for the statistics and the timeline.
+ * A pending result has the address in pinned memory and the address that the caller wants. Waiting
+ * for an event delivers, in order, the results of all operations before it. An event after each
+ * operation gives its end time and duration, for the statistics and the timeline.
  *
- * Each queue has a small arena for results, which restarts at its beginning whenever no result is
- * pending. If it is too small, which is rare, the queue waits for the stream and enlarges it.
+ * Each queue has a small arena for results, which is used from its beginning again whenever no
+ * result is pending. If the arena is too small, which is rare, the queue waits for the stream and
+ * enlarges it.
  */
 #pragma once
 
@@ -31,7 +32,7 @@ struct pending_result {
 	void (*deliver)(const struct pending_result *pending);
 	void *to[3];            /* destination */
 	uint64_t n;             /* number of bytes or keys, for the deliver function */
-	cudaEvent_t begin, end; /* begin: only if needed; both live as long as the queue */
+	cudaEvent_t begin, end; /* begin: only if needed; both are kept for later operations */
 	uint64_t queued_ns;
 	bool has_begin_event; /* the queue waited before the operation: `begin` gives its start */
 	enum stage stage;
@@ -53,7 +54,7 @@ struct cuda_queue {
 	struct pending_result *recycled; /* free list */
 	uint64_t n_queued, n_delivered;
 	uint64_t last_end_ns;  /* end of the last delivered operation */
-	bool has_pending_wait; /* for another queue, since the last operation */
+	bool has_pending_wait; /* the queue waits for another one since the last operation */
 	struct result_arena results;
 	void *scratch; /* for short operations */
 	size_t scratch_nbytes;
@@ -64,7 +65,7 @@ static inline struct cuda_queue *cuda_queue(struct device_queue *queue)
 	return (struct cuda_queue *)queue;
 }
 
-/* Functions of struct backend. */
+/* Functions of struct backend; see backend.h. */
 int cuda_queue_open(struct device *device, enum queue_priority priority,
 		    struct device_queue **ret_queue);
 void cuda_queue_close(struct device_queue *queue);
@@ -74,9 +75,7 @@ int cuda_queue_record(struct device_queue *queue, struct device_event *event);
 int cuda_event_wait(struct device_event *event);
 int cuda_queue_wait_event(struct device_queue *queue, struct device_event *event);
 
-/*
- * An operation that is being queued: its pending result, and the place of the result on the device.
- */
+/* An operation that is being queued: its pending result, and the result on the device. */
 struct cuda_operation {
 	struct cuda_queue *queue;
 	struct pending_result *pending;
@@ -86,28 +85,32 @@ struct cuda_operation {
 
 /*
  * Begin to queue an operation with a result of result_nbytes (zeroed), or none. Takes the queue's
- * lock. cuda_operation_submit() or cuda_operation_abort() releases it; call one of them also after
- * a failure. *ret_operation must be zeroed before.
+ * lock, which cuda_operation_submit() or cuda_operation_abort() releases. After a failure, call
+ * cuda_operation_abort(). *ret_operation must be zeroed before. nbytes: for the statistics. Returns
+ * 0, -ENOMEM without a message, or another negative errno after a message.
  */
 int cuda_operation_begin(struct device_queue *queue, enum stage stage, uint64_t nbytes,
 			 size_t result_nbytes, struct cuda_operation *ret_operation);
 
 /*
- * Return scratch memory of the queue, which can be reused when the queued kernels have run. Call
- * between begin and submit.
+ * Return scratch memory of the queue, which the next operation uses again. Call between begin and
+ * submit. Returns like cuda_operation_begin().
  */
 int cuda_queue_scratch(struct cuda_queue *queue, size_t nbytes, void **ret_scratch);
 
-/* Wait until the first nbytes of the result are at *ret_result. Call between begin and submit. */
+/*
+ * Wait for the queued kernels, and return the first nbytes of the result. Call between begin and
+ * submit. Returns like cuda_operation_begin().
+ */
 int cuda_operation_peek(struct cuda_operation *operation, size_t nbytes, const void **ret_result);
 
 /*
- * Submit the operation: its kernels are queued, with the CUDA error `code`. Queues the copy of the
- * result.
+ * Finish an operation whose kernels were queued with the result `code`, a cudaError_t: queue the
+ * copy of its result, and release the lock. Returns 0 or a negative errno after a message.
  */
 int cuda_operation_submit(struct cuda_operation *operation, int code, const char *what);
 
-/* Abort the operation; returns r. */
+/* Drop an operation after error r, and release the lock. Reports -ENOMEM. Returns r. */
 int cuda_operation_abort(struct cuda_operation *operation, int r);
 
 /* Deliver functions: copy n bytes, or widen n keys, to to[0]. */
@@ -139,8 +142,8 @@ int cuda_sample_items(struct device_queue *queue, const struct sample_op *op);
 /*
  * --- ties of sorted elements (cuda_records.c, kernels/records/tie_break.cu) ---
  *
- * Each round sorts the ties by the next bytes of their keys. Only the device knows how many there
- * are, so the host waits for their number after each round.
+ * Each round sorts the ties by the next bytes of their keys. Only the device knows the number of
+ * ties, so the host waits for this number in each round.
  */
 
 /* What the host reads between rounds. */

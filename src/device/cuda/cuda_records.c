@@ -10,7 +10,6 @@
  * If records are items, there is no projection. If an element holds the whole key, there are no
  * ties.
  */
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +30,7 @@ struct tie_round {
 	unsigned buffer_index; /* the buffer and positions of the next list */
 };
 
-/* Read the results that are known so far. */
+/* Wait for the queued kernels and read the results so far. */
 static int read_result(const struct cuda_ties *ties, const struct cuda_tie_result **ret_result)
 {
 	const void *result;
@@ -60,7 +59,7 @@ static int count_ties(const struct cuda_ties *ties, const struct tie_round *roun
 	return r;
 }
 
-/* If the whole list ties, continue where the keys differ. */
+/* Continue where the keys of the list first differ. For a list that ties as a whole. */
 static int skip_common_prefix(const struct cuda_ties *ties, struct tie_round *round)
 {
 	const struct cuda_tie_result *result;
@@ -76,7 +75,7 @@ static int skip_common_prefix(const struct cuda_ties *ties, struct tie_round *ro
 	return r;
 }
 
-/* Break n_ties ties of the list; they become the list of the next round. */
+/* Break n_ties ties of the list. The tied elements become the list of the next round. */
 static int break_round_ties(const struct cuda_ties *ties, struct tie_round *round, uint32_t n_ties)
 {
 	const struct tie_break_task task = { .elements = ties->elements,
@@ -131,7 +130,7 @@ int cuda_ties_break(const struct cuda_ties *ties, uint64_t key_offset, uint64_t 
  * them: one holds the list of a round, the other is the scratch of its sort.
  */
 
-/* The parts of the scratch; unused ones are empty. */
+/* The parts of the scratch. Those that are not needed are empty. */
 struct record_op_scratch {
 	void *tables, *projection_tables;
 	void *items;
@@ -175,7 +174,7 @@ static bool can_use_pairs(const struct layout *layout)
 	       layout->record_nbytes - key_nbytes <= 8;
 }
 
-/* Divide the scratch for n items in k slices (0: a sort); return its size. */
+/* Divide the scratch (NULL: do not) for n items in k slices (0: a sort); return its size. */
 static size_t divide_op_scratch(const struct layout *layout, uint32_t k, uint64_t n, char *scratch,
 				struct record_op_scratch *ret_areas)
 {
@@ -224,7 +223,7 @@ size_t cuda_records_scratch_nbytes(const struct layout *layout, uint32_t k, uint
 	return divide_op_scratch(layout, k, n, NULL, &areas);
 }
 
-/* Describe items to the kernels; views of slices are derived from it. */
+/* Describe the items of a layout to the kernels. launch_prepare_items() adds the slices. */
 static struct kernel_items describe_items(const struct layout *layout)
 {
 	return (struct kernel_items){ .item_nbytes = (uint32_t)layout->item_nbytes,
@@ -254,7 +253,7 @@ static int record_op_begin(struct cuda_record_op *record_op, struct device_queue
 	return r;
 }
 
-/* End it: all kernels are queued, or r < 0. Returns r, or the error of the queued kernels. */
+/* End an operation whose kernels were queued, or that failed with r < 0. Returns r or an error. */
 static int record_op_end(struct cuda_record_op *record_op, int r, const char *what)
 {
 	if (r < 0)
@@ -286,15 +285,15 @@ static int break_ties(struct cuda_record_op *record_op)
 static struct pair_shape shape_pairs(const struct layout *layout)
 {
 	const struct key_field *field = layout->item_keys.fields;
-	struct key_encoding map = key_field_encoding(field);
+	struct key_encoding encoding = key_field_encoding(field);
 
-	map.element_nbytes = 8;
-	return (struct pair_shape){ .map = map, .key_offset = field->offset };
+	encoding.element_nbytes = 8;
+	return (struct pair_shape){ .encoding = encoding, .key_offset = field->offset };
 }
 
 /* --- Sorting and merging --- */
 
-/* Parameters of the last step. */
+/* Parameters of the gather, the last step. */
 struct gather_params {
 	bool unique, for_output;
 	uint64_t limit;
@@ -375,7 +374,7 @@ _Static_assert(sizeof(struct projection_copy) == sizeof(struct kernel_projection
 			       offsetof(struct kernel_projection_copy, item_offset) &&
 		       offsetof(struct projection_copy, nbytes) ==
 			       offsetof(struct kernel_projection_copy, nbytes),
-	       "pieces are handed to the kernels as they are");
+	       "copies are handed to the kernels as they are");
 
 static int make_items(struct cuda_record_op *record_op, const struct sort_op *op)
 {
