@@ -2,9 +2,8 @@
  * cuts.c - cut k sorted runs at the same point of their merged order
  *
  * A merge is divided into partitions that are merged independently, by several threads, devices or
- * ranks. Their borders must be such that each partition is a complete merge of its own: what comes
- * before the border in the merged order comes before it in every run. So a border is a point of the
- * merged order, the splitter, at which each run is cut.
+ * ranks. The border between two partitions is a point of the merged order, the splitter, at which
+ * every run is cut. So each partition is a complete merge of its own.
  *
  * Example: two runs, in blocks of two or three items, are to be cut into three partitions.
  *
@@ -66,7 +65,7 @@
 #include "src/run/run.h"
 #include "src/record/digest.h"
 
-/* --- Candidates: what a splitter can still be --- */
+/* --- Candidates: the blocks, or items, that can still be the splitter --- */
 
 /*
  * Return the number of candidates: the blocks, or items, [lo[i], hi[i]) of each run i. One of them
@@ -188,7 +187,7 @@ static int cut_resident_runs(struct resident_cuts *resident, const void *key, ui
 
 /* --- The search for splitters --- */
 
-/* A block, as its rank describes it to the others. Words, for comm_allreduce_min(). */
+/* A block, as its rank describes it to other ranks: an array of words for comm_allreduce_min(). */
 struct candidate {
 	uint64_t priority; /* the lowest wins */
 	uint64_t key_high, key_low;
@@ -203,7 +202,7 @@ enum { CANDIDATE_WORDS = sizeof(struct candidate) / sizeof(uint64_t) };
  */
 enum { MAX_CANDIDATES = 16, MAX_CANDIDATE_ROWS = 1024 };
 
-/* Loses against every candidate: its rank has none left. */
+/* The priority of no candidate: the rank has none left. All candidates have lower priorities. */
 #define NO_PRIORITY UINT64_MAX
 
 struct search {
@@ -381,7 +380,7 @@ static bool run_is_before_candidate(const struct search *search, uint32_t run,
 	       (search->rank == candidate->rank && run < candidate->run);
 }
 
-/* Return how many of this rank's runs precede the candidate's run in the order of ties. */
+/* Return the number of this rank's runs that precede the candidate's run in the order of ties. */
 static uint32_t n_runs_before_candidate(const struct search *search,
 					const struct candidate *candidate)
 {
@@ -390,7 +389,7 @@ static uint32_t n_runs_before_candidate(const struct search *search,
 	return search->rank < candidate->rank ? search->n_runs : 0;
 }
 
-/* Count the blocks of a run that come before the candidate, which lies in [lo, hi]. */
+/* Return the number of blocks of a run before the candidate; it must be in [lo, hi]. */
 static uint64_t n_blocks_before(const struct search *search, uint32_t s, uint32_t run,
 				const struct candidate *candidate)
 {
@@ -403,7 +402,7 @@ static uint64_t n_blocks_before(const struct search *search, uint32_t s, uint32_
 					   run_is_before_candidate(search, run, candidate));
 }
 
-/* Count the items of this rank in blocks before the candidate. */
+/* Return the number of items of this rank in blocks before the candidate. */
 static uint64_t n_items_before(const struct search *search, uint32_t s,
 			       const struct candidate *candidate)
 {
@@ -442,7 +441,7 @@ static void raise_lower_bound(struct search *search, uint32_t s, const struct ca
 	search->splitters[s] = *candidate;
 }
 
-/* Keep what lies between the last candidate that is not above the target and the next one. */
+/* Keep the blocks between the last candidate that is not above the target and the next one. */
 static void narrow_bounds(struct search *search, uint32_t s)
 {
 	const struct candidate *candidates = candidates_of(search, s);
@@ -593,8 +592,8 @@ int cuts_make(struct comm *comm, const struct job *job, struct run *const *runs,
 /* --- Exact cuts --- */
 
 /*
- * Quickselect among items instead of blocks, down to the one item that has as many items before it
- * as are wanted. Each count searches every run, and reads the items that it compares.
+ * Quickselect among items instead of blocks, for the item with the wanted number of items before
+ * it. Each count searches every run, and reads the items that it compares.
  */
 struct item_search {
 	const struct layout *layout;

@@ -1,10 +1,10 @@
 /*
  * forecast.c - the order in which a merge needs the blocks of its runs
  *
- * A binary heap of runs by the first key of each run's next block. It has k entries and is touched
- * once for each block.
+ * The runs are in a binary heap, sorted by the first key of each run's next block. The heap has k
+ * entries and is updated once for each block.
  *
- * Only the first 16 bytes of each block's first key are in memory. Where keys are longer and two
+ * Only the first 16 bytes of each block's first key are in memory. If keys are longer and two
  * blocks tie on these bytes, the whole keys decide. They are loaded when they are needed, and kept
  * for the next block of each run only, because a key can be as long as a block.
  */
@@ -32,10 +32,10 @@ struct forecast {
 	struct run *const *runs;
 	struct item_loader loader;
 	size_t key_nbytes;          /* of a whole key */
-	void *splitter;             /* key of the last one; key_nbytes */
+	void *splitter;             /* key of the last splitter; key_nbytes */
 	void *item;                 /* for loading; NULL if keys are short */
 	struct full_key *full_keys; /* n_runs; NULL if keys are short */
-	int error;                  /* the first of a load, or 0 */
+	int error;                  /* the first error of a load, or 0 */
 	uint32_t n_runs, n_heap;
 	struct forecast_entry heap[]; /* heap[0] sorts first */
 };
@@ -71,7 +71,7 @@ static int load_full_key(struct forecast *forecast, const struct forecast_entry 
 	return 0;
 }
 
-/* Compare the whole keys of two blocks, like memcmp(). 0 after an error, which is recorded. */
+/* Compare the whole keys of two blocks like memcmp(). After an error, records it and returns 0. */
 static int compare_full_keys(struct forecast *forecast, const struct forecast_entry *a,
 			     const struct forecast_entry *b)
 {

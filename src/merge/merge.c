@@ -68,7 +68,7 @@ struct merge_pipeline {
 	uint64_t next_position; /* items in earlier windows */
 };
 
-/* Make all threads of the merge stop. The first error is the one that is returned. */
+/* Make all threads of the merge stop. The merge returns the first error. */
 static void merge_pipeline_fail(struct merge_pipeline *merge, int r)
 {
 	window_order_fail(&merge->order, r);
@@ -126,7 +126,7 @@ static void *writer_main(void *argument)
 	return NULL;
 }
 
-/* Subtract what the window keeps from the limit. With -u only its merge tells how much that is. */
+/* Subtract the items that the window keeps from the limit. With -u, wait for their number. */
 static int count_towards_limit(struct merge_pipeline *merge, struct window *window)
 {
 	uint64_t n = window->n_items;
@@ -142,7 +142,7 @@ static int count_towards_limit(struct merge_pipeline *merge, struct window *wind
 	return r;
 }
 
-/* Queue the merge of the window, then the window for the writers. Empty ones are dropped. */
+/* Queue the merge of the window, then the window for the writers. Empty windows are dropped. */
 static int submit(struct merge_pipeline *merge, struct window *window, uint64_t *n_submitted)
 {
 	int r;
@@ -217,7 +217,7 @@ static int merge_pipeline_open(struct merge_pipeline *merge)
 					  merge, "a writer thread");
 }
 
-/* Writers that were started before an error still wait for the queue. */
+/* Close the merge. After an error, writers may still be waiting for the queue. */
 static void merge_pipeline_close(struct merge_pipeline *merge)
 {
 	if (merge->writers.n_threads)

@@ -5,14 +5,14 @@
  *	run 1      [ 1   / 4 5 7   / 8 8 9 ]
  *	partition    0     1         2
  *
- * A partition lies between two splitters, at which every run is cut exactly (cuts.c). It is merged
- * as if its parts of the runs were all that there is (run_open_subrun()): with its own windows, a
- * thread that feeds them, a writer, and its share of the memory. Without -u its position in the
- * output is known in advance: the sum of its cuts. So several writers work at distant positions, as
- * many as it takes to be as fast as the memory (io/output/output.h). The bytes of the output do not
- * depend on the number of partitions.
+ * A partition is the part of the merge between two splitters, at which every run is cut exactly
+ * (cuts.c). It is a merge of its own, of its parts of the runs (run_open_subrun()): with its own
+ * windows, a thread that feeds them, writers, and a share of the memory. Without -u its position in
+ * the output is known in advance: the sum of its cuts. So several writers can write at distant
+ * positions, as many as the memory bandwidth allows (io/output/output.h). The bytes of the output
+ * do not depend on the number of partitions.
  *
- * In the end the last item of each partition is compared with the first of the next, like those of
+ * At the end the last item of each partition is compared with the first of the next, like those of
  * two windows, and the results are added up.
  */
 #include <errno.h>
@@ -29,8 +29,8 @@
 #include "src/merge/window.h"
 
 struct partition {
-	/* Of the thread that merges it */
-	struct job job; /* with a plan, windows and a limit of its own */
+	/* Used by the thread that merges it */
+	struct job job; /* a copy with its own plan, windows and limit */
 	struct sink sink;
 
 	struct run **runs; /* n_runs: parts of runs, none of them empty */
@@ -50,8 +50,8 @@ struct partition_set {
 	uint32_t n_runs;
 	struct plan plan; /* of each partition */
 	uint32_t n, n_concurrent;
-	bool at_key_boundaries; /* no key is in two of them */
-	/* n + 1 rows of n_runs (cuts.h); NULL: one partition that is all of the runs. */
+	bool at_key_boundaries; /* no key is in two partitions */
+	/* n + 1 rows of n_runs (cuts.h); NULL: one partition with all of the runs. */
 	uint64_t *cuts;
 	struct partition *partitions; /* n */
 
@@ -72,7 +72,7 @@ static const uint64_t *partition_ends(const struct partition_set *set, uint32_t 
 
 /* --- One partition --- */
 
-/* Open the parts of the runs that lie between the partition's cuts. */
+/* Open the parts of the runs between the partition's cuts. */
 static int open_subruns(const struct partition_set *set, uint32_t number,
 			struct partition *partition)
 {
@@ -172,7 +172,7 @@ static int merge_partition(const struct partition_set *set, uint32_t number, uin
 	return r;
 }
 
-/* --- All of them, by several threads --- */
+/* --- All partitions, by several threads --- */
 
 static void fail_partitions(struct partition_set *set, int r)
 {
@@ -274,16 +274,16 @@ static int merge_partitions(struct partition_set *set, struct merge_result *ret_
 	return r;
 }
 
-/* --- Which partitions --- */
+/* --- Choosing partitions --- */
 
-/* Set how many are merged at the same time, and the plan of each. */
+/* Set the number of partitions that are merged at the same time, and the plan of each. */
 static void plan_set(struct partition_set *set, uint64_t memory_nbytes)
 {
 	const struct job *job = set->job;
 	const struct sink *sink = set->sink;
 	const bool has_known_positions = !job->unique || sink->n_part_files ||
 					 sink->positions_per_partition;
-	/* What a limit leaves for a partition follows from its position. */
+	/* The limit of a partition follows from its position. */
 	const bool has_known_limits = !job->unique || job->limit == UINT64_MAX;
 	uint64_t n_items;
 	uint32_t max_partitions, n_resident;
@@ -307,8 +307,8 @@ static void plan_set(struct partition_set *set, uint64_t memory_nbytes)
 }
 
 /*
- * Keys that begin alike, few blocks, or a limit that drops most items can leave nearly all of them
- * in one partition.
+ * Return whether the items are spread over the partitions. Keys with a common prefix, few blocks,
+ * or a limit that drops most items can leave nearly all items in one partition.
  */
 static bool is_worth_splitting(const struct partition_set *set)
 {
@@ -325,7 +325,7 @@ static bool is_worth_splitting(const struct partition_set *set)
 	return plan_worth_splitting(n_items, n_largest, set->n);
 }
 
-/* Tell the sink where part files begin: at the sums of the cuts, but not after the limit. */
+/* Set the bounds of part files in the sink: the sums of the cuts, but at most the limit. */
 static int set_part_file_bounds(const struct partition_set *set)
 {
 	const uint64_t limit = set->job->limit;
@@ -345,7 +345,7 @@ static int set_part_file_bounds(const struct partition_set *set)
 	return r;
 }
 
-/* Go back to a single partition with all of the memory. */
+/* Change to a single partition with all of the memory. */
 static void merge_undivided(struct partition_set *set, uint64_t memory_nbytes)
 {
 	free(set->cuts);

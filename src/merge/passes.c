@@ -2,19 +2,18 @@
  * passes.c - merge neighbouring runs into fewer and longer spilled runs
  *
  * When more runs are spilled than can be merged at once (plan.fan_in), some are merged first. Each
- * merge takes neighbours, so that the result can replace them in the order of ties. It takes those
- * with the fewest items, because items should be moved as rarely as possible. A merge of fan_in
- * runs removes fan_in - 1 of them. The first merge removes the remainder, so it is the only one
- * that is not full. It comes first because runs are shortest then (Knuth, The Art of Computer
- * Programming, vol. 3, 5.4.9). Example, 8 runs of length 1 and a fan-in of 4:
+ * merge takes neighbours, so that the result can replace them in the order of ties. It takes the
+ * neighbours with the fewest items, to move few items. A merge of fan_in runs reduces the number of
+ * runs by fan_in - 1. Only the first merge has fewer runs, because runs are shortest then (Knuth,
+ * The Art of Computer Programming, vol. 3, 5.4.9). Example, 8 runs of length 1 and a fan-in of 4:
  *
  *	1 1 1 1 1 1 1 1		8 = 4 + 1 + 3: the first merge takes 2 runs, the others 4
  *	  2   1 1 1 1 1 1	moved: 2
  *	  2     4     1 1	moved: 4; 4 runs are left for the final merge
  *
- * Runs are also merged while others are generated, if the input turns out to be so long that the
- * index of its blocks has no room. The blocks of the new runs are four times as long, so a record
- * takes part in few such merges.
+ * Runs are also merged during run generation, if the input turns out to be so long that the index
+ * of its blocks does not fit its memory. The blocks of the new runs are four times as long, so a
+ * record takes part in few such merges.
  */
 #include "src/merge/merge.h"
 
@@ -95,9 +94,9 @@ int merge_to_run(const struct job *job, struct run_list *list, size_t first, siz
 }
 
 /*
- * Find the n neighbours with the fewest items among the spilled runs, which come first in the list.
- * Of several with as few, take the first from `start` on. Then runs that stay short however often
- * they are merged (--limit) take turns, and the same ones are not merged again and again.
+ * Return the first of the n neighbours with the fewest items among the spilled runs, which come
+ * first in the list. On ties, prefer the first from `start` on: then runs that stay short in spite
+ * of merges (--limit) take turns, instead of the same runs being merged again and again.
  */
 static size_t find_smallest_runs(const struct run_list *list, size_t n_spilled, size_t n,
 				 size_t start)

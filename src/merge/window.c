@@ -3,11 +3,11 @@
  *
  * A window is a piece of the merged order that fits into memory (merge.c). It has four buffers:
  *
- *	in       what was read of runs that are not in memory, between their cuts
+ *	in       the items of runs that are not in memory that this device reads
  *	out      the merged items
- *	scratch  for the merge
- *	host     what the sink takes, if that is not `out`: memory that the device cannot share, or
- *	         records that are gathered from where they are mapped
+ *	scratch  scratch of the merge
+ *	host     the items for the sink, if these are not in `out`: because the device has its own
+ *	         memory, or because records are gathered from mapped inputs
  *
  * and a device queue on which its operations follow each other. A few windows are in flight, so
  * that reading, merging and writing overlap. With three:
@@ -21,21 +21,21 @@
  * The input buffer is needed twice: by the window's own merge, and by the fetch of the next window,
  * which copies from it what was left over after the cut. So a window is acquired with two
  * references, its writer's and the fetcher's, and is free when both are dropped. With three windows
- * or more that cannot deadlock: the fetcher holds one window and waits for another, and writers
- * wait for nothing but the windows that they hold.
+ * or more this cannot deadlock: the fetcher holds one window and waits for another, and writers
+ * only wait for the windows that they hold.
  *
  * A window gets its number when it is cut, but its position in the output is only known when all
  * windows before it are merged, because -u drops records. So finished windows take turns. In its
- * turn a window gets its position, and its first item is compared with the last item of the window
- * before: together with the checks inside each window that compares all neighbours of the output,
- * whatever the device did. Then what the window was merged from can be discarded, since all earlier
- * windows are merged too. Chunks that are spilled are not discarded: readers fill them again at
+ * turn a window gets its position, and its first item is compared with the last item of the
+ * previous window. Together with the checks inside each window, all neighbours of the output are
+ * compared, whatever the device did. Then the window's slices can be discarded, because all earlier
+ * windows are merged as well. Chunks that are spilled are not discarded: readers fill them again at
  * once, and the kernel would have to clear as much memory as is spilled.
  *
  * Buffers and queues outlive a merge. A sort that spills does a merge for every run, each with
- * windows like those before. New memory would have to be cleared by the kernel, pinned, or waited
- * for (cudaFree() waits for the whole device): as much of it as is spilled. So each device keeps
- * them in a cache, until a merge needs more.
+ * windows of the same size. For new buffers the kernel would have to clear or pin as much memory as
+ * is spilled, and cudaFree() waits for the whole device. So each device keeps them in a cache,
+ * until a merge needs more.
  */
 #include "src/merge/window.h"
 
@@ -401,7 +401,7 @@ static int pack_window(struct window *window, uint64_t *ret_nbytes)
 	return r;
 }
 
-/* Queue the copy of what the sink takes to the host. */
+/* Queue the copy of the items, packed if the sink takes packed blocks, to the host. */
 static int queue_download(struct window *window)
 {
 	const struct window_pool *pool = window->pool;
@@ -418,7 +418,7 @@ static int queue_download(struct window *window)
 	return device_queue_copy(window->buffers.queue, window->host, source, nbytes);
 }
 
-/* Take over what decoding found out. Key-only records have no counts. */
+/* Set the results that the decode reports. Key-only records have no counts. */
 static void apply_decode_result(struct window *window)
 {
 	const struct decode_result *decoded = &window->decoded;
@@ -430,6 +430,19 @@ static void apply_decode_result(struct window *window)
 	*(encoded_key_t *)window->last = decoded->last;
 }
 
+/* Queue the operations that bring the merged items to window->host as the sink takes them. */
+static int queue_output(struct window *window)
+{
+	const struct window_pool *pool = window->pool;
+	int r = 0;
+
+	if (is_indirect_window(pool)) /* window_merge() has queued the decode */
+		return input_check_mapped(pool->job->input);
+	if (needs_decode(pool))
+		r = queue_window_decode(window);
+	return r == 0 && window->host != window->out ? queue_download(window) : r;
+}
+
 int window_finish(struct window *window)
 {
 	const struct window_pool *pool = window->pool;
@@ -437,12 +450,8 @@ int window_finish(struct window *window)
 
 	if (r == 0 && pool->sink->block_n_items && window->result.n)
 		r = queue_sample(window);
-	if (r == 0 && is_indirect_window(pool))
-		r = input_check_mapped(pool->job->input);
-	else if (r == 0 && needs_decode(pool))
-		r = queue_window_decode(window);
-	if (r == 0 && window->host != window->out && !is_indirect_window(pool))
-		r = queue_download(window);
+	if (r == 0)
+		r = queue_output(window);
 	if (r == 0)
 		r = device_queue_synchronize(window->buffers.queue, window->buffers.event);
 	if (r == 0 && needs_decode(pool))
@@ -450,7 +459,7 @@ int window_finish(struct window *window)
 	return r;
 }
 
-/* --- Their order in the output --- */
+/* --- The order of windows in the output --- */
 
 int window_order_open(struct window_order *order)
 {

@@ -50,8 +50,8 @@ struct window_pool {
 	const struct job *job;
 	const struct sink *sink;
 	uint32_t n_runs;
-	bool has_input;   /* some runs are not merged from where they are: windows need a buffer */
-	bool has_buckets; /* the runs are not sorted, and a window is a bucket */
+	bool has_input;   /* some runs are copied to buffers of the windows */
+	bool has_buckets; /* the runs are not sorted but have buckets; a window is a bucket */
 	struct window_plan plan;
 
 	struct window *windows; /* plan.n_windows */
@@ -59,12 +59,12 @@ struct window_pool {
 	atomic_bool has_failed;
 };
 
-/* Written by the thread that acquired it, then by the one that it is handed to. */
+/* Used by the thread that acquired it, then by the writer that gets it. */
 struct window {
 	struct window_pool *pool;
 	atomic_int n_refs; /* references of the writer and the next fetch */
 	struct window_buffers buffers;
-	void *out, *host; /* where in these buffers the items lie; host may be `out` itself */
+	void *out, *host; /* where the items begin in these buffers; host may be equal to `out` */
 
 	uint64_t number;      /* 0, 1, ... in output order */
 	struct slice *slices; /* n_runs: the input */
@@ -105,10 +105,10 @@ int window_merge(struct window *window);
 /* Wait for the merge: result.n is known then. Returns 0 or a negative errno (reported). */
 int window_wait_merged(struct window *window);
 
-/* Wait until what the sink takes is in host memory. Returns 0 or a negative errno (reported). */
+/* Wait until the items are in host memory. Returns 0 or a negative errno (reported). */
 int window_finish(struct window *window);
 
-/* --- Their order in the output --- */
+/* --- The order of windows in the output --- */
 
 struct window_order {
 	const struct job *job;
@@ -143,7 +143,7 @@ int window_order_assign(struct window_order *order, const struct window *window,
 void window_order_fail(struct window_order *order, int r);
 
 /*
- * --- From runs to the slices of one window after the other (window_input.c) ---
+ * --- The slices of windows (window_input.c) ---
  *
  * Used by one thread.
  */
@@ -156,10 +156,10 @@ int window_input_open(const struct job *job, struct run *const *runs, uint32_t n
 void window_input_close(struct window_input *input);
 
 /*
- * Set the slices and n_items (which may be 0) of the next window. Resident runs are merged from
- * where they are; what is read goes into window->buffers.in, which must stay untouched until the
- * next call has returned. window->out and the scratch are used during the call. *ret_last: there
- * are no more windows.
+ * Set the slices and n_items (which may be 0) of the next window. Slices of resident runs are in
+ * the runs themselves. Items that are read are in window->buffers.in, which must not change until
+ * the next call has returned. The call uses window->out and the scratch. *ret_last: there are no
+ * more windows. Returns 0 or a negative errno (reported).
  */
 int window_input_next(struct window_input *input, struct window *window, bool *ret_last);
 
@@ -174,7 +174,7 @@ struct record_totals window_input_totals(const struct window_input *input);
 
 struct forecast;
 
-/* A point of the merged order: before items equal to `key` of runs from number `run` on. */
+/* A point of the merged order: before items with this key in runs from number `run` on. */
 struct splitter {
 	const void *key; /* layout_key_nbytes(); valid until the next window */
 	uint32_t run;
@@ -197,10 +197,10 @@ int forecast_open(struct run *const *runs, uint32_t n_runs, const struct item_lo
 void forecast_close(struct forecast *forecast);
 
 /*
- * Take the blocks of the next window: at least one, and then as many as hold no more than
- * quota_records together. n_blocks[i] is set to the number of blocks taken of run i, from where the
- * last window stopped. Returns 1; or 0 if the window reaches to the end of all runs, and there is
- * no splitter; or a negative errno (reported).
+ * Take the blocks of the next window: at least one, and then as many as have no more than
+ * quota_records items together. n_blocks[i] is set to the number of blocks taken of run i. Returns
+ * 1, 0 if the window reaches the end of all runs, so that there is no splitter, or a negative errno
+ * (reported).
  */
 int forecast_next_window(struct forecast *forecast, uint64_t quota_records, uint64_t *n_blocks,
 			 struct splitter *ret_splitter);

@@ -2,7 +2,7 @@
  * window_input.c - take the slices of one window after the other from runs
  *
  * For each window: take the blocks that the forecast names (forecast.c), make the items of all runs
- * available, and cut every run at the splitter. What is available of a run is
+ * available, and cut every run at the splitter. The available items of a run are, if the run is
  *
  *	in this device's memory, or     a slice of the run itself: nothing is copied
  *	in memory that it can read
@@ -10,29 +10,29 @@
  *	stored, or an input             read by a thread pool into the window's buffer; blocks that
  *					are packed for a device are unpacked there
  *
- * and in the window's buffer lies, for each run that is copied, first what the last window left of
- * it and then the new blocks:
+ * For each run that is copied, the window's buffer has first the items that the last window left
+ * over, and then the new blocks:
  *
  *	buffer of window w	[ run 0: leftover, blocks ][ run 2: leftover, blocks ] ...
  *	                                            ^ cut                    ^ cut
  *	                                             \ leftover, copied to window w + 1
  *
  * The cut is exact. The splitter is the first item of a block that was not taken, say with key K
- * and of run S. Of the available items,
+ * in run S. The available items before the splitter are
  *
- *	of runs before S, those up to K come before the splitter, K included (upper bound)
- *	of run S, exactly the taken blocks do
- *	of runs after S, those below K do (lower bound)
+ *	in runs before S	those with keys up to K, including K (upper bound)
+ *	in run S		exactly the taken blocks
+ *	in runs after S		those with keys below K (lower bound)
  *
  * In each case less than a block is left over: a run after S has no taken block that starts at K.
  *
  * With -u, equal items of different runs must meet in one window, so all runs are cut at their
- * lower bound, run S too. Less than a block is left over only if a run holds no key twice. Runs
- * that gsort made do not; input runs (-m) may, so they are made unique here, as they are read.
- * (Duplicates always meet: if a run's next block starts with the key of its last item, the splitter
- * is not above that key, so the item is still in the leftover.)
+ * lower bound, including run S. Then less than a block is left over only if no key is in a run
+ * twice. This holds for runs that gsort made. Input runs (-m) are made unique here as they are
+ * read. (Duplicates always meet: if a run's next block starts with the key of its last item, the
+ * splitter is not above that key, so the item is still in the leftover.)
  *
- * All that is queued on the device for a window is waited for once.
+ * The device is synchronised once for all operations that fill a window.
  */
 #include "src/merge/window.h"
 
@@ -48,18 +48,18 @@
 /* The state of one run in the merge. */
 struct run_source {
 	struct run *run;
-	const char *memory;      /* the run's items, if they are merged from there; else NULL */
-	const char *peer_memory; /* in a device whose memory is not readable here; else NULL */
+	const char *memory;      /* the run's items, if this device can read them; else NULL */
+	const char *peer_memory; /* items in a device whose memory it cannot read; else NULL */
 	uint64_t next_block;     /* the first block not taken */
 	uint64_t position;       /* with `memory`: items merged so far */
 	const char *leftover;    /* n_leftover items that the last window did not use */
 	uint64_t n_leftover;
 
-	/* What comes in for this window */
-	uint64_t n_blocks, n_read; /* blocks, and items in them */
+	/* The new blocks for this window */
+	uint64_t n_blocks, n_read; /* number of blocks, and of items in them */
 	char *destination;         /* in device memory, with room for resident items */
-	const char *items;         /* read to here: the end of `destination`, or staging */
-	size_t items_nbytes;       /* of what is read */
+	const char *items;   /* where they are read to: the end of `destination`, or staging */
+	size_t items_nbytes; /* bytes that are read */
 
 	struct sort_op_result unique_result; /* of queue_unique() */
 	struct record_totals totals;         /* of an input run: read, and dropped by -u */
@@ -83,7 +83,7 @@ struct window_input {
 	struct device_queue *queue; /* of the device that merges: one of `queues` */
 	struct device_event *event;
 	struct thread_pool *thread_pool; /* reads blocks; NULL: nothing is read */
-	char *staging;                   /* host memory that is read into; NULL: not needed */
+	char *staging;                   /* host memory to read into; NULL: not needed */
 	size_t staging_nbytes, staging_used;
 
 	/* The blocks to unpack for this window, with room for n_allocated */
@@ -162,7 +162,7 @@ static int open_read_threads(struct window_input *input)
 	return r < 0 ? fail(r, "no memory for %u readers", n_fetchers) : 0;
 }
 
-/* Return the size of an item on its way to the device in host memory; 0: none goes that way. */
+/* Return the maximum size of an item in staging memory; 0: no staging is needed. */
 static size_t staging_item_nbytes(const struct window_input *input)
 {
 	const struct layout *layout = input->job->layout;
@@ -197,7 +197,7 @@ static int open_staging(struct window_input *input)
 	return 0;
 }
 
-/* A run is merged from where it is if this device can read that memory. */
+/* Describe a run. It is merged from where it is if this device can read that memory. */
 static struct run_source make_run_source(const struct job *job, struct run *run)
 {
 	const char *memory = run->memory;
@@ -276,12 +276,12 @@ void window_input_close(struct window_input *input)
 	free(input);
 }
 
-/* --- Where the available items of each run will be --- */
+/* --- The layout of the window's buffer --- */
 
 /*
- * Return where in the window's buffer the new items of a run lie before they are encoded. Items
- * narrower than elements lie at the end of the elements' room and expand in place. Elements from
- * another device have their width already.
+ * Return where in the window's buffer the new items of a run are before they are encoded. Items
+ * narrower than elements are at the end of the space for elements, and expand in place. Elements
+ * from another device have their final width.
  */
 static char *new_items(const struct window_input *input, const struct run_source *source)
 {
@@ -304,7 +304,7 @@ static size_t incoming_nbytes(const struct window_input *input, const struct run
 		       source->n_read * layout->item_nbytes;
 }
 
-/* Lay out the leftover and n_blocks new blocks of a run at `elements` in the window's buffer. */
+/* Assign space at `elements` in the window's buffer to the leftover and new blocks of a run. */
 static void place_incoming(struct window_input *input, struct run_source *source, uint64_t n_blocks,
 			   char *elements, struct slice *ret_slice)
 {
@@ -355,7 +355,7 @@ static int place_slices(struct window_input *input, const struct window *window)
 	return 0;
 }
 
-/* --- Into host memory --- */
+/* --- Reading to host memory --- */
 
 /* Task i of the thread pool: read the new blocks of run i, if it is read. */
 static int read_blocks(void *context, uint32_t i)
@@ -389,7 +389,7 @@ static int queue_download(struct window_input *input, const struct run_source *s
 				 source->items_nbytes);
 }
 
-/* Read, or download, what is not in memory of this device. */
+/* Read the new blocks of stored runs, and download those of other devices. */
 static int fetch_to_host(struct window_input *input)
 {
 	uint32_t n_staged = 0;
@@ -411,7 +411,7 @@ static int fetch_to_host(struct window_input *input)
 	return r < 0 ? r : wait_result;
 }
 
-/* --- Into the window's buffer --- */
+/* --- Filling the window's buffer --- */
 
 /* Make room for n more packed blocks. */
 static int reserve_packed_blocks(struct window_input *input, uint64_t n)
@@ -435,8 +435,8 @@ static int reserve_packed_blocks(struct window_input *input, uint64_t n)
 }
 
 /*
- * Add the new blocks of a run to those that the device unpacks. They lie at `packed` in device
- * memory as run_read_packed() has read them; their elements go to `elements`, next to each other.
+ * Add the new blocks of a run to those that the device unpacks. They are at `packed` in device
+ * memory, as read by run_read_packed(); their elements go to `elements`, next to each other.
  */
 static int add_packed_blocks(struct window_input *input, const struct run_source *source,
 			     const char *packed, char *elements)
@@ -487,7 +487,7 @@ static int check_unpacked(const struct window_input *input)
 	return run_fail_packed(origin->run, origin->block);
 }
 
-/* Queue the copy of what was read to the device. Packed blocks go to window->out first. */
+/* Queue the copy of new blocks to the device. Packed blocks are copied to window->out. */
 static int queue_upload(struct window_input *input, struct run_source *source,
 			const struct window *window)
 {
@@ -566,7 +566,7 @@ static int queue_unique(struct window_input *input, struct run_source *source,
 						 });
 }
 
-/* Queue all that fills the window's buffer. */
+/* Queue all operations that fill the window's buffer. */
 static int fill_buffer(struct window_input *input, const struct window *window)
 {
 	int r = 0;
@@ -591,7 +591,7 @@ static int fill_buffer(struct window_input *input, const struct window *window)
 	return r;
 }
 
-/* Take over the results of queue_unique(). */
+/* Apply the results of queue_unique(). */
 static void apply_unique(struct window_input *input)
 {
 	for (uint32_t i = 0; i < input->n_runs; i++) {
@@ -626,7 +626,7 @@ static int make_available(struct window_input *input, const struct window *windo
 
 /* --- The slices of the window --- */
 
-/* Cut what is available at the splitter (see above). */
+/* Cut the available items at the splitter (see above). */
 static int cut_at_splitter(struct window_input *input, const struct splitter *splitter)
 {
 	const bool unique = input->job->unique;
@@ -649,7 +649,7 @@ static int cut_at_splitter(struct window_input *input, const struct splitter *sp
 	return r;
 }
 
-/* Count what the window reads of other devices, directly or by way of the host. */
+/* Count the bytes that the window reads from other devices, directly or through the host. */
 static void count_peer_reads(const struct window_input *input, const struct slice *slices)
 {
 	const struct job *job = input->job;
@@ -667,7 +667,7 @@ static void count_peer_reads(const struct window_input *input, const struct slic
 	stats_add_device(job->stats, job->devices[job->merge_device].stats_index, &device_totals);
 }
 
-/* Give the window the available items before the cuts, or all of them; the others are left over. */
+/* Set the window's slices: the items before the cuts (NULL: all). The others are left over. */
 static void take_slices(struct window_input *input, const uint64_t *cuts, struct window *window)
 {
 	const uint64_t resident_nbytes = input->job->layout->resident_nbytes;
