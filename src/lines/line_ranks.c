@@ -316,13 +316,19 @@ void line_ranks_take_samples(struct line_sort *sort, uint64_t offset, const void
 			     size_t nbytes)
 {
 	struct line_ranks *ranks = sort->ranks;
-	const unsigned char *begin = bytes, *end = begin + nbytes;
+	const unsigned char *begin = bytes, *end = begin + nbytes, *from = begin;
+	bool begins_line = offset == 0; /* at `from` */
 
 	for (uint64_t at = next_sample(ranks, offset); at < offset + nbytes;
 	     at += ranks->distance) {
+		const unsigned char *byte = begin + (at - offset);
 		const struct line_view line =
-			find_line_at(sort, offset == 0, begin, end, begin + (at - offset));
+			find_line_at(sort, begins_line, from, end, byte > from ? byte : from);
 
+		if (line.bytes) {
+			from = line.bytes;
+			begins_line = true;
+		}
 		pthread_mutex_lock(&ranks->lock);
 		if (line.bytes)
 			add_sample(ranks, line);
