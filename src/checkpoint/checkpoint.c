@@ -311,9 +311,7 @@ static int open_dir_and_resume(struct checkpoint *checkpoint)
 static int check_input_size(const struct sort_spec *spec, uint64_t input_nbytes)
 {
 	if (input_nbytes == INPUT_SIZE_UNKNOWN)
-		return fail(-ESPIPE,
-			    "--checkpoint: %s: an input cannot be read again: it is a pipe, or its "
-			    "size is unknown",
+		return fail(-ESPIPE, "%s: a checkpoint requires inputs of known size, not pipes",
 			    spec->checkpoint_path);
 	return 0;
 }
@@ -330,7 +328,7 @@ static int check_rewritable(const struct sort_spec *spec)
 	if (spec->output_endpoint.kind == ENDPOINT_PATH && path_to_descriptor(path) < 0 &&
 	    (stat(path, &status) < 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)))
 		return 0;
-	return fail(-EINVAL, "%s: must be a regular file to be resumed from a checkpoint", path);
+	return fail(-EINVAL, "%s: a checkpoint requires a regular file as output", path);
 }
 
 static int save_spilled_run(void *context, struct run_list *list, size_t first, size_t n,

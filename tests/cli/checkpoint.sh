@@ -213,15 +213,15 @@ rm -r parts output
 [ ! -e ck ] || fail "the checkpoint is left: $(ls ck)"
 
 claim 'sorts that cannot be resumed are refused'
-cat input | expect_error 'an input cannot be read again: it is a pipe' --checkpoint=ck -
+cat input | expect_error 'ck: .* requires inputs of known size, not pipes' --checkpoint=ck -
 expect_error 'temporary data is in the checkpoint' --checkpoint=ck -T tmp input
 expect_error 'merge the files again instead' --checkpoint=ck -m input
 run --checkpoint=ck input
 expect_message '--checkpoint requires -o' 'without -o'
 run --checkpoint=ck input -o /dev/null
-expect_message '/dev/null: must be a regular file' 'to a device'
+expect_message '/dev/null: a checkpoint requires a regular file as output' 'to a device'
 run --checkpoint=ck --zstd input -o /dev/null
-expect_message '/dev/null: must be a regular file' 'to a device, compressed'
+expect_message '/dev/null: a checkpoint requires a regular file as output' 'to a device, compressed'
 [ ! -e ck ] || fail 'a checkpoint was made'
 : > file
 expect_error "^gsort: --checkpoint 'file': not a directory" --checkpoint=file input
@@ -454,7 +454,7 @@ sort other > expected.other
 expect_same expected.other output 'a short input'
 
 claim 'sorts of lines that cannot be resumed are refused'
-cat input | expect_error 'an input cannot be read again: it is a pipe' --lines --checkpoint=ck -
+cat input | expect_error 'ck: .* requires inputs of known size, not pipes' --lines --checkpoint=ck -
 expect_error 'temporary data is in the checkpoint' --lines --checkpoint=ck -T tmp input
 expect_error 'merge the files again instead' --lines --checkpoint=ck -m input
 run --lines --checkpoint=ck input
@@ -462,7 +462,7 @@ expect_message '--checkpoint requires -o' 'without -o'
 run --lines -c --checkpoint=ck input
 expect_message '-c, --check and --checkpoint cannot be used together' 'a check'
 run --lines --checkpoint=ck input -o /dev/null
-expect_message '/dev/null: must be a regular file' 'to a device'
+expect_message '/dev/null: a checkpoint requires a regular file as output' 'to a device'
 expect_error "^gsort: --checkpoint 'other': not a directory" --lines --checkpoint=other input
 mkdir -m 1700 ck
 expect_error "^gsort: --report 'ck/report' is in the checkpoint directory 'ck'" \

@@ -34,7 +34,7 @@ enum {
 /*
  * Loops work on a local copy of their state, so that it stays in registers while bytes are stored.
  */
-#define INLINED __attribute__((always_inline)) static inline
+#define INLINE __attribute__((always_inline)) static inline
 
 /* An item and its key prefix. */
 struct gathered_item {
@@ -56,7 +56,7 @@ struct gather_state {
 };
 
 /* Prefetch item i, if it exists. */
-INLINED void prefetch_item(struct gather_state *state, uint64_t i)
+INLINE void prefetch_item(struct gather_state *state, uint64_t i)
 {
 	const uint64_t item_nbytes = state->items.item_nbytes;
 	const uint64_t nbytes = item_nbytes < MAX_PREFETCH_NBYTES ? item_nbytes :
@@ -75,7 +75,7 @@ INLINED void prefetch_item(struct gather_state *state, uint64_t i)
 }
 
 /* Return item i, and prefetch a later one. */
-INLINED struct gathered_item next_gathered_item(struct gather_state *state, uint64_t i)
+INLINE struct gathered_item next_gathered_item(struct gather_state *state, uint64_t i)
 {
 	const unsigned char *const item = state->prefetched[i % GATHER_PREFETCH_N];
 
@@ -83,8 +83,8 @@ INLINED struct gathered_item next_gathered_item(struct gather_state *state, uint
 	return (struct gathered_item){ item, key_prefix_load(&state->prefix, item) };
 }
 
-INLINED int compare_gathered(const struct gather_state *state, const struct gathered_item *a,
-			     const struct gathered_item *b)
+INLINE int compare_gathered(const struct gather_state *state, const struct gathered_item *a,
+			    const struct gathered_item *b)
 {
 	if (a->prefix != b->prefix)
 		return a->prefix < b->prefix ? -1 : 1;
@@ -125,7 +125,7 @@ static void finish_item(struct gather_state *state)
 }
 
 /* Write the output's part of an item; return the hash of its body. */
-INLINED uint64_t write_item(struct gather_state *state, const unsigned char *item)
+INLINE uint64_t write_item(struct gather_state *state, const unsigned char *item)
 {
 	const struct layout *layout = state->op->layout;
 	unsigned char *const to = state->out;
@@ -213,7 +213,7 @@ static void gather_filtered(struct gather_state *state)
 }
 
 /* Gather all items, if all are kept and each counts 1. */
-INLINED void gather_all(struct gather_state *state, uint32_t n_steps)
+INLINE void gather_all(struct gather_state *state, uint32_t n_steps)
 {
 	struct gather_state local_state = *state;
 	const uint64_t n = local_state.op->n;
@@ -239,8 +239,8 @@ INLINED void gather_all(struct gather_state *state, uint32_t n_steps)
  * Return whether item i > 0 belongs before the previous one. With may_change, the numbers of equal
  * keys must ascend, too.
  */
-INLINED bool is_disorder(const struct gather_state *state, uint64_t i,
-			 const struct gathered_item *gathered)
+INLINE bool is_disorder(const struct gather_state *state, uint64_t i,
+			const struct gathered_item *gathered)
 {
 	const int order = compare_gathered(state, &state->last_kept, gathered);
 	const void *elements = state->op->elements;
@@ -251,7 +251,7 @@ INLINED bool is_disorder(const struct gather_state *state, uint64_t i,
 }
 
 /* Copy the items [begin, end). */
-INLINED void copy_items(struct gather_state *state, uint64_t begin, uint64_t end)
+INLINE void copy_items(struct gather_state *state, uint64_t begin, uint64_t end)
 {
 	const uint64_t item_nbytes = state->op->layout->item_nbytes;
 
@@ -265,7 +265,7 @@ INLINED void copy_items(struct gather_state *state, uint64_t begin, uint64_t end
 }
 
 /* Check the copies of the items [begin, end), which end at `out`. */
-INLINED void check_copies(struct gather_state *state, uint64_t begin, uint64_t end)
+INLINE void check_copies(struct gather_state *state, uint64_t begin, uint64_t end)
 {
 	const struct layout *layout = state->op->layout;
 	const unsigned char *copy = state->out - (end - begin) * layout->item_nbytes;
@@ -285,7 +285,7 @@ INLINED void check_copies(struct gather_state *state, uint64_t begin, uint64_t e
  * keeps more loads in flight instead of waiting for the bytes to hash. An item is not read again
  * after it was copied, because another thread may have changed it.
  */
-INLINED void gather_scattered(struct gather_state *state, uint32_t n_steps)
+INLINE void gather_scattered(struct gather_state *state, uint32_t n_steps)
 {
 	struct gather_state local_state = *state;
 	const uint64_t n = local_state.op->n;
