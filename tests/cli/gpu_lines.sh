@@ -39,6 +39,10 @@ compare_with_gnu_sort -f long bytes numbers
 compare_with_gnu_sort -k2n -k1,1r numbers long
 compare_with_gnu_sort -k2n -f -u numbers long numbers
 
+claim 'an output of several windows is whole'
+seq 40000 > many
+compare_with_gnu_sort --parallel=4 -r many
+
 claim 'longer lines are refused by name'
 { echo short; head -c 700000 /dev/zero | tr '\0' x; } > longer
 expect_failure 'a line of 700000 bytes does not fit in memory with its key; use a larger -S' \
