@@ -764,6 +764,19 @@ static const char *explain(const struct plan *plan)
 	return text;
 }
 
+TEST(explain_says_how_many_partitions_are_merged_at_once)
+{
+	struct plan plan = make_plan("u64", 10 * GIB, GIB);
+
+	plan.n_partitions = 8;
+	plan.n_expected_partitions = 20;
+	assert_non_null(strstr(explain(&plan), "20 in total, 8 merged in parallel\n"));
+	plan.n_expected_partitions = 8;
+	assert_non_null(strstr(explain(&plan), "8 at most, merged in parallel\n"));
+	plan.n_expected_partitions = 1;
+	assert_null(strstr(explain(&plan), "partitions"));
+}
+
 TEST(explain_says_where_runs_are_packed)
 {
 	struct plan_request request = request_for("u64", 10 * GIB, GIB);
