@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "src/base/diagnostics.h"
+#include "src/sort/distributed_sort.h"
 #include "src/sort/sort_output.h"
 #include "src/plan/job.h"
 #include "src/comm/comm.h"
@@ -889,6 +890,25 @@ static void assert_ends(struct requested_sort *request, unsigned size, const cha
 	assert_true(is_said);
 	fake_ranks_free(&ranks);
 	assert_int_not_equal(access(together_path, F_OK), 0);
+}
+
+static int fail_first_rank(struct comm *comm, void *argument)
+{
+	(void)argument;
+	return distributed_broadcast_status(comm,
+					    comm_rank(comm) == 0 ? (fail)(-EIO, "cannot read") : 0);
+}
+
+SORT_TEST(failure_of_the_first_rank_ends_all)
+{
+	struct fake_ranks ranks = { .size = 3, .body = fail_first_rank };
+
+	fake_ranks_run(&ranks);
+	assert_int_equal(ranks.exits[0].result, -EIO);
+	assert_string_equal(ranks.exits[0].error_text, "cannot read");
+	for (unsigned i = 1; i < ranks.size; i++)
+		assert_int_not_equal(ranks.exits[i].result, 0);
+	fake_ranks_free(&ranks);
 }
 
 /* Numbers received from another rank are validated before they are used. */
