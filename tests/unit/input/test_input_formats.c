@@ -122,6 +122,8 @@ DIRECTORY_TEST(compressed_file_with_an_index_is_read_before_a_pipe)
 	write_file(paths[0], stored, n + table_nbytes);
 	fill_stdin(input_bytes + 90, 120);
 	input = open_input(paths, 2);
+	/* Each reader has its own decoder. */
+	assert_true(input_memory_nbytes(input, 2, false) > input_memory_nbytes(input, 1, false));
 	assert_stream(input, 30, 210);
 	input_close(input);
 	restore_stdin();
