@@ -1,10 +1,10 @@
 #!/bin/sh
-# nvcc - compile a file of device code to the same bytes wherever and whenever that is done
+# nvcc - compile a file of device code reproducibly
 #
 # usage: nvcc.sh NVCC OUTPUT ARGUMENT...
 #
-# nvcc names its temporary files by its process, and the last of them stays in OUTPUT as the name of
-# its source.
+# nvcc names its temporary files after its process ID. OUTPUT has a symbol with such a name, which is
+# removed.
 set -eu
 nvcc=$1 output=$2
 shift 2

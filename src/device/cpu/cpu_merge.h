@@ -6,7 +6,7 @@
 #include "src/device/backend.h"
 
 struct merge_elements_op {
-	const struct slice *slices; /* k; earlier ones win ties; may be empty */
+	const struct slice *slices; /* k; may be empty */
 	uint32_t k;
 	uint32_t element_nbytes;
 	void *out;     /* the sum of n elements */

@@ -86,7 +86,7 @@ static bool sort_by_vqsort(const struct sort_elements_op *op)
 }
 #endif
 
-/* Elements per branch of the check for order; the inner loop has none, so it is vectorised. */
+/* The check for order has a branch after so many elements; its inner loop has none. */
 enum { SWEEP_N = 64 };
 
 #define ORDER_DEFINE(suffix, type)                                                                 \
@@ -115,7 +115,7 @@ enum { SWEEP_N = 64 };
 			elements[n - 1 - i] = element;                                             \
 		}                                                                                  \
 	}                                                                                          \
-	/* Sort elements that are in order or in reverse order; return false for all others. */    \
+	/* Sort elements in ascending or strictly descending order; return false for others. */    \
 	static bool sort_presorted_##suffix(type *elements, uint64_t n)                            \
 	{                                                                                          \
 		if (is_ordered_##suffix(elements, n, false))                                       \

@@ -11,7 +11,8 @@
  * Each event has its own condition variable. With one for all events, every small task would wake
  * all feeders and writers of a merge, which would only compete for the lock.
  *
- * Functions on pool_queue, queue_task and ready_list are called with the lock held.
+ * Static functions on queues, tasks and events require the lock, unless their comment says
+ * otherwise.
  */
 #include "src/device/cpu/queue_pool.h"
 
