@@ -70,7 +70,7 @@ static int fail_memory(const char *name)
 }
 
 /* Without any content so far, the data may be not compressed at all. */
-static const char *damage_advice(const struct decoder *decoder)
+static const char *damage_hint(const struct decoder *decoder)
 {
 	return decoder->has_content ? "" : "; use --format=raw to read it as records";
 }
@@ -78,14 +78,14 @@ static const char *damage_advice(const struct decoder *decoder)
 static int fail_damaged(const struct decoder *decoder, const char *reason)
 {
 	return fail(-EBADMSG, "%s: compressed data is damaged before byte %" PRIu64 ": %s%s",
-		    decoder->name, position(decoder), reason, damage_advice(decoder));
+		    decoder->name, position(decoder), reason, damage_hint(decoder));
 }
 
 static int fail_truncated(const struct decoder *decoder)
 {
 	return fail(-EBADMSG,
 		    "%s: compressed data is truncated: it ends at byte %" PRIu64 ", within a %s%s",
-		    decoder->name, position(decoder), decoder->ops->unit, damage_advice(decoder));
+		    decoder->name, position(decoder), decoder->ops->unit, damage_hint(decoder));
 }
 
 /* --- Zstandard --- */
@@ -354,7 +354,7 @@ int decoder_read(struct decoder *decoder, const struct file *file, int cancel_fd
 	}
 	if (is_end && !decoder->has_begun)
 		return fail(-EBADMSG, "%s: begins like compressed data, but has no content%s",
-			    decoder->name, damage_advice(decoder));
+			    decoder->name, damage_hint(decoder));
 	*ret_nbytes = n_read;
 	return 0;
 }

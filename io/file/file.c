@@ -171,7 +171,7 @@ static int handle_transfer_error(int fd, short events, int cancel_fd)
 
 enum transfer_kind { READ_AT, WRITE_AT, READ_NEXT, WRITE_NEXT };
 
-struct transfer_all {
+struct transfer {
 	enum transfer_kind kind;
 	unsigned char *bytes; /* only READ_* writes to it */
 	size_t nbytes;
@@ -179,7 +179,7 @@ struct transfer_all {
 	int cancel_fd;   /* or -1 */
 };
 
-static ssize_t transfer_once(const struct file *file, const struct transfer_all *t)
+static ssize_t transfer_once(const struct file *file, const struct transfer *t)
 {
 	const struct syscalls *calls = file->calls;
 
@@ -198,7 +198,7 @@ static ssize_t transfer_once(const struct file *file, const struct transfer_all 
 }
 
 /* Transfer at least one byte. Returns the count, 0 at the end, or a negative errno. */
-static ssize_t transfer_some(const struct file *file, const struct transfer_all *t)
+static ssize_t transfer_some(const struct file *file, const struct transfer *t)
 {
 	const short events = t->kind == READ_AT || t->kind == READ_NEXT ? POLLIN : POLLOUT;
 
@@ -217,7 +217,7 @@ static ssize_t transfer_some(const struct file *file, const struct transfer_all 
 	}
 }
 
-static void advance_transfer(struct transfer_all *t, size_t n)
+static void advance_transfer(struct transfer *t, size_t n)
 {
 	t->bytes += n;
 	t->nbytes -= n;
@@ -225,7 +225,7 @@ static void advance_transfer(struct transfer_all *t, size_t n)
 }
 
 /* Transfer everything, or up to the end of the file. t->nbytes is what remains. */
-static int transfer_all(const struct file *file, struct transfer_all *t)
+static int transfer_all(const struct file *file, struct transfer *t)
 {
 	while (t->nbytes > 0) {
 		const ssize_t n = transfer_some(file, t);
@@ -270,7 +270,7 @@ void file_free_pipe_buffer(struct file *file)
 	file->pipe_buffer = NULL;
 }
 
-static void drain_pipe_buffer(struct pipe_buffer *buffer, struct transfer_all *t)
+static void drain_pipe_buffer(struct pipe_buffer *buffer, struct transfer *t)
 {
 	const size_t n = buffer->end - buffer->begin < t->nbytes ? buffer->end - buffer->begin :
 								   t->nbytes;
@@ -281,11 +281,11 @@ static void drain_pipe_buffer(struct pipe_buffer *buffer, struct transfer_all *t
 }
 
 /* Like transfer_all(), but through the buffer, so that no read is shorter than a packet. */
-static int read_pipe(const struct file *file, struct transfer_all *t)
+static int read_pipe(const struct file *file, struct transfer *t)
 {
 	struct pipe_buffer *buffer = file->pipe_buffer;
-	const struct transfer_all fill = { READ_NEXT, buffer->bytes, sizeof buffer->bytes, 0,
-					   t->cancel_fd };
+	const struct transfer fill = { READ_NEXT, buffer->bytes, sizeof buffer->bytes, 0,
+				       t->cancel_fd };
 
 	for (;;) {
 		bool is_direct;
@@ -309,14 +309,14 @@ static int read_pipe(const struct file *file, struct transfer_all *t)
 
 int file_read_at(const struct file *file, uint64_t offset, void *buffer, size_t nbytes)
 {
-	struct transfer_all t = { READ_AT, buffer, nbytes, offset, -1 };
+	struct transfer t = { READ_AT, buffer, nbytes, offset, -1 };
 	const int r = transfer_all(file, &t);
 
 	return r == 0 && t.nbytes > 0 ? -ENODATA : r;
 }
 
 /* A write of zero bytes sets no errno. Like coreutils, treat it as a full disk. */
-static int write_all(const struct file *file, struct transfer_all t)
+static int write_all(const struct file *file, struct transfer t)
 {
 	const int r = transfer_all(file, &t);
 
@@ -325,18 +325,18 @@ static int write_all(const struct file *file, struct transfer_all t)
 
 int file_write_at(const struct file *file, uint64_t offset, const void *data, size_t nbytes)
 {
-	return write_all(file, (struct transfer_all){ WRITE_AT, (void *)data, nbytes, offset, -1 });
+	return write_all(file, (struct transfer){ WRITE_AT, (void *)data, nbytes, offset, -1 });
 }
 
 int file_write_next(const struct file *file, const void *data, size_t nbytes)
 {
-	return write_all(file, (struct transfer_all){ WRITE_NEXT, (void *)data, nbytes, 0, -1 });
+	return write_all(file, (struct transfer){ WRITE_NEXT, (void *)data, nbytes, 0, -1 });
 }
 
 int file_read_next(const struct file *file, void *buffer, size_t nbytes, int cancel_fd,
 		   size_t *ret_nbytes)
 {
-	struct transfer_all t = { READ_NEXT, buffer, nbytes, 0, cancel_fd };
+	struct transfer t = { READ_NEXT, buffer, nbytes, 0, cancel_fd };
 	const int r = file->pipe_buffer ? read_pipe(file, &t) : transfer_all(file, &t);
 
 	if (r == 0)

@@ -25,10 +25,10 @@ struct format {
 
 	enum decoder_format compression; /* gsort reads its content */
 	const char *filter;              /* the command that writes the content; or NULL */
-	const char *advice;              /* else what to do */
+	const char *hint;                /* otherwise, what to do */
 	/* The size of the header before records that gsort reads. NULL: it does not. */
 	uint64_t (*header_nbytes)(const struct format_view *view);
-	/* Report this format as format_refuse() does, if filter and advice do not suffice. */
+	/* Report this format as format_refuse() does, if filter and hint do not suffice. */
 	int (*refuse)(const struct format_view *view, const struct format_rules *rules,
 		      const char *name);
 };
@@ -344,23 +344,23 @@ static const struct format formats[] = {
 	{ .name = "a zip archive",
 	  MAGIC("PK"),
 	  .detect = detect_zip,
-	  .advice = "use unzip -p FILE MEMBER to extract a member" },
+	  .hint = "use unzip -p FILE MEMBER to extract a member" },
 	{ .name = "a 7z archive",
 	  MAGIC("7z\xbc\xaf\x27\x1c\0"),
-	  .advice = "use 7z e -so to extract its content" },
+	  .hint = "use 7z e -so to extract its content" },
 	{ .name = "a Parquet file",
 	  MAGIC("PAR1"),
 	  .detect = detect_parquet,
-	  .advice = "export a column as plain numbers first" },
+	  .hint = "export a column as plain numbers first" },
 	{ .name = "an Arrow file",
 	  MAGIC("ARROW1\0\0"),
-	  .advice = "export a column as plain numbers first" },
+	  .hint = "export a column as plain numbers first" },
 	{ .name = "a SQLite database",
 	  MAGIC("SQLite format 3\0"),
-	  .advice = "use ORDER BY, or export a column as plain numbers first" },
+	  .hint = "use ORDER BY, or export a column as plain numbers first" },
 	{ .name = "an HDF5 file",
 	  .detect = detect_hdf5,
-	  .advice = "use h5dump -b LE -d DATASET -o NUMBERS to export a dataset as plain numbers" },
+	  .hint = "use h5dump -b LE -d DATASET -o NUMBERS to export a dataset as plain numbers" },
 	{ .name = "a .npy file",
 	  .detect = detect_npy,
 	  .header_nbytes = npy_header_nbytes,
@@ -487,5 +487,5 @@ int format_refuse(const struct format *format, const struct format_view *view,
 		return refuse_filtered(format, view, rules, name, path);
 	return fail(-EINVAL,
 		    "%s: is %s, not records; %s, or use --format=raw to read it as records", name,
-		    format->name, format->advice);
+		    format->name, format->hint);
 }

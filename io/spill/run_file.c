@@ -474,7 +474,7 @@ uint64_t run_index_find_block(const struct run_index *index, uint64_t item)
 static int fail_block(const struct run_file *run, uint64_t i, int r, const char *what)
 {
 	const struct run_block *block = &run->index.blocks[i];
-	const char *advice = spill_advice(run->spill);
+	const char *hint = spill_damage_hint(run->spill);
 
 	if (r == -EBADMSG)
 		spill_record_damage(run->spill, block->offset);
@@ -484,7 +484,7 @@ static int fail_block(const struct run_file *run, uint64_t i, int r, const char 
 		    spill_directory(run->spill, block->file), i, run->index.n_blocks,
 		    block->stored_nbytes, block->offset, what,
 		    r == -EBADMSG ? "it is not what was written" : strerror(-r),
-		    advice ? advice : "check the disk, or use another directory (-T)");
+		    hint ? hint : "check the disk, or use another directory (-T)");
 }
 
 /* Return whether block i is returned as it is stored. */

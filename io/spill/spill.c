@@ -65,7 +65,7 @@ struct spill {
 	bool is_persistent;
 	bool is_closing;            /* see spill_begin_close() */
 	struct spill_remote remote; /* read NULL: a spill of this process */
-	const char *advice;         /* for damaged data; NULL: the usual */
+	const char *damage_hint;    /* for messages about damaged data; NULL: the default */
 	struct memory_tier *memory;
 	struct hole_punch *hole_punch;
 	struct io_queue *queue; /* for direct I/O, or NULL */
@@ -339,14 +339,14 @@ bool spill_is_persistent(const struct spill *spill)
 	return spill->is_persistent;
 }
 
-void spill_set_advice(struct spill *spill, const char *advice)
+void spill_set_damage_hint(struct spill *spill, const char *hint)
 {
-	spill->advice = advice;
+	spill->damage_hint = hint;
 }
 
-const char *spill_advice(const struct spill *spill)
+const char *spill_damage_hint(const struct spill *spill)
 {
-	return spill->advice;
+	return spill->damage_hint;
 }
 
 void spill_record_damage(struct spill *spill, uint64_t offset)
@@ -505,7 +505,7 @@ static int full_reason(const struct spill *spill)
 static int fail_full(struct spill *spill)
 {
 	const int r = full_reason(spill);
-	char limit_advice[SIZE_LIMIT_HINT_NBYTES], list[512] = "";
+	char limit_hint[SIZE_LIMIT_HINT_NBYTES], list[512] = "";
 	size_t length = 0;
 
 	for (size_t i = 0; i < spill->n_directories && length < sizeof list; i++)
@@ -514,7 +514,7 @@ static int fail_full(struct spill *spill)
 	return fail(r, "%s: %m: temporary files have %" PRIu64 " bytes and must grow%s", list,
 		    spill->used_nbytes,
 		    r == -EFBIG ?
-			    size_limit_hint(r, limit_advice) :
+			    size_limit_hint(r, limit_hint) :
 		    spill->is_persistent ?
 			    "; make room there" :
 			    "; name a directory with more space with -T (--explain prints how "

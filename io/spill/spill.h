@@ -100,11 +100,12 @@ void spill_use_adaptive_io(struct spill *spill);
 void spill_disable_preallocation(struct spill *spill);
 
 /*
- * Set the advice for damaged data, which ends the message and must outlive the spill. NULL: the
- * usual one.
+ * Set the hint of messages about damaged data. It must outlive the spill. NULL: the default hint.
  */
-void spill_set_advice(struct spill *spill, const char *advice);
-const char *spill_advice(const struct spill *spill);
+void spill_set_damage_hint(struct spill *spill, const char *hint);
+
+/* Return the hint that was set, or NULL. */
+const char *spill_damage_hint(const struct spill *spill);
 
 /* --- store, read, discard --- */
 

@@ -50,8 +50,8 @@ static void emit_message(const struct diagnostics *diagnostics, const struct mes
 		diagnostics->callback(diagnostics->context, message);
 }
 
-/* Append advice about the limit on open files, unless the text is a relayed error that has it. */
-static void append_file_limit_advice(char text[static MESSAGE_NBYTES])
+/* Append a hint about the limit on open files, unless the text is a relayed error that has it. */
+static void append_file_limit_hint(char text[static MESSAGE_NBYTES])
 {
 	const size_t n = strlen(text);
 
@@ -73,7 +73,7 @@ static void report_error(int r, const char *format, va_list args)
 		errno = -r;
 		vsnprintf(diagnostics->text, sizeof diagnostics->text, format, args);
 		if (r == -EMFILE)
-			append_file_limit_advice(diagnostics->text);
+			append_file_limit_hint(diagnostics->text);
 		emit_message(diagnostics, &(struct message){ MESSAGE_ERROR, r, diagnostics->text });
 	}
 	pthread_mutex_unlock(&diagnostics->lock);

@@ -72,7 +72,7 @@ struct diagnostics *diagnostics_current(void);
 
 /*
  * Report why the job cannot go on, unless an error was reported before. r is a negative errno,
- * which is returned, and which %m in the format stands for. -EMFILE adds the advice to raise ulimit
+ * which is returned, and which %m in the format stands for. -EMFILE adds the hint to raise ulimit
  * -n. This and all functions below are thread-safe.
  */
 int fail(int r, const char *format, ...) __attribute__((format(printf, 2, 3), cold));

@@ -29,7 +29,7 @@
 #include "src/comm/comm.h"
 
 /* A hint for messages: which files of gsort to remove to start again. */
-struct advice {
+struct restart_hint {
 	char text[160];
 };
 
@@ -47,7 +47,7 @@ struct checkpoint {
 	struct checkpoint_hooks hooks;
 
 	/* Set by open_spill and restore. */
-	struct advice advice; /* for damaged runs */
+	struct restart_hint hint; /* for damaged runs */
 	struct spill *spill;
 	struct sync_thread *sync_thread;
 	atomic_bool is_worth_keeping; /* it has runs */
@@ -56,36 +56,36 @@ struct checkpoint {
 /* --- Begin or resume --- */
 
 /* location: names the directories of the files */
-static struct advice format_advice(const char *location)
+static struct restart_hint format_restart_hint(const char *location)
 {
-	struct advice advice;
+	struct restart_hint hint;
 
-	snprintf(advice.text, sizeof advice.text, "to start again, remove %s and %s in %s",
+	snprintf(hint.text, sizeof hint.text, "to start again, remove %s and %s in %s",
 		 checkpoint_file_names[CHECKPOINT_MANIFEST], checkpoint_file_names[CHECKPOINT_RUNS],
 		 location);
-	return advice;
+	return hint;
 }
 
 static int fail_damaged(const struct checkpoint *checkpoint, const char *problem)
 {
 	return fail(-EBADMSG, "%s: the checkpoint is damaged: %s; %s", checkpoint->dir.path,
-		    problem, format_advice("it").text);
+		    problem, format_restart_hint("it").text);
 }
 
 static int fail_different_sort(const struct checkpoint *checkpoint,
 			       const struct fingerprint_difference *difference)
 {
 	const char *location = checkpoint->dir.parent_path ? "the directory of each rank" : "it";
-	const struct advice advice = format_advice(location);
+	const struct restart_hint hint = format_restart_hint(location);
 
 	if (difference->input_path)
 		return fail(-EINVAL,
 			    "%s: input '%s' has changed since the checkpoint was written; %s",
-			    checkpoint->dir.path, difference->input_path, advice.text);
+			    checkpoint->dir.path, difference->input_path, hint.text);
 	return fail(-EINVAL,
 		    "%s: the checkpoint is of another sort: %s was '%s' and is '%s' now; %s",
 		    checkpoint->dir.path, difference->name, difference->saved_value,
-		    difference->value, advice.text);
+		    difference->value, hint.text);
 }
 
 static int fail_manifest(const struct manifest *manifest)
@@ -170,7 +170,8 @@ static int resume_modified(struct checkpoint *checkpoint, const struct fingerpri
 		return fail(-EINVAL,
 			    "%s: the sort was complete, but its output %s, also an input, has "
 			    "changed since; %s",
-			    checkpoint->dir.path, spec->output_path, format_advice("it").text);
+			    checkpoint->dir.path, spec->output_path,
+			    format_restart_hint("it").text);
 	return restart_from_scratch(checkpoint, current,
 				    "the sort was complete, but its output has changed since");
 }
@@ -414,8 +415,8 @@ int checkpoint_open_spill(struct checkpoint *checkpoint, struct spill **ret_spil
 	if (r < 0)
 		return r;
 	dir->runs.fd = -1; /* owned by the spill now */
-	checkpoint->advice = format_advice("it");
-	spill_set_advice(checkpoint->spill, checkpoint->advice.text);
+	checkpoint->hint = format_restart_hint("it");
+	spill_set_damage_hint(checkpoint->spill, checkpoint->hint.text);
 	*ret_spill = checkpoint->spill;
 	return 0;
 }
@@ -437,7 +438,7 @@ static int check_input(const struct checkpoint *checkpoint, const struct job *jo
 		return r;
 	return fail(-EINVAL, "%s: has changed after %s %" PRIu64 " since the checkpoint in %s; %s",
 		    change.path, change.unit, change.position, checkpoint->dir.path,
-		    format_advice("it").text);
+		    format_restart_hint("it").text);
 }
 
 static void report_resumed_runs(const struct checkpoint *checkpoint, uint64_t nbytes)

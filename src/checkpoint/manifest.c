@@ -158,7 +158,7 @@ int manifest_append(struct manifest *manifest, const struct manifest_record *rec
 	};
 	const size_t nbytes = sizeof header + padded_nbytes(record->nbytes);
 	char *bytes = calloc(1, nbytes);
-	char advice[SIZE_LIMIT_HINT_NBYTES];
+	char hint[SIZE_LIMIT_HINT_NBYTES];
 	int r;
 
 	if (!bytes)
@@ -170,7 +170,7 @@ int manifest_append(struct manifest *manifest, const struct manifest_record *rec
 	free(bytes);
 	if (r < 0)
 		return fail(r, "%s: write of %zu bytes at %" PRIu64 ": %m%s", manifest->path,
-			    nbytes, manifest->end, size_limit_hint(r, advice));
+			    nbytes, manifest->end, size_limit_hint(r, hint));
 	manifest->end += nbytes;
 	file_preallocate_keep_size(&manifest->file, manifest->end, manifest_slack_nbytes);
 	return 0;

@@ -66,7 +66,7 @@ struct remote_rank {
 	struct remote_runs *remote;
 	unsigned rank;
 	char name[RANK_NAME_NBYTES];
-	char hint[RANK_HINT_NBYTES]; /* advice for damage found by a resumed sort */
+	char hint[RANK_HINT_NBYTES]; /* for damage found by a resumed sort */
 	struct spill *spill;
 	/* Set if the rank is a peer. */
 	bool has_places;
@@ -516,7 +516,7 @@ static int open_peer(struct remote_runs *remote, unsigned rank)
 			 "to sort the part of that rank again, remove the contents of rank-%04u in "
 			 "the checkpoint",
 			 rank);
-		spill_set_advice(peer->spill, peer->hint);
+		spill_set_damage_hint(peer->spill, peer->hint);
 	}
 	return r;
 }

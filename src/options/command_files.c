@@ -60,7 +60,7 @@ static int is_in_directory(const char *path, const struct path_identity *directo
 
 /* Refuse a file in the directory of --split, which is replaced as a whole. */
 static int check_outside_split(const struct options *options, const char *name, const char *path,
-			       const char *advice)
+			       const char *hint)
 {
 	struct path_identity directory = { 0 };
 	int r;
@@ -74,7 +74,7 @@ static int check_outside_split(const struct options *options, const char *name, 
 	if (r < 0)
 		return fail(r, "%s: %m", path);
 	return r ? fail(-EINVAL, "%s '%s' is in the output directory '%s'; %s", name, path,
-			options_output_path(options), advice) :
+			options_output_path(options), hint) :
 		   0;
 }
 
@@ -104,16 +104,16 @@ static bool is_path(const struct options *options, size_t input)
 
 static int check_sources(struct command_files *files)
 {
-	static const char advice[] = "use another name for the output";
+	static const char hint[] = "use another name for the output";
 	const struct options *options = files->options;
-	int r = check_outside_split(options, "--files0-from", options->files0_path, advice);
+	int r = check_outside_split(options, "--files0-from", options->files0_path, hint);
 
 	for (size_t i = 0; i < options->spec.n_inputs && r == 0; i++) {
 		if (!is_path(options, i))
 			continue;
 		r = file_roles_check_input(&files->roles, options->spec.inputs[i]);
 		if (r == 0)
-			r = check_outside_split(options, "input", options->spec.inputs[i], advice);
+			r = check_outside_split(options, "input", options->spec.inputs[i], hint);
 	}
 	return r;
 }

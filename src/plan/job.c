@@ -35,7 +35,7 @@ static const char *job_device_name(const struct job *job, uint32_t device_index,
 	return name;
 }
 
-static const char *memory_advice(const struct job *job, enum memory_kind kind)
+static const char *memory_hint(const struct job *job, enum memory_kind kind)
 {
 	return kind == MEMORY_DEVICE && !job->device_info.unified ?
 		       "; try a smaller --device-memory, or --backend=cpu" :
@@ -44,10 +44,10 @@ static const char *memory_advice(const struct job *job, enum memory_kind kind)
 
 int job_fail_device(const struct job *job, uint32_t device_index, int r, const char *what)
 {
-	const char *advice = r == -ENOMEM ? memory_advice(job, MEMORY_DEVICE) : "";
+	const char *hint = r == -ENOMEM ? memory_hint(job, MEMORY_DEVICE) : "";
 	char name[NAME_NBYTES];
 
-	return fail(r, "%s: %s: %m%s", job_device_name(job, device_index, name), what, advice);
+	return fail(r, "%s: %s: %m%s", job_device_name(job, device_index, name), what, hint);
 }
 
 int job_fail_memory(const struct job *job, uint32_t device_index, int r, enum memory_kind kind,
@@ -57,7 +57,7 @@ int job_fail_memory(const struct job *job, uint32_t device_index, int r, enum me
 
 	return fail(r, "%s: no %smemory for %s of %" PRIu64 " bytes: %m%s",
 		    job_device_name(job, device_index, name), kind == MEMORY_HOST ? "host " : "",
-		    what, nbytes, memory_advice(job, kind));
+		    what, nbytes, memory_hint(job, kind));
 }
 
 /* --- Temporary space --- */

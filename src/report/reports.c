@@ -80,7 +80,7 @@ FILE *report_file_stream(const struct report_file *file)
 
 int report_file_commit(struct report_file *file, bool output_is_complete)
 {
-	char advice[SIZE_LIMIT_HINT_NBYTES];
+	char hint[SIZE_LIMIT_HINT_NBYTES];
 	int r;
 
 	if (!file)
@@ -90,7 +90,7 @@ int report_file_commit(struct report_file *file, bool output_is_complete)
 	if (file->error < 0)
 		r = file->error;
 	if (r < 0) {
-		r = fail(r, "%s: cannot write: %m%s%s", file->path, size_limit_hint(r, advice),
+		r = fail(r, "%s: cannot write: %m%s%s", file->path, size_limit_hint(r, hint),
 			 output_is_complete ? "; the output is complete" : "");
 		report_file_abort(file);
 		return r;
