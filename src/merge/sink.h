@@ -1,5 +1,5 @@
 /*
- * sink.h - where merged windows go, and what a merge finds out
+ * sink.h - the sink that takes merged windows, and the result of a merge
  */
 #pragma once
 
@@ -13,7 +13,7 @@ struct merged_window {
 	uint64_t number;      /* in its partition: 0, 1, ... in output order */
 	uint64_t position;    /* of its first item in the output, in items */
 	uint32_t partition;   /* sink.partition */
-	const void *items;    /* in host memory; what they are: sink.takes_records */
+	const void *items;    /* in host memory: records or items of a run (sink.takes_records) */
 	uint64_t n_items;     /* > 0 */
 	struct digest digest; /* of the items' bodies (layout.h), if the sink takes records */
 	/* First key of each block of sink.block_n_items items, if that is not 0. */
@@ -60,28 +60,31 @@ static inline bool merge_edges_append(const struct layout *layout, bool strict,
 /* Where merged windows go. The functions are called with `context`. */
 struct sink {
 	void *context;
-	bool takes_records;     /* checked records; else what a stored run holds */
+	bool takes_records;     /* output records, which are checked; else items of a stored run */
 	bool takes_packed;      /* elements in packed blocks of block_n_items (pack_op) */
 	uint32_t block_n_items; /* items of a block; 0: first_keys are not wanted */
-	enum stage stage;       /* of its writes, in the statistics */
-	uint64_t item_nbytes;   /* of an item as the sink takes it */
+	enum stage stage;       /* of the writes, in the statistics */
+	uint64_t item_nbytes;   /* size of a record or item that the sink takes */
 	bool is_spilled_run;    /* not the output: one partition per device is enough */
 	/*
-	 * If not 0: place the items of a window in memory at the offset, modulo align_nbytes, that
-	 * they will have in the file: base_offset + position * item_nbytes, or what map_position()
-	 * returns if it is not NULL (several files; not with -u). With -u positions are not known
-	 * in time, and this is a best guess.
+	 * If not 0: the items of a window begin in memory at the offset, modulo align_nbytes, that
+	 * they will have in the file: base_offset + position * item_nbytes, or the result of
+	 * map_position() if that is not NULL (several files; not with -u). With -u the positions
+	 * are not known in time, and the alignment is a guess.
 	 */
 	uint32_t align_nbytes;
 	uint64_t base_offset;
 	uint64_t (*map_position)(void *context, uint64_t position);
-	/* Write a window; called once for each, by several threads. 0 or a negative errno. */
+	/*
+	 * Write a window. Called once for each window, by several threads. Returns 0 or a negative
+	 * errno (reported).
+	 */
 	int (*write)(void *context, const struct merged_window *window);
-	/* The merge has failed: a write() that waits must return. NULL: none waits. */
+	/* Make writes that wait return, because the merge has failed. NULL: no write waits. */
 	void (*cancel)(void *context);
 	/*
-	 * Called before the first write: the number of partitions, and how many threads write each
-	 * of them. NULL: not wanted.
+	 * Called before the first write with the number of partitions, and the number of threads
+	 * that write each of them. NULL: not wanted.
 	 */
 	void (*set_n_partitions)(void *context, uint32_t n_partitions, uint32_t n_writers);
 	/*
@@ -93,8 +96,8 @@ struct sink {
 	uint32_t n_part_files;
 	int (*set_part_bounds)(void *context, const uint64_t *bounds);
 	/*
-	 * Also accept several partitions with -u, where the length of one is not known before it is
-	 * merged. Positions then count from the beginning of the partition.
+	 * Allow several partitions with -u, where the length of a partition is not known before it
+	 * is merged. Positions then count from the beginning of the partition.
 	 */
 	bool positions_per_partition;
 
@@ -102,5 +105,5 @@ struct sink {
 	uint32_t partition;
 	uint64_t base_position; /* of the partition's first item */
 
-	struct merge_edges *edges; /* set to those of the output; NULL: not wanted */
+	struct merge_edges *edges; /* set to the edges of the output; NULL: not wanted */
 };
