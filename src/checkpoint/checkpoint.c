@@ -157,8 +157,7 @@ static bool is_output_modified(const struct saved_done *done, const struct stat 
  * The published output was modified: start again with the inputs as they are now. If the output is
  * also an input, that is refused where a second sort is wrong: it would read the records of other
  * inputs twice (they are in the output already), or records of another format (--count,
- * --keys-only,
- * --argsort).
+ * --keys-only, --argsort).
  */
 static int resume_modified(struct checkpoint *checkpoint, const struct fingerprint *current)
 {

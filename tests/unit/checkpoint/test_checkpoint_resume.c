@@ -57,10 +57,8 @@ static int finish(void **state)
 
 static int open_checkpoint(struct checkpoint **ret_checkpoint)
 {
-	const struct sort_spec spec = options.spec;
-
-	return checkpoint_open(&faulty_calls, &spec, &layout, input, sizeof(uint64_t) * N_RECORDS,
-			       ret_checkpoint);
+	return checkpoint_open(&faulty_calls, &options.spec, &layout, input,
+			       sizeof(uint64_t) * N_RECORDS, ret_checkpoint);
 }
 
 /* Open the checkpoint of a sort, and leave it there. */
@@ -107,6 +105,60 @@ FIXTURE_TEST(finished_sort_is_recorded_durably_before_it_is_published)
 	faults.fsync_errno = 0;
 	output_abort(output);
 	checkpoint_close(checkpoint);
+}
+
+/* Publish an output, and leave the checkpoint as if the process was killed then. */
+static void publish_and_abandon(void)
+{
+	struct checkpoint *checkpoint;
+	struct output *output;
+
+	assert_int_equal(open_checkpoint(&checkpoint), 0);
+	assert_int_equal(output_open(&faulty_calls, options.spec.output_path, 8, &output), 0);
+	assert_int_equal(output_write_at(output, 0, "complete", 8), 0);
+	assert_int_equal(checkpoint_record_done(checkpoint, output), 0);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+	checkpoint_close(checkpoint);
+}
+
+FIXTURE_TEST(complete_sort_is_repeated_only_if_its_output_has_changed)
+{
+	struct checkpoint *checkpoint;
+
+	publish_and_abandon();
+	assert_int_equal(open_checkpoint(&checkpoint), 0);
+	assert_true(checkpoint_is_complete(checkpoint));
+	checkpoint_close(checkpoint);
+	write_file(output_path, "changed", 7);
+	assert_int_equal(open_checkpoint(&checkpoint), 0);
+	assert_false(checkpoint_is_complete(checkpoint));
+	checkpoint_close(checkpoint);
+}
+
+static void reopen_inputs(void)
+{
+	input_close(input);
+	assert_int_equal(input_open(&faulty_calls, options.spec.inputs, options.spec.n_inputs,
+				    sizeof(uint64_t), &input),
+			 0);
+}
+
+/* The records of the other inputs are in it already. */
+FIXTURE_TEST(changed_output_that_is_one_of_several_inputs_is_refused)
+{
+	char other[512];
+
+	strcpy(other, fixture_path("other"));
+	write_file(other, "12345678", 8);
+	options_free(&options);
+	options = PARSE_VALID("-t", "u64", "--checkpoint", directory, input_path, other, "-o",
+			      input_path);
+	reopen_inputs();
+	publish_and_abandon();
+	write_file(input_path, "changed!!", 8);
+	reopen_inputs();
+	assert_int_equal(open_and_abandon(), -EINVAL);
+	assert_non_null(strstr(captured_messages_error(), "also an input, has changed since"));
 }
 
 /* Otherwise the first record would follow the rest of an incomplete one. */
