@@ -120,6 +120,27 @@ TEST(petabyte_stays_within_the_estimate)
 	}
 }
 
+static bool exchanges_in_memory(uint64_t memory_nbytes, enum compression_mode mode)
+{
+	const struct planned_cluster cluster = { 2, 2, memory_nbytes, GIB, 8, "u64", 0 };
+	const struct rank_rates rates = cluster_rates(0, 0);
+	struct cluster_plan planned;
+
+	open_plan(&cluster, &rates, &planned);
+	planned.request.compression.mode = mode;
+	cluster_estimate_make(&planned.plan, &planned.request, &rates, &planned.estimate,
+			      &planned.loads);
+	close_plan(&planned);
+	return planned.loads.in_memory_exchange;
+}
+
+TEST(ranks_exchange_in_memory_what_fits_and_is_not_compressed)
+{
+	assert_true(exchanges_in_memory(4 * GIB, COMPRESS_AUTO));
+	assert_false(exchanges_in_memory(4 * GIB, COMPRESS_ZSTD));
+	assert_false(exchanges_in_memory(GIB / 8, COMPRESS_AUTO));
+}
+
 /* The network is at least twice as fast as the disk; each rank has the same amount. */
 static double estimate_seconds(uint32_t n_ranks, uint64_t each_nbytes)
 {
