@@ -460,6 +460,11 @@ expect_same expected output '--shard of directories'
 "$GSORT" --limit=12345 random few -o expected
 expect_output expected -m --limit=12345 lists/a lists/b
 
+claim "part files may begin like another format"
+printf '\050\265\057\375\001\001\001\001' > magic
+"$GSORT" --format=raw --split=2 magic -o magics 2> stderr
+expect_output magic -m magics
+
 claim "the manifest describes the records"
 "$GSORT" -R 24 -k 3:b10:r records -o expected
 "$GSORT" -R 24 -k 3:b10:r --split=3 records -o lists/r
