@@ -22,7 +22,7 @@ template <unsigned THREADS, unsigned THREAD_ITEMS> struct stream_pass_shape {
 typedef stream_pass_shape<GSORT_STREAM_PASS> stream_pass;
 
 /* Enough blocks to keep any GPU busy; each processes many tiles. */
-static constexpr unsigned STREAM_PASS_MAX_BLOCKS = 132 * 8;
+static constexpr unsigned STREAM_PASS_MAX_BLOCKS = GSORT_MULTIPROCESSORS * 8;
 
 /* Return the number of blocks for n objects, of which a block processes n_at_once in a step. */
 static inline unsigned n_blocks_for(uint64_t n, uint64_t n_at_once = stream_pass::n_threads)

@@ -11,6 +11,12 @@
  */
 #pragma once
 
+/*
+ * The number of multiprocessors that grids of a fixed size are for: that of an H100. Blocks of such
+ * a grid process many tiles each.
+ */
+#define GSORT_MULTIPROCESSORS 132
+
 #ifndef GSORT_TILE_4
 #define GSORT_TILE_4 128, 33, 6
 #endif

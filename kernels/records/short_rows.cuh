@@ -90,7 +90,8 @@ static inline unsigned short_rows_blocks(uint64_t n, const short_rows_shape &sha
 	const uint64_t n_blocks = divide_up(n, WARP * short_rows::n_tiles * short_rows::n_warps);
 	const unsigned n_blocks_fitting =
 		SHARED_NBYTES / (shape.block_nbytes + SHARED_RESERVED_NBYTES);
-	const unsigned max_blocks = 132 * min(n_blocks_fitting, short_rows::n_blocks);
+	const unsigned max_blocks =
+		GSORT_MULTIPROCESSORS * min(n_blocks_fitting, short_rows::n_blocks);
 
 	return (unsigned)(n_blocks < max_blocks ? n_blocks : max_blocks);
 }

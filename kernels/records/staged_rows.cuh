@@ -37,7 +37,7 @@ template <unsigned THREADS, unsigned SLOTS_NBYTES, unsigned BLOCKS> struct row_b
 typedef row_block<GSORT_ROWS> rows;
 
 /* Enough blocks to keep any GPU busy; each processes many tiles. */
-static constexpr unsigned ROW_BLOCKS = 132 * rows::n_blocks;
+static constexpr unsigned ROW_BLOCKS = GSORT_MULTIPROCESSORS * rows::n_blocks;
 
 static inline unsigned row_blocks(uint64_t n, uint64_t n_at_once)
 {

@@ -74,7 +74,7 @@ template <class E> static size_t sort_scratch_nbytes(uint64_t n)
 }
 
 static constexpr unsigned COPY_BACK_THREADS = 256;
-static constexpr unsigned COPY_BACK_BLOCKS = 132 * 8;
+static constexpr unsigned COPY_BACK_BLOCKS = GSORT_MULTIPROCESSORS * 8;
 
 /* Copy the sorted elements from the scratch buffer if the last executed pass left them there. */
 template <class E> __global__ void __launch_bounds__(COPY_BACK_THREADS) copy_back(pass<E> pass)

@@ -14,7 +14,7 @@
 
 static constexpr unsigned CHECK_THREADS = 256;
 static constexpr unsigned CHECK_ITEMS = 16; /* per thread, before the shared flag is read again */
-static constexpr unsigned CHECK_BLOCKS = 132 * 8;
+static constexpr unsigned CHECK_BLOCKS = GSORT_MULTIPROCESSORS * 8;
 
 template <class E>
 __global__ void __launch_bounds__(CHECK_THREADS)
