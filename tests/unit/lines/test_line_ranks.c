@@ -58,6 +58,7 @@ struct requested_sort {
 	bool uses_memory;                                    /* of other ranks */
 	bool has_two_threads;                                /* in each rank */
 	ssize_t (*pwrite)(int, const void *, size_t, off_t); /* NULL: pwrite() */
+	ssize_t (*pread)(int, void *, size_t, off_t);        /* NULL: pread() */
 };
 
 static int run_sort(const struct requested_sort *request, struct comm *comm, const char *output)
@@ -72,6 +73,8 @@ static int run_sort(const struct requested_sort *request, struct comm *comm, con
 
 	if (request->pwrite)
 		calls.pwrite = request->pwrite;
+	if (request->pread)
+		calls.pread = request->pread;
 	line_options_init(&options, &requested);
 	for (size_t i = 0; request->options[i] && r == 0; i++) {
 		const struct option_spec *spec =
@@ -407,6 +410,22 @@ FIXTURE_TEST(false_samples_end_all)
 	has_false_samples = true;
 	assert_ends(&request, "rank 1 on ");
 	has_false_samples = false;
+}
+
+static ssize_t refuse_long_reads(int fd, void *bytes, size_t nbytes, off_t offset)
+{
+	if (fake_rank_number == 1 && nbytes > 100000) {
+		errno = EIO;
+		return -1;
+	}
+	return pread(fd, bytes, nbytes, offset);
+}
+
+FIXTURE_TEST(unreadable_share_ends_all)
+{
+	struct requested_sort request = { .inputs = { words_path }, .pread = refuse_long_reads };
+
+	assert_ends(&request, "Input/output error");
 }
 
 /* Lines between the shares would be lost. */
