@@ -87,20 +87,22 @@ static void for_each_sample(const struct line_block *block, uint32_t n,
 	line_key_buffer_free(&buffer);
 }
 
-/* Shorten the shared prefix to the part that a line of the sample begins with. */
-static void shorten_shared(void *context, struct line_view string)
+void shared_prefix_shorten(struct shared_prefix *shared, struct line_view string)
 {
-	struct line_block *block = context;
 	uint32_t n = 0;
 
-	if (block->n_shared == UINT32_MAX) {
-		block->n_shared = (uint32_t)(string.nbytes < MAX_SHARED_NBYTES ? string.nbytes :
-										 MAX_SHARED_NBYTES);
-		memcpy(block->shared, string.bytes, block->n_shared);
+	if (shared->n == UINT32_MAX) {
+		shared->n = (uint32_t)u64_min(string.nbytes, MAX_SHARED_NBYTES);
+		memcpy(shared->bytes, string.bytes, shared->n);
 	}
-	while (n < block->n_shared && n < string.nbytes && block->shared[n] == string.bytes[n])
+	while (n < shared->n && n < string.nbytes && shared->bytes[n] == string.bytes[n])
 		n++;
-	block->n_shared = n;
+	shared->n = n;
+}
+
+static void shorten_shared(void *context, struct line_view string)
+{
+	shared_prefix_shorten(context, string);
 }
 
 struct sampled_string {
@@ -121,9 +123,9 @@ static void take_prefix(void *context, struct line_view string)
 
 	sample->strings[sample->n++] = (struct sampled_string){
 		.prefix =
-			line_load_prefix(string, sample->block->n_shared,
+			line_load_prefix(string, sample->block->shared.n,
 					 line_string_is_descending(&sample->block->in, STRING_KEY)),
-		.continues = string.nbytes > sample->block->n_shared + sizeof(uint64_t),
+		.continues = string.nbytes > sample->block->shared.n + sizeof(uint64_t),
 	};
 	sample->entries_nbytes += line_key_entry_nbytes(string.nbytes);
 }
@@ -188,8 +190,8 @@ static int choose_buckets(struct line_block *block)
 	sample.strings = malloc((n_samples + 2 * (size_t)block->n_pieces) * sizeof *sample.strings);
 	if (!sample.strings)
 		return fail(-ENOMEM, "no memory for a sample of lines");
-	block->n_shared = UINT32_MAX;
-	for_each_sample(block, n_samples, shorten_shared, block);
+	block->shared.n = UINT32_MAX;
+	for_each_sample(block, n_samples, shorten_shared, &block->shared);
 	for_each_sample(block, n_samples, take_prefix, &sample);
 	qsort(sample.strings, sample.n, sizeof *sample.strings, compare_sampled);
 	for (uint32_t i = 0; i + 1 < n_buckets; i++)
@@ -200,29 +202,11 @@ static int choose_buckets(struct line_block *block)
 	return 0;
 }
 
-/*
- * Load the prefix of a string: what follows the shared prefix. Without that, the string belongs to
- * the first or the last bucket. Returns -1 for the first one, 1 for the last one, 0 for others.
- */
-static int load_prefix(const struct line_block *block, struct line_view string, bool descending,
-		       uint64_t *ret_prefix)
-{
-	const size_t n = string.nbytes < block->n_shared ? string.nbytes : block->n_shared;
-	const int order = n ? memcmp(string.bytes, block->shared, n) : 0;
-
-	if (order == 0 && n == block->n_shared) {
-		*ret_prefix = line_load_prefix(string, block->n_shared, descending);
-		return 0;
-	}
-	*ret_prefix = line_load_prefix(string, 0, descending);
-	return (order > 0) != descending ? 1 : -1;
-}
-
 /* Lines whose buckets are searched together: each step of a search waits for the step before. */
 struct line_batch {
 	uint32_t n;
 	uint64_t prefixes[LINE_BATCH_N], nbytes[LINE_BATCH_N];
-	int orders[LINE_BATCH_N]; /* of load_prefix() */
+	int orders[LINE_BATCH_N]; /* of shared_prefix_load() */
 };
 
 /* Choose the buckets of a batch, from the line `first` of the piece on, and empty the batch. */
@@ -291,7 +275,7 @@ static int scan_piece(void *context, uint32_t task)
 	const bool descending = line_string_is_descending(&block->in, STRING_KEY);
 	/* A key that is not stored is made only as far as its prefix needs. */
 	const size_t prefix_nbytes = block->in.stores_keys ? SIZE_MAX :
-							     block->n_shared + sizeof(uint64_t);
+							     block->shared.n + sizeof(uint64_t);
 	uint64_t n = 0;
 
 	*piece = (struct piece){ .range = piece->range,
@@ -327,8 +311,8 @@ static int scan_piece(void *context, uint32_t task)
 		length_of[n++] =
 			(unsigned char)(n_stored < LENGTH_OF_MAX ? n_stored : LENGTH_OF_MAX);
 		batch.nbytes[batch.n] = nbytes + 1;
-		batch.orders[batch.n] =
-			load_prefix(block, string, descending, &batch.prefixes[batch.n]);
+		batch.orders[batch.n] = shared_prefix_load(&block->shared, string, descending,
+							   &batch.prefixes[batch.n]);
 		if (++batch.n == LINE_BATCH_N)
 			choose_buckets_of_batch(block, piece, n - LINE_BATCH_N, &batch);
 		line = end + 1;
@@ -369,7 +353,7 @@ static int make_elements(void *context, uint32_t task)
 		element->prefix =
 			line_keys_are_remade(&block->in) ?
 				block->prefix_of[i] :
-				line_load_prefix(string, bucket_depth(block, bucket), descending);
+				line_load_prefix(string, block->buckets[bucket].depth, descending);
 	}
 	return 0;
 }
@@ -555,7 +539,6 @@ static int finish_bucket(const struct line_block *block, struct bucket *bucket,
 	const struct line_elements in = line_block_elements(block, buffers);
 	struct line_element *elements = in.elements + bucket->first_element;
 	const bool descending = line_string_is_descending(&in, STRING_KEY);
-	const size_t depth = bucket_depth(block, (uint32_t)(bucket - block->buckets));
 	struct line_element last = { 0 };
 	uint64_t n_kept = 0, n_equal = 0;
 	bool is_ordered = true;
@@ -564,8 +547,9 @@ static int finish_bucket(const struct line_block *block, struct bucket *bucket,
 	for (uint64_t i = 0; i < bucket->n && is_ordered; i++) {
 		const struct line_element element = elements[i];
 		const uint64_t line = line_element_line(&in, &element);
-		const int order =
-			n_kept > 0 ? line_elements_compare_keys(&in, &last, &element, depth) : 0;
+		const int order = n_kept > 0 ? line_elements_compare_keys(&in, &last, &element,
+									  bucket->depth) :
+					       0;
 
 		if (i + PREFETCH_N < bucket->n && !line_keys_are_remade(&in))
 			line_element_prefetch(&in, &elements[i + PREFETCH_N]);
@@ -603,7 +587,7 @@ static int sort_bucket(void *context, uint32_t task)
 
 	if (bucket->n > 1)
 		line_elements_sort(&in, in.elements + bucket->first_element, bucket->n,
-				   bucket_depth(block, task));
+				   bucket->depth);
 	r = line_block_free_buffers(buffers);
 	if (r == 0)
 		r = cancellation_check(in.cancellation);
@@ -661,7 +645,10 @@ static void place_buckets(struct line_block *block)
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < block->n_buckets; i++) {
-		block->buckets[i] = (struct bucket){ .first_element = n };
+		const bool shares = i > 0 && i + 1 < block->n_buckets;
+
+		block->buckets[i] = (struct bucket){ .first_element = n,
+						     .depth = shares ? block->shared.n : 0 };
 		for (uint32_t j = 0; j < block->n_pieces; j++) {
 			const uint64_t n_lines = block->pieces[j].in_bucket[i];
 
@@ -762,6 +749,8 @@ int line_block_sort(struct line_block *block, const struct line_range *ranges, s
 		return r;
 	place_buckets(block);
 	r = thread_pool_run(block->threads, make_elements, block, block->n_pieces);
+	if (r == 0)
+		r = line_block_split_buckets(block);
 	if (r == 0)
 		r = thread_pool_run(block->threads, sort_bucket, block, block->n_buckets);
 	if (r == 0)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <errno.h>
+#include <string.h>
 
 #include "src/base/diagnostics.h"
 #include "src/base/thread_pool.h"
@@ -15,7 +16,8 @@ struct line_sink;
 struct piece;
 
 enum {
-	MAX_BUCKETS = 256, /* with the first and the last one */
+	MAX_BUCKETS = 256,        /* with the first and the last one */
+	MAX_SPLIT_BUCKETS = 1024, /* after large ones have been split */
 	MAX_SHARED_NBYTES = 1024,
 	PREFETCH_N = 12, /* lines fetched ahead of their turn */
 };
@@ -31,8 +33,18 @@ struct line_count {
 
 _Static_assert(sizeof(struct line_count) == sizeof(struct line_element), "one place for both");
 
+/* Bytes that all strings of a sample begin with. */
+struct shared_prefix {
+	unsigned char bytes[MAX_SHARED_NBYTES];
+	uint32_t n; /* UINT32_MAX: no string was sampled */
+};
+
+/* Shorten the prefix to the part that another string of the sample begins with. */
+void shared_prefix_shorten(struct shared_prefix *shared, struct line_view string);
+
 struct bucket {
 	uint64_t first_element, n;
+	size_t depth;            /* bytes that all strings share; prefixes hold those after them */
 	uint64_t nbytes, offset; /* of its lines in the output */
 	bool is_changed;         /* nbytes must be measured again */
 	/* How many lines had the key of an element; in the order of elements. */
@@ -67,14 +79,13 @@ struct line_block {
 	struct digest digest;
 
 	/* The sample. */
-	unsigned char shared[MAX_SHARED_NBYTES]; /* n_shared: the prefix that the sample shares */
-	uint32_t n_shared;
+	struct shared_prefix shared;
 	uint64_t splitters[MAX_BUCKETS]; /* lower bounds of all buckets but the first and last */
 	uint64_t mean_entry_nbytes;      /* of its keys in memory */
 	uint32_t n_splitter_slots;       /* a power of 2, from 1; unused splitters are UINT64_MAX */
 
 	bool counts; /* of line_block_params */
-	struct bucket buckets[MAX_BUCKETS];
+	struct bucket buckets[MAX_SPLIT_BUCKETS];
 	uint32_t n_buckets;
 	enum equal_lines equal; /* KEEP, or COUNT with line_block_params.counts */
 	bool has_selection;     /* line_block_select() was called */
@@ -105,13 +116,28 @@ static inline struct line_view bucket_line(const struct line_block *block,
 }
 
 /*
- * Return the bytes of a string that the prefixes of a bucket do not hold, because all begin with
- * them.
+ * Load the eight bytes of a string that follow the shared prefix, and return 0. A string without
+ * the prefix is before (-1) or after (1) all that have it; then load its first eight bytes.
  */
-static inline size_t bucket_depth(const struct line_block *block, uint32_t bucket)
+static inline int shared_prefix_load(const struct shared_prefix *shared, struct line_view string,
+				     bool descending, uint64_t *ret_prefix)
 {
-	return bucket > 0 && bucket + 1 < block->n_buckets ? block->n_shared : 0;
+	const size_t n = string.nbytes < shared->n ? string.nbytes : shared->n;
+	const int order = n ? memcmp(string.bytes, shared->bytes, n) : 0;
+
+	if (order == 0 && n == shared->n) {
+		*ret_prefix = line_load_prefix(string, shared->n, descending);
+		return 0;
+	}
+	*ret_prefix = line_load_prefix(string, 0, descending);
+	return (order > 0) != descending ? 1 : -1;
 }
+
+/*
+ * Split the buckets of a block that are so large that threads would wait for the one that sorts
+ * them. Returns 0 or a negative errno after a message.
+ */
+int line_block_split_buckets(struct line_block *block);
 
 /* Return the elements, with buffers for the keys that a thread makes. */
 static inline struct line_elements line_block_elements(const struct line_block *block,

@@ -114,7 +114,6 @@ static int write_bucket(void *context, uint32_t task)
 	struct line_key_buffer buffers[2] = { 0 };
 	const struct line_elements in = line_block_elements(block, buffers);
 	const struct line_element *elements = in.elements + bucket->first_element;
-	const size_t depth = bucket_depth(block, task);
 	const bool descending = line_string_is_descending(&in, STRING_KEY);
 	struct write_buffer buffer = { .offset = bucket->offset };
 	struct digest written = { .n_records = bucket->n };
@@ -139,7 +138,7 @@ static int write_bucket(void *context, uint32_t task)
 			line_reference_prefetch_end(&in, elements[i + PREFETCH_N].reference);
 		if (!in.stores_keys && i > 0) {
 			const int order = line_elements_compare_keys(&in, &elements[i - 1],
-								     &elements[i], depth);
+								     &elements[i], bucket->depth);
 
 			if (descending ? order < 0 : order > 0)
 				r = fail_line_order();

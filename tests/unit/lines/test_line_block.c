@@ -1,9 +1,11 @@
 /*
- * test_line_block - lines are written only in their order
+ * test_line_block - blocks of lines: how they are divided, and that they are written in order
  */
 #include "src/lines/line_block.h"
+#include "src/lines/line_block_internal.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "src/base/thread_pool.h"
@@ -19,41 +21,68 @@ static int ignore_bytes(void *context, uint64_t offset, const void *bytes, size_
 	return 0;
 }
 
+/* A block, and what it refers to. */
+struct opened_block {
+	struct line_keys requested, keys;
+	struct thread_pool *threads;
+	struct line_block *block;
+};
+
+/* letters: ordering options. */
+static void open_block(const char *letters, uint32_t n_threads, size_t memory_nbytes,
+		       struct opened_block *ret_block)
+{
+	struct line_block_params params = { .n_threads = n_threads,
+					    .memory_nbytes = memory_nbytes,
+					    .keys = &ret_block->keys };
+
+	line_keys_init(&ret_block->requested);
+	for (; *letters; letters++)
+		assert_true(line_keys_add_letter(&ret_block->requested, *letters));
+	assert_int_equal(line_keys_finish(&ret_block->requested, &ret_block->keys), 0);
+	assert_int_equal(thread_pool_open(n_threads, &ret_block->threads), 0);
+	params.threads = ret_block->threads;
+	assert_int_equal(line_block_open(&params, &ret_block->block), 0);
+}
+
+static void close_block(struct opened_block *block)
+{
+	line_block_close(block->block);
+	thread_pool_close(block->threads);
+	line_keys_free(&block->keys);
+	line_keys_free(&block->requested);
+}
+
+/* Sort the nbytes of lines at the beginning of the block's text. */
+static void sort_text(struct line_block *block, size_t nbytes)
+{
+	unsigned char *text = line_block_text(block);
+	uint64_t n_sorted;
+
+	assert_int_equal(line_block_sort(block, &(struct line_range){ text, text + nbytes }, 1,
+					 text + nbytes, &n_sorted),
+			 0);
+	assert_int_equal(n_sorted, nbytes);
+}
+
 /* Sort the lines, replace the end of the third line, and write them. */
 static int write_changed(const char *letters, char end)
 {
 	const struct line_sink sink = { .write = ignore_bytes, .max_nbytes = 4096 };
-	struct line_block_params params = { .n_threads = 1, .memory_nbytes = 1 << 20 };
 	const size_t nbytes = sizeof lines - 1;
-	struct line_keys requested, keys;
-	struct thread_pool *threads;
-	struct line_block *block;
+	struct opened_block opened;
 	struct digest digest;
 	unsigned char *text;
-	uint64_t n_sorted;
 	int r;
 
-	line_keys_init(&requested);
-	for (; *letters; letters++)
-		assert_true(line_keys_add_letter(&requested, *letters));
-	assert_int_equal(line_keys_finish(&requested, &keys), 0);
-	assert_int_equal(thread_pool_open(1, &threads), 0);
-	params.keys = &keys;
-	params.threads = threads;
-	assert_int_equal(line_block_open(&params, &block), 0);
-	text = line_block_text(block);
+	open_block(letters, 1, 1 << 20, &opened);
+	text = line_block_text(opened.block);
 	memcpy(text, lines, nbytes);
-	r = line_block_sort(block, &(struct line_range){ text, text + nbytes }, 1, text + nbytes,
-			    &n_sorted);
-	assert_int_equal(r, 0);
-	assert_int_equal(n_sorted, nbytes);
+	sort_text(opened.block, nbytes);
 	text[nbytes - sizeof "\n2\n"] = (unsigned char)end;
 	captured_messages_reset(true);
-	r = line_block_write(block, 4096, &sink, &digest);
-	line_block_close(block);
-	thread_pool_close(threads);
-	line_keys_free(&keys);
-	line_keys_free(&requested);
+	r = line_block_write(opened.block, 4096, &sink, &digest);
+	close_block(&opened);
 	return r;
 }
 
@@ -63,4 +92,63 @@ TEST(lines_that_changed_after_the_sort_are_out_of_order)
 	assert_int_equal(write_changed("", '0'), -EIO);
 	assert_string_equal(captured_messages_error(), "internal error: lines are out of order");
 	assert_int_equal(write_changed("r", '0'), -EIO);
+}
+
+/* Append n lines, of which most have one of a few prefixes, and many are equal. */
+static size_t make_lines_with_prefixes(unsigned char *text, uint64_t n)
+{
+	static const char *const beginnings[] = {
+		"https://www.example.org/", "https://www.example.org/", "https://www.example.com/",
+		"https://www.example.com/", "https://www.example.com/", "http://",
+	};
+	uint64_t random = 1;
+	size_t nbytes = 0;
+
+	for (uint64_t i = 0; i < n; i++) {
+		random = random * 6364136223846793005 + 1442695040888963407;
+		nbytes += (size_t)sprintf((char *)text + nbytes, "%s%u\n",
+					  beginnings[(random >> 33) % 6],
+					  (unsigned)(random >> 40) % 60000);
+		if (i % 50 == 0)
+			nbytes += (size_t)sprintf((char *)text + nbytes, "%u\n",
+						  (unsigned)(random >> 50));
+	}
+	return nbytes;
+}
+
+static void check_lines_with_prefixes(const char *letters)
+{
+	enum { N = 200000, N_THREADS = 4, MAX_SHARE = 6 };
+	struct opened_block opened;
+	struct line_view last = { 0 };
+	uint64_t n_lines, i = 0;
+
+	open_block(letters, N_THREADS, 64 << 20, &opened);
+	sort_text(opened.block, make_lines_with_prefixes(line_block_text(opened.block), N));
+	n_lines = line_block_n_lines(opened.block);
+	assert_int_equal(n_lines, N + N / 50);
+	for (uint32_t j = 0; j < opened.block->n_buckets; j++) {
+		const struct bucket *bucket = &opened.block->buckets[j];
+
+		assert_true(bucket->n < n_lines / MAX_SHARE);
+		for (uint64_t k = 0; k < bucket->n; k++, i++) {
+			const struct line_view line = bucket_line(opened.block, bucket, k);
+			const int order = i > 0 ? line_view_compare(last, line) : -1;
+
+			if (order == 0) /* in the order of the text */
+				assert_true(last.bytes < line.bytes);
+			else
+				assert_true((order < 0) != (i > 0 && strchr(letters, 'r')));
+			last = line;
+		}
+	}
+	assert_int_equal(i, n_lines);
+	close_block(&opened);
+}
+
+TEST(lines_with_frequent_prefixes_are_divided_among_threads)
+{
+	check_lines_with_prefixes("");
+	check_lines_with_prefixes("r");
+	check_lines_with_prefixes("f");
 }
