@@ -294,7 +294,7 @@ claim "ranks with different options report the difference once"
 launch -np 1 "$GSORT_MPI" --lines words -o out/x : -np 2 "$GSORT_MPI" words -o out/x
 expect_failed "--lines of one rank" '--lines is given to 1 of 3 ranks'
 launch -np 2 "$GSORT_MPI" --lines words -o out/x : -np 1 "$GSORT_MPI" --lines -n words -o out/x
-expect_failed "-n of one rank" 'rank 2, on [^:]*: lines: differs: '
+expect_failed "-n of one rank" 'rank 2, on [^:]*: mode: differs: '
 [ "$(grep -c '^gsort: ' stderr)" -eq 1 ] || fail "-n of one rank: not one line"
 
 claim "a failure of one rank ends all"
