@@ -276,15 +276,16 @@ static void check_with_and_without_memory(struct requested_sort *request, unsign
 
 SORT_TEST(any_number_of_ranks_writes_the_same)
 {
-	static const unsigned sizes[] = { 1, 2, 3, 8 };
+	static const unsigned sizes[] = { 3, 1, 2, 8 };
+	const size_t n_sizes = FOR_RACES_ONLY ? 1 : sizeof sizes / sizeof sizes[0];
 	struct requested_sort request;
 
-	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+	for (size_t i = 0; i < n_sizes; i++) {
 		request_sort(&request, "u64", 8, random_path, few_path);
 		check_with_and_without_memory(&request, sizes[i]);
-		request_sort(&request, "u16", 16, few_path, NULL);
-		check_with_and_without_memory(&request, sizes[i]);
 	}
+	request_sort(&request, "u16", 16, few_path, NULL);
+	check_with_and_without_memory(&request, 3);
 }
 
 /* Each rank has less memory than records, so it stores files. */
@@ -302,10 +303,11 @@ PART_TEST(requests, what_ranks_have_in_files_is_the_same)
 
 SORT_TEST(what_ranks_have_in_memory_is_not_stored)
 {
-	static const unsigned sizes[] = { 2, 3, 8 };
+	static const unsigned sizes[] = { 3, 2, 8 };
+	const size_t n_sizes = FOR_RACES_ONLY ? 1 : sizeof sizes / sizeof sizes[0];
 	struct requested_sort request;
 
-	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+	for (size_t i = 0; i < n_sizes; i++) {
 		request_in_memory(&request, "u64", 8, random_path, few_path);
 		check_with_and_without_memory(&request, sizes[i]);
 	}
@@ -413,7 +415,7 @@ static void request_compressed(struct requested_sort *request, const char *type,
 
 PART_TEST(requests, compressed_output_is_that_of_one_process)
 {
-	static const unsigned sizes[] = { 1, 2, 3, 8 };
+	static const unsigned sizes[] = { 1, 2, 8 };
 	struct requested_sort request;
 
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -462,7 +464,7 @@ SORT_TEST(foreign_bytes_may_arrive_out_of_order)
 /* One rank has nearly all frames; or there is nothing to compress. */
 PART_TEST(requests, some_ranks_compress_nothing)
 {
-	static const uint64_t limits[] = { 0, 1, 40000, (1 << 20) / 8, N };
+	static const uint64_t limits[] = { 1, (1 << 20) / 8, N };
 	struct requested_sort request;
 
 	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
@@ -490,7 +492,7 @@ SORT_TEST(whatever_order_messages_come_in)
 		assert_agrees(&request, 3, seed);
 	request_in_memory(&request, "u32", 8, random_path, few_path);
 	sort_single(&request);
-	for (uint64_t seed = 3; seed <= (FOR_RACES_ONLY ? 4 : 8); seed++)
+	for (uint64_t seed = 3; seed <= (FOR_RACES_ONLY ? 4 : 6); seed++)
 		assert_agrees(&request, 3, seed);
 }
 
@@ -579,7 +581,7 @@ static void check_parts(struct requested_sort *request, unsigned size, uint32_t 
 
 PART_TEST(requests, part_files_and_manifest_match_one_process)
 {
-	static const uint32_t numbers_of_parts[] = { 1, 3, 7, 60 };
+	static const uint32_t numbers_of_parts[] = { 1, 7, 60 };
 	struct requested_sort request;
 
 	for (size_t i = 0; i < sizeof numbers_of_parts / sizeof numbers_of_parts[0]; i++) {
@@ -661,8 +663,8 @@ static void write_disorder(uint64_t record, uint64_t other)
 
 PART_TEST(requests, first_disorder_of_all_ranks_is_found)
 {
-	/* the second record, those at the boundaries of three ranks, and the last */
-	static const uint64_t places[] = { 1, N / 3 - 1, N / 3, N / 3 + 1, 2 * N / 3, N - 1 };
+	/* the second record, those at a boundary of three ranks, and the last */
+	static const uint64_t places[] = { 1, N / 3 - 1, N / 3, N / 3 + 1, N - 1 };
 	struct requested_sort request;
 
 	request_sort(&request, "u64", 8, random_path, NULL);
@@ -739,7 +741,7 @@ static void request_merge(struct requested_sort *request, const char *type, uint
 
 PART_TEST(requests, inputs_that_are_sorted_are_merged)
 {
-	static const unsigned sizes[] = { 1, 2, 3, 8 };
+	static const unsigned sizes[] = { 1, 2, 8 };
 	struct requested_sort request;
 
 	request_merge(&request, "u16", 16);
@@ -769,7 +771,7 @@ static void assert_reports(struct requested_sort *request, const char *said)
 
 PART_TEST(requests, input_that_is_not_in_order_is_found_wherever_it_is)
 {
-	static const size_t places[] = { 1, N / 3, N / 2, N - 1 };
+	static const size_t places[] = { 1, N / 3, N - 1 };
 	struct requested_sort request;
 
 	for (size_t i = 0; i < N; i++)
@@ -849,7 +851,7 @@ static void check_faults(struct requested_sort *request)
 {
 	static const enum fake_rank_fault kinds[] = { FAKE_FAULT_EXIT, FAKE_FAULT_EXIT_MIDWAY,
 						      FAKE_FAULT_ERROR };
-	enum { N_KINDS = sizeof kinds / sizeof kinds[0], N_PLACES = FOR_RACES_ONLY ? 3 : 10 };
+	enum { N_KINDS = sizeof kinds / sizeof kinds[0], N_PLACES = FOR_RACES_ONLY ? 3 : 7 };
 	const unsigned n = count_messages(request);
 
 	assert_true(n > 10);
@@ -1331,12 +1333,14 @@ static void end_with(struct requested_sort *request, enum fake_rank_fault fault,
 
 /*
  * Three ranks end during the merge, with all runs stored. Returns how many messages one rank sends
- * otherwise.
+ * otherwise, which is counted once: all requests with a checkpoint are the same.
  */
 static unsigned interrupt_with_checkpoint(struct requested_sort *request)
 {
-	const unsigned n = count_messages(request);
+	static unsigned n;
 
+	if (n == 0)
+		n = count_messages(request);
 	end_with(request, FAKE_FAULT_ERROR, 1, n * 3 / 4);
 	assert_int_equal(access(together_path, F_OK), -1);
 	assert_int_equal(access(checkpoint_file(1, "gsort-runs"), F_OK), 0);
@@ -1350,7 +1354,7 @@ static void assert_no_checkpoint(void)
 
 PART_TEST(checkpoints, killed_rank_is_resumed)
 {
-	enum { N_PLACES = 5 };
+	enum { N_PLACES = 4 };
 	struct requested_sort request;
 	unsigned n;
 
