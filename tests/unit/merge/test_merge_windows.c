@@ -2,6 +2,7 @@
  * test_merge_windows.c - windows as sinks get them, what is discarded after them, and errors
  */
 #include "tests/support/numbered_runs.h"
+#include "tests/support/race.h"
 #include "tests/support/unit_test.h"
 
 /* A sink that is a stored run: it takes elements and wants the first keys of its blocks. */
@@ -106,7 +107,7 @@ static void overwrite(struct device *device, void *memory, size_t nbytes)
 	n_overwritten_nbytes += nbytes;
 }
 
-enum { N_LARGE_RUNS = 3, LARGE_RUN_N = 700000 };
+enum { N_LARGE_RUNS = 3, LARGE_RUN_N = FOR_RACES_ONLY ? 300000 : 700000 };
 
 /* Add resident runs of several huge pages, whose discarded memory is overwritten. */
 static void add_large_runs(void)
