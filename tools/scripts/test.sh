@@ -214,8 +214,8 @@ tsan_tests() {
 		grep -vx -e 'cpu_.*' -e 'distributed_sort.*' -e cluster_cuts \
 			-e codec -e key_batch -e gen -e gensort -e mapping -e npy \
 			-e plan_limits -e layout -e backend_cpu -e sort_records \
-			-e fatal_signals -e sort_kernels_sm75_on_cpu -e gpu_lines_on_cpu -e zst_index \
-			-e launches -e tile_cuts_on_cpu
+			-e fatal_signals -e sort_kernels_sm75_on_cpu -e gpu_lines_on_cpu \
+			-e zst_index -e launches -e tile_cuts_on_cpu
 }
 
 tests=gcc_tests
