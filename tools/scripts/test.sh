@@ -203,7 +203,8 @@ asan_tests() {
 }
 
 # Skips:
-#  - slow tests with one thread at a time, and cluster_cuts, which uses only threads of its own;
+#  - slow tests without threads, zst_index, which reads with one thread, and cluster_cuts, which
+#    uses only threads of its own;
 #  - backend_cpu, sort_records, distributed_sort_*, sort_kernels_sm75_on_cpu and gpu_lines_on_cpu,
 #    because other tests run the same threads;
 #  - launches and tile_cuts_on_cpu, which use one thread;
@@ -215,7 +216,7 @@ tsan_tests() {
 			-e codec -e key_batch -e gen -e gensort -e mapping -e npy \
 			-e plan_limits -e layout -e backend_cpu -e sort_records \
 			-e fatal_signals -e sort_kernels_sm75_on_cpu -e gpu_lines_on_cpu \
-			-e zst_index -e launches -e tile_cuts_on_cpu
+			-e launches -e tile_cuts_on_cpu -e zst_index
 }
 
 tests=gcc_tests
