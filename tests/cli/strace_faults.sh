@@ -2,11 +2,11 @@
 # strace_faults - gsort with system calls that strace makes fail
 #
 # Like tests/fault, but with the installed program instead of a test build. GSORT_CALLS is the
-# number of calls of each kind that fail, one in each run (default: 4). Skipped (77) if strace
+# number of calls of each kind that fail, one in each run (default: 2). Skipped (77) if strace
 # cannot inject.
 . "$(dirname "$0")/testlib.sh"
 
-calls=${GSORT_CALLS:-4}
+calls=${GSORT_CALLS:-2}
 export ASAN_OPTIONS=detect_leaks=0 # LeakSanitizer needs ptrace, which strace uses
 
 if ! strace -f --seccomp-bpf -qq -e trace=fsync -e inject=fsync:error=EIO true 2> /dev/null; then
