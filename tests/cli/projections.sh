@@ -105,7 +105,7 @@ for kept in first last; do
 done
 
 claim 'the first records of the result'
-for n in 0 1 2 999 1000 50000 99999 100000 100001 18446744073709551614; do
+for n in 0 1 50000 99999 100000 100001 18446744073709551614; do
 	case $n in
 	?????????*) cp sorted expected ;;
 	*) head -c $((n * 24)) sorted > expected ;;

@@ -6,7 +6,8 @@
 # Works below DIRECTORY, in a new virtual environment that uses numpy, pip and pytest of the system.
 # Exits with 77 (skipped) if these are missing, if SOURCE is not a Git checkout (required for an
 # sdist), or if the build tools cannot be downloaded. To save time, the wheel is compiled without
-# optimisation, must sort once, and then gets libgsort from LIBRARY for the tests.
+# optimisation or optional features, must sort once, and then gets libgsort from LIBRARY for the
+# tests.
 set -eu
 source=$1 work=$2/package library=$3
 python=
@@ -29,7 +30,7 @@ $pip install -q 'meson-python>=0.13' || { echo "no meson-python"; exit 77; }
 (cd "$source" &&
 	"$work/venv/bin/python" -c 'import mesonpy, sys; mesonpy.build_sdist(sys.argv[1])' "$work")
 CFLAGS=-O0 CXXFLAGS=-O0 $pip install -q --no-build-isolation --no-deps \
-	--config-settings=setup-args=-Dcuda=disabled "$work"/gsort-*.tar.gz
+	--config-settings=setup-args=-Dauto_features=disabled "$work"/gsort-*.tar.gz
 
 cd "$work"
 "$work/venv/bin/python" -c \
