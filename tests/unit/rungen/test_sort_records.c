@@ -240,7 +240,7 @@ DIRECTORY_TEST(records_are_sorted_as_by_the_reference)
 		{ 60007, { 20, { UNSIGNED(8, 4), BYTES(1, 2) }, 2, .index = true, .n_values = 5 } },
 		{ 60007,
 		  { 20, { UNSIGNED(8, 4), BYTES(1, 2) }, 2, .keys_only = true, .n_values = 5 } },
-		{ 60007, { 8, { UNSIGNED(0, 8) }, 1, .index = true, .n_values = 256 } },
+		{ 100003, { 8, { UNSIGNED(0, 8) }, 1, .index = true, .n_values = 256 } },
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
