@@ -84,11 +84,12 @@ int input_transfer_pipe(struct input *from, size_t i, struct input **ret_to);
 /* --- memory --- */
 
 /*
- * Limit the windows of compressed streams, after the pipe was probed, to a part of the memory
- * limit, but at least to the 8 MiB that all streams may have. Frames with a larger window are
- * refused, unless input_memory_nbytes() includes it. The initial limit is that of zstd, 2 GiB.
+ * Limit the windows of compressed streams to a part of the memory limit, but at least to the 8 MiB
+ * that all streams may have. Frames with a larger window are refused. allows_planned: not if
+ * input_memory_nbytes() includes it; then call this after the pipe was probed, otherwise before.
+ * The initial limit is that of zstd, 2 GiB.
  */
-void input_limit_windows(struct input *input, uint64_t memory_nbytes);
+void input_limit_windows(struct input *input, uint64_t memory_nbytes, bool allows_planned);
 
 /* Get and set that limit itself, to copy it to another input. */
 void input_set_max_window(struct input *input, uint64_t nbytes);

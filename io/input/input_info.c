@@ -20,10 +20,12 @@ void input_set_max_window(struct input *input, uint64_t nbytes)
 		source_set_max_window(&input->sources[i].source, nbytes);
 }
 
-void input_limit_windows(struct input *input, uint64_t memory_nbytes)
+void input_limit_windows(struct input *input, uint64_t memory_nbytes, bool allows_planned)
 {
 	const uint64_t nbytes = memory_nbytes / DECODER_UNPLANNED_WINDOW_DIVISOR;
 
+	for (size_t i = 0; i < input->n_sources && !allows_planned; i++)
+		input->sources[i].source.window_nbytes = 0;
 	input_set_max_window(input, nbytes < ZSTD_DEFAULT_WINDOW_NBYTES ?
 					    ZSTD_DEFAULT_WINDOW_NBYTES :
 				    nbytes < ZSTD_MAX_WINDOW_NBYTES ? nbytes :

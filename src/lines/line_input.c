@@ -414,10 +414,10 @@ static int open_next(struct line_input *input)
 	r = set_current(input, opened);
 	if (r < 0)
 		return r;
+	input_limit_windows(input->input, input->params.memory_nbytes, false);
 	r = input_probe_pipe(input->input, true);
 	if (r < 0)
 		return r;
-	input_limit_windows(input->input, input->params.memory_nbytes);
 	input->position = 0;
 	input->nbytes = input_total_nbytes(input->input);
 	input->n_header_left = input->params.n_header_lines;

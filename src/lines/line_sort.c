@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/codec/decoder.h"
 #include "io/codec/zst.h"
 #include "io/file/mapping.h"
 #include "src/base/diagnostics.h"
@@ -573,6 +574,10 @@ int line_sort_open(const struct line_sort_params *params, struct line_checkpoint
 		r = line_input_check_order(sort->input, sort->keys);
 	if (r < 0)
 		return r;
+	/* It may be compressed, with a window of at most this size (input_limit_windows()). */
+	if (line_input_unsized_path(sort->input) &&
+	    spec->memory_nbytes / DECODER_UNPLANNED_WINDOW_DIVISOR > ZSTD_DEFAULT_WINDOW_NBYTES)
+		sort->memory_nbytes -= spec->memory_nbytes / DECODER_UNPLANNED_WINDOW_DIVISOR;
 	plan_spill_memory(sort);
 	sort->memory_nbytes = enough_memory(sort);
 	return line_block_open(&(struct line_block_params){ .keys = params->keys,

@@ -32,7 +32,7 @@ static const uint64_t prefetch_nbytes = UINT64_C(256) << 20;
 
 void setup_limit_input_memory(struct input *input, const struct sort_spec *spec)
 {
-	input_limit_windows(input, spec_memory_nbytes(spec));
+	input_limit_windows(input, spec_memory_nbytes(spec), true);
 	if (spec->merge_inputs)
 		input_set_frame_cache(input, spec_memory_nbytes(spec) / 4);
 }

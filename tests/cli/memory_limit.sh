@@ -130,6 +130,13 @@ if command -v zstd > zstd-path; then
 	rm -f first second broken-pipe
 	expect_peak_memory 256 -S 256M long.zst
 
+	claim 'a sort of lines refuses a window that is large for the memory'
+	window='long.zst: no memory for a zstd window of more than 8 MiB.* -S of at least [0-9]*M$'
+	expect_error "$window" --lines -S 8M long.zst
+	expect_exit 2 --lines -S 8M -c long.zst
+	expect_message "$window" '--lines -c'
+	cat long.zst | expect_error "${window#long.zst: }" --lines -S 8M -
+
 	claim 'a check counts the window like a sort'
 	for option in -c -C; do
 		for size in 1M 8M; do

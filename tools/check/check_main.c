@@ -138,7 +138,7 @@ static int limit_memory(struct input *input, const struct check_options *options
 		return r;
 	if (is_stream)
 		*n_threads = 1;
-	input_limit_windows(input, memory_nbytes);
+	input_limit_windows(input, memory_nbytes, true);
 	return input_check_reading_memory(input, memory_nbytes, VERIFY_THREAD_NBYTES, n_threads);
 }
 
