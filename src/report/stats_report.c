@@ -121,6 +121,7 @@ struct stats_report_data {
 	struct rank_summary run;
 	double elapsed_s;
 	uint64_t input_nbytes;
+	bool has_ranks;
 	char device[DEVICE_NBYTES];
 };
 
@@ -145,6 +146,7 @@ static struct stats_report_data collect_report_data(const struct stats_report *r
 	stats_report_totals(report, &data.run.totals);
 	data.input_nbytes = sort_summary_input_nbytes(summary);
 	data.elapsed_s = ns_to_seconds(data.run.totals.elapsed_ns);
+	data.has_ranks = report->rank_stats;
 	stats_report_format_device(report, data.device);
 	return data;
 }
@@ -202,11 +204,11 @@ static void print_sort_details(const struct stats_report_data *data, FILE *strea
 	const struct file_writer_stats *written = &summary->written;
 
 	fprintf(stream,
-		"; %s\nruns: %" PRIu64 ", spilled runs: %" PRIu64 "; chunks: %s%s; passes: %" PRIu64
+		"%s%s\nruns: %" PRIu64 ", spilled runs: %" PRIu64 "; chunks: %s%s; passes: %" PRIu64
 		"; partitions: %" PRIu64 "; windows: %" PRIu64
 		"\nmemory limit: %s; peak temporary space: %s",
-		data->device, summary->n_runs, summary->n_runs_spilled,
-		size_format(summary->chunk_nbytes).text,
+		data->has_ranks ? "\n" : "; ", data->device, summary->n_runs,
+		summary->n_runs_spilled, size_format(summary->chunk_nbytes).text,
 		summary->input_is_mapped ? " of the mapped input" : "", summary->n_passes,
 		summary->n_partitions, summary->n_windows, size_format(summary->buffer_nbytes).text,
 		size_format(summary->peak_temp_nbytes).text);

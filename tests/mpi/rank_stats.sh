@@ -13,7 +13,7 @@ python3 "$cli/rank_stats.py" out/json out/trace > findings 2>&1 || fail "$(cat f
 [ "$(grep -cE '^  [01]  .* s  ' stderr)" -eq 2 ] || fail "not a line for each rank"
 awk 'length > 100' stderr > wide
 [ ! -s wide ] || fail "wider than 100 columns: $(cat wide)"
-grep -q '; 2 ranks, each on CPU, ' stderr || fail "not all ranks are named"
+grep -q '^2 ranks, each on CPU, ' stderr || fail "not all ranks are named"
 grep -q 'id="ranks"' out/page.html || fail "no ranks in the page"
 for part in roles throughput space; do
 	grep -A 2 "id=\"$part\"" out/page.html | grep -q 'Rank 0 only, on ' ||
