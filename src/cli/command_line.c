@@ -55,9 +55,10 @@ static bool is_separator(const char *value)
 		strcmp(value, "\\0") == 0);
 }
 
-static bool is_missing(const char *value)
+/* Return whether a value is missing, or begins like the name of a file. */
+static bool is_no_size(const char *value)
 {
-	return !value;
+	return !value || isalpha((unsigned char)*value) || *value == '.' || *value == '/';
 }
 
 /* Options of GNU sort. Its -t, -k and -R mean something else here. */
@@ -86,8 +87,10 @@ const struct unsupported_option unsupported_options[] = {
 	{ "threads", 'j', "use --parallel", NULL },
 	{ "key", 'k', NO_TEXT "; use OFFSET:TYPE, and repeat -k for each key", is_text_key },
 	{ "type", 't', NO_TEXT "; -t is the type, and -k OFFSET:TYPE a key", is_separator },
-	{ "record-size", 'R', "random order is not supported; -R requires the record size in bytes",
-	  is_missing },
+	{ "record-size", 'R',
+	  "random order is not supported; -R requires the record size in bytes; for lines of "
+	  "text use --lines",
+	  is_no_size },
 	{ 0 },
 };
 

@@ -101,10 +101,11 @@ expect_error "'u64xe'.*u64be" -t u64xe input
 expect_error "'u63'.*did you mean u64\?" -t u63 input
 
 claim 'invalid record sizes and keys'
-for size in '' 0 x -1 65537 18446744073709551617 99999999999999999999; do
+for size in '' 0 -1 65537 18446744073709551617 99999999999999999999; do
 	expect_error "^gsort: -R, --record-size: .*$size" -R "$size" input
 done
 expect_error '-R, --record-size: .*suffix' -R 1x input
+expect_error '-R, --record-size=x: random order is not supported; .*--lines$' -R x input
 for key in '' 0 x u32 :u32 0: 0:u33 0:u32: 0:u32:x 0:u32:rr 0:u32:r:r 0:r:n 0:u32r -1:u32 5:u32 \
 	8:u8 0:b9 0:b0 0:b0000000000000001 99999999999999999999:u8 18446744073709551615:u64; do
 	expect_error '(-k|--key)' -R 8 -k "$key" input
@@ -147,7 +148,7 @@ expect_error "^gsort: -S, --buffer-size: invalid suffix in '3Q'; use one of $uni
 	input
 expect_error "^gsort: -R, --record-size: invalid suffix in '50%'; use one of $units\$" -R 50% input
 expect_error "'x' is not a size; examples: 100b, 64K, 4G, 4GB or 50%\$" -S x input
-expect_error "'x' is not a size; examples: 100 \\(bytes\\), 4K or 4kB\$" -R x input
+expect_error "'[+]1' is not a size; examples: 100 \\(bytes\\), 4K or 4kB\$" -R +1 input
 
 claim 'invalid numbers'
 for number in '' x -1 0 1x 1.5 0x10 4294967296 99999999999999999999; do
