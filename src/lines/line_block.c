@@ -921,7 +921,8 @@ int line_block_open(const struct line_block_params *params, struct line_block **
 	block->memory = page_alloc_map(&block->allocator, block->memory_nbytes);
 	if (!block->memory) {
 		line_block_close(block);
-		return fail(-ENOMEM, "no memory for lines: %zu bytes", params->memory_nbytes);
+		return fail(-ENOMEM, "no memory for lines: %zu bytes; use a smaller -S",
+			    params->memory_nbytes);
 	}
 	block->in.text = block->memory;
 	*ret_block = block;

@@ -17,6 +17,7 @@
 #include "src/comm/comm.h"
 #include "src/lines/line_sort_internal.h"
 #include "src/sort/open_devices.h"
+#include "src/sort/setup.h"
 
 enum {
 	MIN_BUFFER_NBYTES = 64 << 10,
@@ -540,6 +541,22 @@ static size_t enough_memory(const struct line_sort *sort)
 	return u64_min(u64_max(total_nbytes * per_byte, min_nbytes), sort->memory_nbytes);
 }
 
+/* Warn if the memory for lines, with runs on a tmpfs, is more than the process may use. */
+static void warn_memory(const struct line_sort *sort)
+{
+	const struct sort_spec *spec = sort->spec;
+	const uint64_t nbytes = line_input_total_nbytes(sort->input);
+	const bool may_spill = nbytes != UINT64_MAX && nbytes > sort->memory_nbytes / 2;
+	struct job job = { .plan.total_nbytes = sort->memory_nbytes + sort->spill_memory_nbytes };
+	unsigned first_rank;
+
+	if (may_spill)
+		job.plan.max_temp_nbytes = line_runs_stored_nbytes(nbytes);
+	if (spec->comm)
+		job.n_jobs_on_host = comm_host_size(spec->comm, &first_rank);
+	setup_warn_memory(&job, spec);
+}
+
 int line_sort_open(const struct line_sort_params *params, struct line_checkpoint *checkpoint,
 		   struct line_sort *ret_sort)
 {
@@ -580,6 +597,7 @@ int line_sort_open(const struct line_sort_params *params, struct line_checkpoint
 		sort->memory_nbytes -= spec->memory_nbytes / DECODER_UNPLANNED_WINDOW_DIVISOR;
 	plan_spill_memory(sort);
 	sort->memory_nbytes = enough_memory(sort);
+	warn_memory(sort);
 	return line_block_open(&(struct line_block_params){ .keys = params->keys,
 							    .threads = sort->threads,
 							    .n_threads = sort->n_threads,

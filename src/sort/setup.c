@@ -265,7 +265,7 @@ void setup_estimate_memory(const struct job *job, const struct sort_spec *spec,
 	*ret_estimate = estimate;
 }
 
-static void warn_memory(const struct job *job, const struct sort_spec *spec)
+void setup_warn_memory(const struct job *job, const struct sort_spec *spec)
 {
 	struct memory_estimate estimate;
 	struct number_text needed, allowed;
@@ -424,7 +424,7 @@ static int open_pool(struct job *job, const struct setup *setup)
 	setup_plan(job, setup);
 	r = setup_check_memory(job, spec);
 	if (r == 0)
-		warn_memory(job, spec);
+		setup_warn_memory(job, spec);
 	if (r < 0 || setup->explain_only || spec->merge_inputs)
 		return r;
 	r = chunk_pool_open(job, &job->chunk_pool);

@@ -77,3 +77,6 @@ int setup_check_memory(const struct job *job, const struct sort_spec *spec);
 /* Estimate the memory that the plan needs, including temporary files on a tmpfs. */
 void setup_estimate_memory(const struct job *job, const struct sort_spec *spec,
 			   struct memory_estimate *ret_estimate);
+
+/* Warn if this process may not use so much memory. Of ranks, the first one does. */
+void setup_warn_memory(const struct job *job, const struct sort_spec *spec);

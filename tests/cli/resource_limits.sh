@@ -107,6 +107,15 @@ if ! grep -q __sanitizer "$GSORT"; then
 	) || fail "an input that needs less: status $?"
 	[ ! -s stderr ] || fail "an input that needs less: $(cat stderr)"
 
+	claim 'a sort of lines warns, too, and says what helps'
+	(
+		ulimit -v 400000
+		seq 100 | "$GSORT" --lines -S 600M > stdout 2> stderr
+		[ $? -eq 2 ]
+	) || fail 'not status 2'
+	expect_line '^gsort: warning: -S: the sort may need .*; use a smaller -S$' stderr
+	expect_line '^gsort: no memory for lines: .*; use a smaller -S$' stderr
+
 	claim 'too little memory for any sort is reported'
 	rm -f output
 	(
