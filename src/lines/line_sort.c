@@ -546,7 +546,8 @@ static void warn_memory(const struct line_sort *sort)
 {
 	const struct sort_spec *spec = sort->spec;
 	const uint64_t nbytes = line_input_total_nbytes(sort->input);
-	const bool may_spill = nbytes != UINT64_MAX && nbytes > sort->memory_nbytes / 2;
+	const bool may_spill = !spec->check_only && nbytes != UINT64_MAX &&
+			       nbytes > sort->memory_nbytes / 2;
 	struct job job = { .plan.total_nbytes = sort->memory_nbytes + sort->spill_memory_nbytes };
 	unsigned first_rank;
 
