@@ -2,8 +2,8 @@
  * line_block_split.c - split the large buckets of a block of lines (see line_block.h)
  *
  * If many lines begin with the same bytes, they are in one bucket, which one thread would sort and
- * write while the others wait. Such a bucket is split by the bytes that follow those which its
- * lines share, again by a sample:
+ * write while the others wait. Such a bucket is split by the next bytes of its lines, after those
+ * that all lines of a sample share:
  *
  *	bucket    [ 192.168.0.9 ... 192.168.99.1 ]
  *	becomes   [ no 192.168. | to 192.168.17.4 | to 192.168.42.0 | ... | no 192.168. ]
@@ -36,15 +36,16 @@ struct split {
 	uint32_t n_slices;
 };
 
-/* Return what follows the bytes that all keys of the bucket share. */
-static struct line_view tail_of(const struct split *split, const struct line_elements *in,
-				uint64_t i)
+/* Return the key of an element without the bytes that all keys of the bucket share. */
+static struct line_view key_tail(const struct split *split, const struct line_elements *in,
+				 uint64_t i)
 {
 	const struct line_view key =
 		line_element_string(in, &split->elements[i], STRING_KEY, &in->buffers[0]);
+	/* A key that could not be made may be shorter. */
+	const size_t depth = u64_min(split->bucket->depth, key.nbytes);
 
-	return (struct line_view){ key.bytes + split->bucket->depth,
-				   key.nbytes - split->bucket->depth };
+	return (struct line_view){ key.bytes + depth, key.nbytes - depth };
 }
 
 static int compare_prefixes(const void *a, const void *b)
@@ -54,7 +55,7 @@ static int compare_prefixes(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Choose the shared prefix and the splitters. Returns false if the sample has equal keys. */
+/* Choose the shared prefix and the splitters. Returns false if no prefixes of the sample differ. */
 static bool choose_splitters(struct split *split, const struct line_elements *in)
 {
 	const bool descending = line_string_is_descending(in, STRING_KEY);
@@ -63,10 +64,11 @@ static bool choose_splitters(struct split *split, const struct line_elements *in
 	split->shared.n = UINT32_MAX;
 	for (uint64_t i = 0; i < N_SAMPLES; i++)
 		shared_prefix_shorten(&split->shared,
-				      tail_of(split, in, i * split->bucket->n / N_SAMPLES));
+				      key_tail(split, in, i * split->bucket->n / N_SAMPLES));
 	for (uint64_t i = 0; i < N_SAMPLES; i++)
-		prefixes[i] = line_load_prefix(tail_of(split, in, i * split->bucket->n / N_SAMPLES),
-					       split->shared.n, descending);
+		prefixes[i] =
+			line_load_prefix(key_tail(split, in, i * split->bucket->n / N_SAMPLES),
+					 split->shared.n, descending);
 	qsort(prefixes, N_SAMPLES, sizeof *prefixes, compare_prefixes);
 	for (size_t i = 0; i + 1 < N_PARTS; i++)
 		split->splitters[i] = prefixes[(i + 1) * SAMPLES_PER_PART];
@@ -111,7 +113,7 @@ static int choose_parts(void *context, uint32_t task)
 
 		if (i + PREFETCH_N < end)
 			line_element_prefetch(&in, &split->elements[i + PREFETCH_N]);
-		part = choose_part(split, &split->elements[i], tail_of(split, &in, i), descending);
+		part = choose_part(split, &split->elements[i], key_tail(split, &in, i), descending);
 		split->part_of[i] = (unsigned char)part;
 		counts[part]++;
 	}
