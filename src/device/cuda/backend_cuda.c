@@ -27,15 +27,14 @@ static enum stage copy_stage(const void *to, const void *from)
 
 static int copy(struct device_queue *queue, void *to, const void *from, size_t nbytes)
 {
-	struct cuda_operation operation = { 0 };
-	int r = cuda_operation_begin(queue, copy_stage(to, from), nbytes, 0, &operation);
+	struct cuda_operation operation = { .stage = copy_stage(to, from), .nbytes = nbytes };
+	int r = cuda_operation_begin(&operation, queue);
 
 	if (r < 0)
-		return cuda_operation_abort(&operation, r);
-	return cuda_operation_submit(&operation,
-				     cudaMemcpyAsync(to, from, nbytes, cudaMemcpyDefault,
-						     operation.queue->stream),
-				     "copy");
+		return r;
+	r = cuda_status(cudaMemcpyAsync(to, from, nbytes, cudaMemcpyDefault, operation.stream),
+			"copy");
+	return cuda_operation_end(&operation, r);
 }
 
 static struct kernel_key kernel_key_from(encoded_key_t key)
@@ -43,9 +42,9 @@ static struct kernel_key kernel_key_from(encoded_key_t key)
 	return (struct kernel_key){ .lo = (uint64_t)key, .hi = (uint64_t)(key >> 64) };
 }
 
-static void deliver_digest(const struct pending_result *pending)
+static void deliver_digest(const struct result_delivery *delivery)
 {
-	digest_add(pending->to[0], *(const struct digest *)pending->from);
+	digest_add(delivery->to[0], *(const struct digest *)delivery->from);
 }
 
 static int encode(struct device_queue *queue, const struct encode_op *op)
@@ -54,28 +53,31 @@ static int encode(struct device_queue *queue, const struct encode_op *op)
 				    .elements = op->elements,
 				    .n = op->n,
 				    .encoding = op->layout->encoding };
-	struct cuda_operation operation = { 0 };
-	int r = cuda_operation_begin(queue, STAGE_ENCODE, op->n * op->layout->record_nbytes,
-				     op->ret_digest ? sizeof(struct digest) : 0, &operation);
+	struct cuda_operation operation = {
+		.stage = STAGE_ENCODE,
+		.nbytes = op->n * op->layout->record_nbytes,
+		.scratch_nbytes = kernel_record_scratch_nbytes(op->n),
+	};
+	int r;
 
-	if (r == 0)
-		r = cuda_queue_scratch(operation.queue, kernel_record_scratch_nbytes(op->n),
-				       &task.scratch);
-	if (r < 0)
-		return cuda_operation_abort(&operation, r);
 	if (op->ret_digest) {
-		task.digest = operation.result;
-		operation.pending->to[0] = op->ret_digest;
-		operation.pending->deliver = deliver_digest;
+		operation.result_nbytes = sizeof *op->ret_digest;
+		operation.delivery = (struct result_delivery){ .deliver = deliver_digest,
+							       .to = { op->ret_digest } };
 	}
-	return cuda_operation_submit(&operation, launch_encode(&task, operation.queue->stream),
-				     "encode");
+	r = cuda_operation_begin(&operation, queue);
+	if (r < 0)
+		return r;
+	task.digest = operation.result;
+	task.scratch = operation.scratch;
+	r = cuda_status(launch_encode(&task, operation.stream), "encode");
+	return cuda_operation_end(&operation, r);
 }
 
-static void deliver_decode_result(const struct pending_result *pending)
+static void deliver_decode_result(const struct result_delivery *delivery)
 {
-	const struct kernel_decode_result *result = pending->from;
-	struct decode_result *ret = pending->to[0];
+	const struct kernel_decode_result *result = delivery->from;
+	struct decode_result *ret = delivery->to[0];
 
 	*ret = (struct decode_result){
 		.digest = result->digest,
@@ -92,75 +94,77 @@ static int decode(struct device_queue *queue, const struct decode_op *op)
 				    .n = op->n,
 				    .encoding = op->layout->encoding,
 				    .strict = op->strict };
-	struct cuda_operation operation = { 0 };
-	int r = cuda_operation_begin(queue, STAGE_DECODE, op->n * op->layout->record_nbytes,
-				     sizeof(struct kernel_decode_result), &operation);
+	struct cuda_operation operation = {
+		.stage = STAGE_DECODE,
+		.nbytes = op->n * op->layout->record_nbytes,
+		.result_nbytes = sizeof(struct kernel_decode_result),
+		.scratch_nbytes = kernel_record_scratch_nbytes(op->n),
+		.delivery = { .deliver = deliver_decode_result, .to = { op->ret } },
+	};
+	int r = cuda_operation_begin(&operation, queue);
 
-	if (r == 0)
-		r = cuda_queue_scratch(operation.queue, kernel_record_scratch_nbytes(op->n),
-				       &task.scratch);
 	if (r < 0)
-		return cuda_operation_abort(&operation, r);
+		return r;
 	task.result = operation.result;
-	operation.pending->to[0] = op->ret;
-	operation.pending->deliver = deliver_decode_result;
-	return cuda_operation_submit(&operation, launch_decode(&task, operation.queue->stream),
-				     "decode");
+	task.scratch = operation.scratch;
+	r = cuda_status(launch_decode(&task, operation.stream), "decode");
+	return cuda_operation_end(&operation, r);
 }
 
 static int cuda_enqueue_sort(struct device_queue *queue, const struct sort_op *op)
 {
 	const uint32_t element_nbytes = op->layout->element_nbytes;
-	struct cuda_operation operation = { 0 };
-	int r = cuda_operation_begin(queue, STAGE_SORT, op->n * element_nbytes, 0, &operation);
+	struct cuda_operation operation = { .stage = STAGE_SORT, .nbytes = op->n * element_nbytes };
+	int r = cuda_operation_begin(&operation, queue);
 
 	if (r < 0)
-		return cuda_operation_abort(&operation, r);
-	return cuda_operation_submit(&operation,
-				     launch_sort(op->items, op->n, element_nbytes, op->scratch,
-						 operation.queue->stream),
-				     "sort");
+		return r;
+	r = cuda_status(launch_sort(op->items, op->n, element_nbytes, op->scratch,
+				    operation.stream),
+			"sort");
+	return cuda_operation_end(&operation, r);
 }
 
 static int cut_elements(struct device_queue *queue, const struct cut_op *op)
 {
 	const size_t nbytes = op->k * sizeof *op->ret_cuts;
-	struct cuda_operation operation = { 0 };
-	int r = cuda_operation_begin(queue, STAGE_CUT, 0, nbytes, &operation);
+	const encoded_key_t key = layout_get_key_prefix(op->layout, op->key);
+	struct cuda_operation operation = {
+		.stage = STAGE_CUT,
+		.result_nbytes = nbytes,
+		.delivery = { .deliver = cuda_deliver_bytes, .to = { op->ret_cuts }, .n = nbytes },
+	};
+	int r = cuda_operation_begin(&operation, queue);
 
 	if (r < 0)
-		return cuda_operation_abort(&operation, r);
-	operation.pending->to[0] = op->ret_cuts;
-	operation.pending->n = nbytes;
-	operation.pending->deliver = cuda_deliver_bytes;
-	return cuda_operation_submit(
-		&operation,
-		launch_cut(cuda_slices(op->slices), op->k, op->layout->element_nbytes,
-			   kernel_key_from(layout_get_key_prefix(op->layout, op->key)), op->slice,
-			   operation.result, operation.queue->stream),
-		"cut");
+		return r;
+	r = cuda_status(launch_cut(cuda_slices(op->slices), op->k, op->layout->element_nbytes,
+				   kernel_key_from(key), op->slice, operation.result,
+				   operation.stream),
+			"cut");
+	return cuda_operation_end(&operation, r);
 }
 
 static int cuda_enqueue_merge(struct device_queue *queue, const struct merge_op *op)
 {
 	const uint32_t element_nbytes = op->layout->element_nbytes;
 	const uint64_t n = slices_n(op->slices, op->k);
-	struct cuda_operation operation = { 0 };
-	int r = cuda_operation_begin(queue, STAGE_MERGE, n * element_nbytes, 0, &operation);
+	struct cuda_operation operation = { .stage = STAGE_MERGE, .nbytes = n * element_nbytes };
+	int r = cuda_operation_begin(&operation, queue);
 
 	if (r < 0)
-		return cuda_operation_abort(&operation, r);
-	return cuda_operation_submit(&operation,
-				     launch_merge(cuda_slices(op->slices), op->k, element_nbytes,
-						  op->out, op->scratch, operation.queue->stream),
-				     "merge");
+		return r;
+	r = cuda_status(launch_merge(cuda_slices(op->slices), op->k, element_nbytes, op->out,
+				     op->scratch, operation.stream),
+			"merge");
+	return cuda_operation_end(&operation, r);
 }
 
-static void deliver_unique(const struct pending_result *pending)
+static void deliver_unique(const struct result_delivery *delivery)
 {
-	const struct kernel_unique_result *result = pending->from;
+	const struct kernel_unique_result *result = delivery->from;
 
-	*(struct sort_op_result *)pending->to[0] =
+	*(struct sort_op_result *)delivery->to[0] =
 		(struct sort_op_result){ .n = result->n, .dropped = result->dropped };
 }
 
@@ -169,20 +173,21 @@ static int unique_elements(struct device_queue *queue, const struct unique_op *o
 	struct unique_task task = { .elements = op->items,
 				    .n = op->n,
 				    .encoding = op->layout->encoding };
-	struct cuda_operation operation = { 0 };
-	int r = cuda_operation_begin(queue, STAGE_MERGE, op->n * op->layout->element_nbytes,
-				     sizeof(struct kernel_unique_result), &operation);
+	struct cuda_operation operation = {
+		.stage = STAGE_MERGE,
+		.nbytes = op->n * op->layout->element_nbytes,
+		.result_nbytes = sizeof(struct kernel_unique_result),
+		.scratch_nbytes = kernel_record_scratch_nbytes(op->n),
+		.delivery = { .deliver = deliver_unique, .to = { op->ret } },
+	};
+	int r = cuda_operation_begin(&operation, queue);
 
-	if (r == 0)
-		r = cuda_queue_scratch(operation.queue, kernel_record_scratch_nbytes(op->n),
-				       &task.scratch);
 	if (r < 0)
-		return cuda_operation_abort(&operation, r);
+		return r;
 	task.result = operation.result;
-	operation.pending->to[0] = op->ret;
-	operation.pending->deliver = deliver_unique;
-	return cuda_operation_submit(&operation, launch_unique(&task, operation.queue->stream),
-				     "unique");
+	task.scratch = operation.scratch;
+	r = cuda_status(launch_unique(&task, operation.stream), "unique");
+	return cuda_operation_end(&operation, r);
 }
 
 static int sort_elements(struct device_queue *queue, const struct sort_op *op)
@@ -238,46 +243,46 @@ static size_t records_sort_scratch_nbytes(const struct layout *layout, uint64_t 
 static int sample_elements(struct device_queue *queue, const struct sample_op *op)
 {
 	const uint64_t n_keys = op->n / op->stride + (op->n % op->stride != 0);
-	struct cuda_operation operation = { 0 };
-	int r = cuda_operation_begin(queue, STAGE_CUT, 0, n_keys * sizeof(struct kernel_key),
-				     &operation);
+	struct cuda_operation operation = {
+		.stage = STAGE_CUT,
+		.result_nbytes = n_keys * sizeof(struct kernel_key),
+		.delivery = { .deliver = cuda_deliver_keys, .to = { op->ret_keys }, .n = n_keys },
+	};
+	int r = cuda_operation_begin(&operation, queue);
 
 	if (r < 0)
-		return cuda_operation_abort(&operation, r);
-	operation.pending->to[0] = op->ret_keys;
-	operation.pending->n = n_keys;
-	operation.pending->deliver = cuda_deliver_keys;
-	return cuda_operation_submit(&operation,
-				     launch_sample(op->items, op->n, op->stride,
-						   op->layout->element_nbytes, operation.result,
-						   operation.queue->stream),
-				     "sample");
+		return r;
+	r = cuda_status(launch_sample(op->items, op->n, op->stride, op->layout->element_nbytes,
+				      operation.result, operation.stream),
+			"sample");
+	return cuda_operation_end(&operation, r);
 }
 
 static int pack(struct device_queue *queue, const struct pack_op *op)
 {
+	const size_t nbytes = (op->n + op->block_n - 1) / op->block_n * sizeof *op->ret_nbytes;
 	struct delta_pack_task task = { .elements = op->elements,
 					.n = op->n,
 					.element_nbytes = op->element_nbytes,
 					.block_n = op->block_n,
 					.packed = op->packed };
-	const size_t nbytes = (op->n + op->block_n - 1) / op->block_n * sizeof(uint32_t);
-	struct cuda_operation operation = { 0 };
-	int r = cuda_operation_begin(queue, STAGE_PACK, op->n * op->element_nbytes, nbytes,
-				     &operation);
+	struct cuda_operation operation = {
+		.stage = STAGE_PACK,
+		.nbytes = op->n * op->element_nbytes,
+		.result_nbytes = nbytes,
+		.scratch_nbytes = kernel_delta_pack_scratch_nbytes(op->n, op->block_n),
+		.delivery = { .deliver = nbytes ? cuda_deliver_bytes : NULL,
+			      .to = { op->ret_nbytes },
+			      .n = nbytes },
+	};
+	int r = cuda_operation_begin(&operation, queue);
 
-	if (r == 0)
-		r = cuda_queue_scratch(operation.queue,
-				       kernel_delta_pack_scratch_nbytes(op->n, op->block_n),
-				       &task.scratch);
 	if (r < 0)
-		return cuda_operation_abort(&operation, r);
+		return r;
 	task.packed_nbytes = operation.result;
-	operation.pending->to[0] = op->ret_nbytes;
-	operation.pending->n = nbytes;
-	operation.pending->deliver = nbytes ? cuda_deliver_bytes : NULL;
-	return cuda_operation_submit(&operation, launch_delta_pack(&task, operation.queue->stream),
-				     "pack");
+	task.scratch = operation.scratch;
+	r = cuda_status(launch_delta_pack(&task, operation.stream), "pack");
+	return cuda_operation_end(&operation, r);
 }
 
 _Static_assert(sizeof(struct packed_block) == sizeof(struct kernel_packed_block) &&
@@ -286,27 +291,29 @@ _Static_assert(sizeof(struct packed_block) == sizeof(struct kernel_packed_block)
 
 static int unpack(struct device_queue *queue, const struct unpack_op *op)
 {
+	const uint64_t n = packed_blocks_n(op->blocks, op->n_blocks);
 	struct delta_unpack_task task = {
 		.blocks = (const struct kernel_packed_block *)op->blocks,
 		.n_blocks = op->n_blocks,
 		.element_nbytes = op->element_nbytes,
 	};
-	const uint64_t n = packed_blocks_n(op->blocks, op->n_blocks);
-	struct cuda_operation operation = { 0 };
-	int r = cuda_operation_begin(queue, STAGE_UNPACK, n * op->element_nbytes,
-				     sizeof *task.damaged, &operation);
+	struct cuda_operation operation = {
+		.stage = STAGE_UNPACK,
+		.nbytes = n * op->element_nbytes,
+		.result_nbytes = sizeof *task.damaged,
+		.scratch_nbytes = kernel_delta_unpack_nbytes(op->n_blocks),
+		.delivery = { .deliver = cuda_deliver_bytes,
+			      .to = { op->ret_damaged },
+			      .n = sizeof *task.damaged },
+	};
+	int r = cuda_operation_begin(&operation, queue);
 
-	if (r == 0)
-		r = cuda_queue_scratch(operation.queue, kernel_delta_unpack_nbytes(op->n_blocks),
-				       &task.tables);
 	if (r < 0)
-		return cuda_operation_abort(&operation, r);
+		return r;
 	task.damaged = operation.result;
-	operation.pending->to[0] = op->ret_damaged;
-	operation.pending->n = sizeof *task.damaged;
-	operation.pending->deliver = cuda_deliver_bytes;
-	return cuda_operation_submit(&operation,
-				     launch_delta_unpack(&task, operation.queue->stream), "unpack");
+	task.tables = operation.scratch;
+	r = cuda_status(launch_delta_unpack(&task, operation.stream), "unpack");
+	return cuda_operation_end(&operation, r);
 }
 
 static const struct backend_layout_ops cuda_key_only_ops = {

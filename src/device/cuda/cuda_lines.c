@@ -204,25 +204,28 @@ static int set_result(struct line_op *line_op)
 
 static int sort_lines(struct device_queue *queue, const struct sort_lines_op *op)
 {
-	struct line_op line_op = { .op = op };
-	int r = cuda_operation_begin(queue, STAGE_SORT, op->nbytes, sizeof *line_op.result,
-				     &line_op.operation);
+	struct line_op line_op = {
+		.operation = { .stage = STAGE_SORT,
+			       .nbytes = op->nbytes,
+			       .result_nbytes = sizeof *line_op.result },
+		.op = op,
+	};
+	int r = cuda_operation_begin(&line_op.operation, queue);
 
-	line_op.stream = cuda_queue(queue)->stream;
+	if (r < 0)
+		return r;
+	line_op.stream = line_op.operation.stream;
 	line_op.result = line_op.operation.result;
 	divide_memory(op->memory, op->nbytes, op->max_n, op->order_by.has_keys, &line_op.memory);
 	line_op.lines = make_kernel_lines(op->text, line_op.memory.starts, op->order_by);
-	if (r == 0)
-		r = find_lines(&line_op);
+	r = find_lines(&line_op);
 	if (r == 0)
 		r = sort_elements(&line_op);
 	if (r == 0)
 		r = make_order(&line_op);
 	if (r == 0)
 		r = set_result(&line_op);
-	if (r < 0)
-		return cuda_operation_abort(&line_op.operation, r);
-	return cuda_operation_submit(&line_op.operation, cudaSuccess, "sort");
+	return cuda_operation_end(&line_op.operation, r);
 }
 
 static int select_lines(struct device_queue *queue, struct device_lines *lines, uint64_t first_line,
@@ -231,29 +234,30 @@ static int select_lines(struct device_queue *queue, struct device_lines *lines, 
 	const struct kernel_lines kernel_lines =
 		make_kernel_lines(lines->text, lines->starts, lines->order_by);
 	const uint32_t *order = (const uint32_t *)lines->order + first_line;
-	struct cuda_operation operation = { 0 };
+	struct cuda_operation operation = { .stage = STAGE_SORT,
+					    .result_nbytes = sizeof lines->output_nbytes };
 	const void *result;
-	int r = cuda_operation_begin(queue, STAGE_SORT, 0, sizeof lines->output_nbytes, &operation);
+	int r = cuda_operation_begin(&operation, queue);
 
-	if (r == 0)
-		r = cuda_status(launch_measure_lines(&kernel_lines, order, n,
-						     (uint64_t *)lines->offsets, operation.result,
-						     operation.queue->stream),
-				"order of lines");
+	if (r < 0)
+		return r;
+	r = cuda_status(launch_measure_lines(&kernel_lines, order, n, (uint64_t *)lines->offsets,
+					     operation.result, operation.stream),
+			"order of lines");
 	if (r == 0)
 		r = cuda_operation_peek(&operation, sizeof lines->output_nbytes, &result);
-	if (r < 0)
-		return cuda_operation_abort(&operation, r);
-	memcpy(&lines->output_nbytes, result, sizeof lines->output_nbytes);
-	lines->first_line = first_line;
-	lines->n = n;
-	return cuda_operation_submit(&operation, cudaSuccess, "order of lines");
+	if (r == 0) {
+		memcpy(&lines->output_nbytes, result, sizeof lines->output_nbytes);
+		lines->first_line = first_line;
+		lines->n = n;
+	}
+	return cuda_operation_end(&operation, r);
 }
 
-static void deliver_gathered(const struct pending_result *pending)
+static void deliver_gathered(const struct result_delivery *delivery)
 {
-	*(struct gather_lines_result *)pending->to[0] =
-		*(const struct gather_lines_result *)pending->from;
+	*(struct gather_lines_result *)delivery->to[0] =
+		*(const struct gather_lines_result *)delivery->from;
 }
 
 static int gather_lines(struct device_queue *queue, const struct gather_lines_op *op)
@@ -272,20 +276,22 @@ static int gather_lines(struct device_queue *queue, const struct gather_lines_op
 		.end = op->end,
 		.out = op->out,
 	};
-	struct cuda_operation operation = { 0 };
 	struct gather_lines_result *result;
-	int r = cuda_operation_begin(queue, STAGE_DECODE, op->end - op->begin, sizeof *result,
-				     &operation);
+	struct cuda_operation operation = {
+		.stage = STAGE_DECODE,
+		.nbytes = op->end - op->begin,
+		.result_nbytes = sizeof *result,
+		.delivery = { .deliver = deliver_gathered, .to = { op->ret } },
+	};
+	int r = cuda_operation_begin(&operation, queue);
 
 	if (r < 0)
-		return cuda_operation_abort(&operation, r);
+		return r;
 	result = operation.result;
 	task.digest = &result->digest;
 	task.n_disorders = &result->n_disorders;
-	operation.pending->to[0] = op->ret;
-	operation.pending->deliver = deliver_gathered;
-	return cuda_operation_submit(&operation,
-				     launch_gather_lines(&task, operation.queue->stream), "gather");
+	r = cuda_status(launch_gather_lines(&task, operation.stream), "gather");
+	return cuda_operation_end(&operation, r);
 }
 
 const struct backend_line_ops cuda_line_ops = {

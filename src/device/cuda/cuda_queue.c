@@ -123,8 +123,8 @@ static void pending_result_finish(struct cuda_queue *queue, struct pending_resul
 			     .device = queue->device->stats_device };
 	uint64_t end_ns;
 
-	if (pending->deliver)
-		pending->deliver(pending);
+	if (pending->delivery.deliver)
+		pending->delivery.deliver(&pending->delivery);
 	if (stats && event_time_ns(queue->device, pending->end, &end_ns)) {
 		span.begin_ns = result_begin_ns(queue, pending);
 		queue->last_end_ns = end_ns;
@@ -180,7 +180,7 @@ void cuda_queue_close(struct device_queue *handle)
 		/* Drop results that no thread has waited for: their destination may be gone. */
 		for (struct pending_result *pending = queue->first; pending;
 		     pending = pending->next)
-			pending->deliver = NULL;
+			pending->delivery.deliver = NULL;
 		deliver_results(queue, queue->n_queued);
 		cuda_ignore_error(cudaStreamDestroy(queue->stream));
 	}
@@ -319,7 +319,7 @@ static int reserve_result(struct cuda_operation *operation)
 	if (r < 0)
 		return r;
 	operation->result = arena->device + arena->used;
-	operation->pending->from = arena->pinned + arena->used;
+	operation->pending->delivery.from = arena->pinned + arena->used;
 	arena->used += nbytes;
 	return cuda_status(cudaMemsetAsync(operation->result, 0, nbytes, queue->stream),
 			   "clearing a result");
@@ -340,81 +340,14 @@ static int record_wait_begin(struct cuda_operation *operation)
 	return r;
 }
 
-int cuda_operation_begin(struct device_queue *handle, enum stage stage, uint64_t nbytes,
-			 size_t result_nbytes, struct cuda_operation *ret_operation)
-{
-	struct cuda_queue *queue = cuda_queue(handle);
-	struct cuda_operation operation = { .queue = queue, .result_nbytes = result_nbytes };
-	int r = cuda_device_set_current(queue->device);
-
-	if (r < 0)
-		return r;
-	pthread_mutex_lock(&queue->lock);
-	r = pending_result_get(queue, &operation.pending);
-	if (!operation.pending) {
-		pthread_mutex_unlock(&queue->lock);
-		return r;
-	}
-	operation.pending->stage = stage;
-	operation.pending->nbytes = nbytes;
-	operation.pending->queued_ns = clock_now_ns();
-	if (r == 0 && result_nbytes)
-		r = reserve_result(&operation);
-	if (r == 0 && queue->has_pending_wait)
-		r = record_wait_begin(&operation);
-	*ret_operation = operation;
-	return r;
-}
-
-int cuda_operation_abort(struct cuda_operation *operation, int r)
-{
-	if (r == -ENOMEM)
-		fail(r, "GPU: no memory to queue an operation");
-	if (!operation->pending)
-		return r; /* it did not begin */
-	pending_result_recycle(operation->queue, operation->pending);
-	pthread_mutex_unlock(&operation->queue->lock);
-	return r;
-}
-
-int cuda_operation_submit(struct cuda_operation *operation, int code, const char *what)
+/*
+ * Reserve scratch memory. The operations of a queue run one after the other, so all of them use the
+ * same scratch. The lock is held.
+ */
+static int reserve_scratch(struct cuda_operation *operation)
 {
 	struct cuda_queue *queue = operation->queue;
-	struct pending_result *pending = operation->pending;
-	int r = cuda_status(code, what);
-
-	if (r == 0)
-		r = cuda_status(cudaEventRecord(pending->end, queue->stream), "event");
-	if (r == 0 && operation->result_nbytes)
-		r = cuda_status(cudaMemcpyAsync((void *)pending->from, operation->result,
-						operation->result_nbytes, cudaMemcpyDeviceToHost,
-						queue->stream),
-				"copying a result");
-	if (r < 0)
-		return cuda_operation_abort(operation, r);
-	*queue->last = pending;
-	queue->last = &pending->next;
-	queue->n_queued++;
-	pthread_mutex_unlock(&queue->lock);
-	return 0;
-}
-
-int cuda_operation_peek(struct cuda_operation *operation, size_t nbytes, const void **ret_result)
-{
-	const cudaStream_t stream = operation->queue->stream;
-	void *const to = (void *)operation->pending->from;
-	int r = cuda_status(cudaMemcpyAsync(to, operation->result, nbytes, cudaMemcpyDeviceToHost,
-					    stream),
-			    "copying a result");
-
-	if (r == 0)
-		r = cuda_status(cudaStreamSynchronize(stream), "waiting for a result");
-	*ret_result = to;
-	return r;
-}
-
-int cuda_queue_scratch(struct cuda_queue *queue, size_t nbytes, void **ret_scratch)
-{
+	const size_t nbytes = operation->scratch_nbytes;
 	int r = 0;
 
 	if (nbytes > queue->scratch_nbytes) {
@@ -427,20 +360,97 @@ int cuda_queue_scratch(struct cuda_queue *queue, size_t nbytes, void **ret_scrat
 		if (r == 0)
 			queue->scratch_nbytes = nbytes;
 	}
-	*ret_scratch = queue->scratch;
+	operation->scratch = queue->scratch;
 	return r;
 }
 
-void cuda_deliver_bytes(const struct pending_result *pending)
+/* Report -ENOMEM, which cuda_status() does not report. Returns r. */
+static int report_no_memory(int r)
 {
-	memcpy(pending->to[0], pending->from, pending->n);
+	return r == -ENOMEM ? fail(r, "GPU: no memory to queue an operation") : r;
 }
 
-void cuda_deliver_keys(const struct pending_result *pending)
+/* Drop an operation after error r, and release the lock. Returns r. */
+static int drop_operation(struct cuda_operation *operation, int r)
 {
-	const struct kernel_key *keys = pending->from;
-	encoded_key_t *ret_keys = pending->to[0];
+	pending_result_recycle(operation->queue, operation->pending);
+	pthread_mutex_unlock(&operation->queue->lock);
+	return report_no_memory(r);
+}
 
-	for (uint64_t i = 0; i < pending->n; i++)
+int cuda_operation_begin(struct cuda_operation *operation, struct device_queue *handle)
+{
+	struct cuda_queue *queue = cuda_queue(handle);
+	int r = cuda_device_set_current(queue->device);
+
+	if (r < 0)
+		return report_no_memory(r);
+	operation->queue = queue;
+	operation->stream = queue->stream;
+	pthread_mutex_lock(&queue->lock);
+	r = pending_result_get(queue, &operation->pending);
+	if (!operation->pending) {
+		pthread_mutex_unlock(&queue->lock);
+		return report_no_memory(r);
+	}
+	operation->pending->stage = operation->stage;
+	operation->pending->nbytes = operation->nbytes;
+	operation->pending->delivery = operation->delivery;
+	operation->pending->queued_ns = clock_now_ns();
+	if (r == 0 && operation->result_nbytes)
+		r = reserve_result(operation);
+	if (r == 0 && queue->has_pending_wait)
+		r = record_wait_begin(operation);
+	if (r == 0)
+		r = reserve_scratch(operation);
+	return r < 0 ? drop_operation(operation, r) : 0;
+}
+
+int cuda_operation_end(struct cuda_operation *operation, int r)
+{
+	struct cuda_queue *queue = operation->queue;
+	struct pending_result *pending = operation->pending;
+
+	if (r == 0)
+		r = cuda_status(cudaEventRecord(pending->end, queue->stream), "event");
+	if (r == 0 && operation->result_nbytes)
+		r = cuda_status(cudaMemcpyAsync((void *)pending->delivery.from, operation->result,
+						operation->result_nbytes, cudaMemcpyDeviceToHost,
+						queue->stream),
+				"copying a result");
+	if (r < 0)
+		return drop_operation(operation, r);
+	*queue->last = pending;
+	queue->last = &pending->next;
+	queue->n_queued++;
+	pthread_mutex_unlock(&queue->lock);
+	return 0;
+}
+
+int cuda_operation_peek(struct cuda_operation *operation, size_t nbytes, const void **ret_result)
+{
+	const cudaStream_t stream = operation->queue->stream;
+	void *const to = (void *)operation->pending->delivery.from;
+	int r = cuda_status(cudaMemcpyAsync(to, operation->result, nbytes, cudaMemcpyDeviceToHost,
+					    stream),
+			    "copying a result");
+
+	if (r == 0)
+		r = cuda_status(cudaStreamSynchronize(stream), "waiting for a result");
+	*ret_result = to;
+	return r;
+}
+
+void cuda_deliver_bytes(const struct result_delivery *delivery)
+{
+	memcpy(delivery->to[0], delivery->from, delivery->n);
+}
+
+void cuda_deliver_keys(const struct result_delivery *delivery)
+{
+	const struct kernel_key *keys = delivery->from;
+	encoded_key_t *ret_keys = delivery->to[0];
+
+	for (uint64_t i = 0; i < delivery->n; i++)
 		ret_keys[i] = cuda_widen_key(keys[i]);
 }

@@ -25,13 +25,18 @@
 #include "kernels/kernels.h"
 #include "src/device/cuda/cuda_device.h"
 
+/* How the result of an operation reaches its caller. */
+struct result_delivery {
+	void (*deliver)(const struct result_delivery *delivery); /* NULL: no delivery */
+	void *to[3];                                             /* destination */
+	uint64_t n;       /* number of bytes or keys, for the deliver function */
+	const void *from; /* pinned; set by the queue */
+};
+
 /* The result of an operation until an event after it has been waited for. */
 struct pending_result {
 	struct pending_result *next;
-	const void *from; /* pinned; NULL: no result */
-	void (*deliver)(const struct pending_result *pending);
-	void *to[3];            /* destination */
-	uint64_t n;             /* number of bytes or keys, for the deliver function */
+	struct result_delivery delivery;
 	cudaEvent_t begin, end; /* begin: only if needed; both are kept for later operations */
 	uint64_t queued_ns;
 	bool has_begin_event; /* the queue waited before the operation: `begin` gives its start */
@@ -75,47 +80,55 @@ int cuda_queue_record(struct device_queue *queue, struct device_event *event);
 int cuda_event_wait(struct device_event *event);
 int cuda_queue_wait_event(struct device_queue *queue, struct device_event *event);
 
-/* An operation that is being queued: its pending result, and the result on the device. */
+/*
+ * An operation that is being queued:
+ *
+ *	struct cuda_operation operation = { .stage = STAGE_SORT, .nbytes = nbytes };
+ *	int r = cuda_operation_begin(&operation, queue);
+ *
+ *	if (r < 0)
+ *		return r;
+ *	r = cuda_status(launch_sort(..., operation.stream), "sort");
+ *	return cuda_operation_end(&operation, r);
+ */
 struct cuda_operation {
+	/* Set by the caller before cuda_operation_begin(); what is not needed is zero. */
+	enum stage stage;
+	uint64_t nbytes;      /* for the statistics */
+	size_t result_nbytes; /* of the result, which the kernels find zeroed */
+	size_t scratch_nbytes;
+	struct result_delivery delivery;
+
+	/* Set by cuda_operation_begin(). */
 	struct cuda_queue *queue;
+	cudaStream_t stream;
 	struct pending_result *pending;
-	void *result;
-	size_t result_nbytes;
+	void *result;  /* on the device */
+	void *scratch; /* on the device; later operations of the queue use it, too */
 };
 
 /*
- * Begin to queue an operation with a result of result_nbytes (zeroed), or none. Takes the queue's
- * lock, which cuda_operation_submit() or cuda_operation_abort() releases. After a failure, call
- * cuda_operation_abort(). *ret_operation must be zeroed before. nbytes: for the statistics. Returns
- * 0, -ENOMEM without a message, or another negative errno after a message.
+ * Begin to queue an operation. Takes the queue's lock, which cuda_operation_end() releases. Returns
+ * 0 or a negative errno after a message; after a failure, the operation must not be ended.
  */
-int cuda_operation_begin(struct device_queue *queue, enum stage stage, uint64_t nbytes,
-			 size_t result_nbytes, struct cuda_operation *ret_operation);
-
-/*
- * Return scratch memory of the queue, which the next operation uses again. Call between begin and
- * submit. Returns like cuda_operation_begin().
- */
-int cuda_queue_scratch(struct cuda_queue *queue, size_t nbytes, void **ret_scratch);
+int cuda_operation_begin(struct cuda_operation *operation, struct device_queue *queue);
 
 /*
  * Wait for the queued kernels, and return the first nbytes of the result. Call between begin and
- * submit. Returns like cuda_operation_begin().
+ * end. Returns 0, -ENOMEM without a message, or another negative errno after a message.
  */
 int cuda_operation_peek(struct cuda_operation *operation, size_t nbytes, const void **ret_result);
 
 /*
- * Finish an operation whose kernels were queued with the result `code`, a cudaError_t: queue the
- * copy of its result, and release the lock. Returns 0 or a negative errno after a message.
+ * End an operation, and release the lock. r == 0: its kernels are queued; queue the copy of its
+ * result. r < 0: an error, as of cuda_status(); drop the operation. Returns 0 or a negative errno
+ * after a message.
  */
-int cuda_operation_submit(struct cuda_operation *operation, int code, const char *what);
-
-/* Drop an operation after error r, and release the lock. Reports -ENOMEM. Returns r. */
-int cuda_operation_abort(struct cuda_operation *operation, int r);
+int cuda_operation_end(struct cuda_operation *operation, int r);
 
 /* Deliver functions: copy n bytes, or widen n keys, to to[0]. */
-void cuda_deliver_bytes(const struct pending_result *pending);
-void cuda_deliver_keys(const struct pending_result *pending);
+void cuda_deliver_bytes(const struct result_delivery *delivery);
+void cuda_deliver_keys(const struct result_delivery *delivery);
 
 static inline encoded_key_t cuda_widen_key(struct kernel_key key)
 {

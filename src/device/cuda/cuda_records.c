@@ -234,31 +234,28 @@ static struct kernel_items describe_items(const struct layout *layout)
 
 /*
  * Begin to queue an operation on k slices (0: a sort), with edges_nbytes after the other results.
- * Requires layout, n and use_pairs to be set, and the rest zeroed. record_op_end() must follow,
- * also after a failure.
+ * Requires layout, n and use_pairs to be set, and the rest zeroed. Returns like
+ * cuda_operation_begin().
  */
 static int record_op_begin(struct cuda_record_op *record_op, struct device_queue *queue,
 			   enum stage stage, uint32_t k, void *scratch, size_t edges_nbytes)
 {
-	const uint64_t nbytes = record_op->n * record_op->layout->item_nbytes;
-	int r = cuda_operation_begin(queue, stage, nbytes, sizeof *record_op->result + edges_nbytes,
-				     &record_op->operation);
+	struct cuda_operation *operation = &record_op->operation;
+	int r;
 
-	record_op->stream = cuda_queue(queue)->stream;
-	record_op->result = record_op->operation.result;
+	operation->stage = stage;
+	operation->nbytes = record_op->n * record_op->layout->item_nbytes;
+	operation->result_nbytes = sizeof *record_op->result + edges_nbytes;
+	r = cuda_operation_begin(operation, queue);
+	if (r < 0)
+		return r;
+	record_op->stream = operation->stream;
+	record_op->result = operation->result;
 	record_op->items = describe_items(record_op->layout);
 	record_op->element_nbytes = record_op->use_pairs ? PAIR_NBYTES :
 							   record_op->layout->element_nbytes;
 	divide_op_scratch(record_op->layout, k, record_op->n, scratch, &record_op->areas);
-	return r;
-}
-
-/* End an operation whose kernels were queued, or that failed with r < 0. Returns r or an error. */
-static int record_op_end(struct cuda_record_op *record_op, int r, const char *what)
-{
-	if (r < 0)
-		return cuda_operation_abort(&record_op->operation, r);
-	return cuda_operation_submit(&record_op->operation, cudaSuccess, what);
+	return 0;
 }
 
 static int break_ties(struct cuda_record_op *record_op)
@@ -361,12 +358,12 @@ static struct sort_op_result make_sort_op_result(const struct kernel_gather_resu
 					.dropped = result->dropped };
 }
 
-static void deliver_sorted(const struct pending_result *pending)
+static void deliver_sorted(const struct result_delivery *delivery)
 {
-	const struct record_op_result *result = pending->from;
+	const struct record_op_result *result = delivery->from;
 
-	*(struct digest *)pending->to[0] = result->input_digest;
-	*(struct sort_op_result *)pending->to[1] = make_sort_op_result(&result->gathered);
+	*(struct digest *)delivery->to[0] = result->input_digest;
+	*(struct sort_op_result *)delivery->to[1] = make_sort_op_result(&result->gathered);
 }
 
 _Static_assert(sizeof(struct projection_copy) == sizeof(struct kernel_projection_copy) &&
@@ -439,35 +436,35 @@ int cuda_sort_records(struct device_queue *queue, const struct sort_op *op)
 	const struct gather_params params = { .unique = op->unique,
 					      .limit = op->limit,
 					      .out = op->items };
-	struct cuda_record_op record_op = { .layout = op->layout,
-					    .n = op->n,
-					    .use_pairs = can_use_pairs(op->layout) && !op->unique };
+	struct cuda_record_op record_op = {
+		.operation.delivery = { .deliver = deliver_sorted,
+					.to = { op->ret_input_digest, op->ret } },
+		.layout = op->layout,
+		.n = op->n,
+		.use_pairs = can_use_pairs(op->layout) && !op->unique,
+	};
 	int r = record_op_begin(&record_op, queue, STAGE_SORT, 0, op->scratch, 0);
 
-	if (r == 0)
-		r = sort_elements(&record_op, op);
+	if (r < 0)
+		return r;
+	r = sort_elements(&record_op, op);
 	if (r == 0)
 		r = break_ties(&record_op);
 	if (r == 0)
 		r = gather_output(&record_op, &params);
-	if (r == 0) {
-		record_op.operation.pending->to[0] = op->ret_input_digest;
-		record_op.operation.pending->to[1] = op->ret;
-		record_op.operation.pending->deliver = deliver_sorted;
-	}
-	return record_op_end(&record_op, r, "sort");
+	return cuda_operation_end(&record_op.operation, r);
 }
 
-static void deliver_merged(const struct pending_result *pending)
+static void deliver_merged(const struct result_delivery *delivery)
 {
-	const struct record_op_result *result = pending->from;
+	const struct record_op_result *result = delivery->from;
 	const char *edges = (const char *)(result + 1);
 
-	*(struct sort_op_result *)pending->to[0] = make_sort_op_result(&result->gathered);
-	if (result->gathered.n == 0 || !pending->to[1])
+	*(struct sort_op_result *)delivery->to[0] = make_sort_op_result(&result->gathered);
+	if (result->gathered.n == 0 || !delivery->to[1])
 		return;
-	memcpy(pending->to[1], edges, pending->n);
-	memcpy(pending->to[2], edges + pending->n, pending->n);
+	memcpy(delivery->to[1], edges, delivery->n);
+	memcpy(delivery->to[2], edges + delivery->n, delivery->n);
 }
 
 /* Make the elements of the slices and merge them by their prefix. */
@@ -505,29 +502,27 @@ int cuda_merge_records(struct device_queue *queue, const struct merge_op *op)
 					.for_output = op->for_output,
 					.limit = op->limit,
 					.out = op->out };
-	struct cuda_record_op record_op = { .layout = op->layout,
-					    .n = slices_n(op->slices, op->k),
-					    .use_pairs = can_use_pairs(op->layout) && !op->unique };
+	struct cuda_record_op record_op = {
+		.operation.delivery = { .deliver = deliver_merged,
+					.to = { op->ret, op->ret_first, op->ret_last },
+					.n = item_nbytes },
+		.layout = op->layout,
+		.n = slices_n(op->slices, op->k),
+		.use_pairs = can_use_pairs(op->layout) && !op->unique,
+	};
 	int r = record_op_begin(&record_op, queue, STAGE_MERGE, op->k, op->scratch,
 				2 * item_nbytes);
 
-	if (r == 0) {
-		params.first = record_op.result + 1;
-		params.last = (char *)params.first + item_nbytes;
-		r = merge_elements(&record_op, op);
-	}
+	if (r < 0)
+		return r;
+	params.first = record_op.result + 1;
+	params.last = (char *)params.first + item_nbytes;
+	r = merge_elements(&record_op, op);
 	if (r == 0)
 		r = break_ties(&record_op);
 	if (r == 0)
 		r = gather_output(&record_op, &params);
-	if (r == 0) {
-		record_op.operation.pending->to[0] = op->ret;
-		record_op.operation.pending->to[1] = op->ret_first;
-		record_op.operation.pending->to[2] = op->ret_last;
-		record_op.operation.pending->n = item_nbytes;
-		record_op.operation.pending->deliver = deliver_merged;
-	}
-	return record_op_end(&record_op, r, "merge");
+	return cuda_operation_end(&record_op.operation, r);
 }
 
 /* --- Cuts and samples --- */
@@ -542,24 +537,23 @@ int cuda_cut_items(struct device_queue *queue, const struct cut_op *op)
 				       .key = op->key,
 				       .key_nbytes = key_nbytes,
 				       .slice = op->slice };
-	struct cuda_operation operation = { 0 };
-	void *tables;
-	int r = cuda_operation_begin(queue, STAGE_CUT, 0, nbytes, &operation);
+	struct cuda_operation operation = {
+		.stage = STAGE_CUT,
+		.result_nbytes = nbytes,
+		.scratch_nbytes = tables_nbytes + key_nbytes,
+		.delivery = { .deliver = cuda_deliver_bytes, .to = { op->ret_cuts }, .n = nbytes },
+	};
+	int r = cuda_operation_begin(&operation, queue);
 
-	if (r == 0)
-		r = cuda_queue_scratch(operation.queue, tables_nbytes + key_nbytes, &tables);
 	if (r < 0)
-		return cuda_operation_abort(&operation, r);
+		return r;
 	task.cuts = operation.result;
-	task.scratch = (char *)tables + tables_nbytes;
-	operation.pending->to[0] = op->ret_cuts;
-	operation.pending->n = nbytes;
-	operation.pending->deliver = cuda_deliver_bytes;
-	r = launch_prepare_items(&task.items, cuda_slices(op->slices), op->k, tables,
-				 operation.queue->stream);
+	task.scratch = (char *)operation.scratch + tables_nbytes;
+	r = launch_prepare_items(&task.items, cuda_slices(op->slices), op->k, operation.scratch,
+				 operation.stream);
 	if (!r)
-		r = launch_cut_items(&task, operation.queue->stream);
-	return cuda_operation_submit(&operation, r, "cut");
+		r = launch_cut_items(&task, operation.stream);
+	return cuda_operation_end(&operation, cuda_status(r, "cut"));
 }
 
 int cuda_sample_items(struct device_queue *queue, const struct sample_op *op)
@@ -567,22 +561,19 @@ int cuda_sample_items(struct device_queue *queue, const struct sample_op *op)
 	const uint64_t n_keys = op->n / op->stride + (op->n % op->stride != 0);
 	const struct kernel_slice slice = { op->items, op->n };
 	struct kernel_items items = describe_items(op->layout);
-	struct cuda_operation operation = { 0 };
-	void *tables;
-	int r = cuda_operation_begin(queue, STAGE_CUT, 0, n_keys * sizeof(struct kernel_key),
-				     &operation);
+	struct cuda_operation operation = {
+		.stage = STAGE_CUT,
+		.result_nbytes = n_keys * sizeof(struct kernel_key),
+		.scratch_nbytes = kernel_items_nbytes(1, items.keys.n),
+		.delivery = { .deliver = cuda_deliver_keys, .to = { op->ret_keys }, .n = n_keys },
+	};
+	int r = cuda_operation_begin(&operation, queue);
 
-	if (r == 0)
-		r = cuda_queue_scratch(operation.queue, kernel_items_nbytes(1, items.keys.n),
-				       &tables);
 	if (r < 0)
-		return cuda_operation_abort(&operation, r);
-	operation.pending->to[0] = op->ret_keys;
-	operation.pending->n = n_keys;
-	operation.pending->deliver = cuda_deliver_keys;
-	r = launch_prepare_items(&items, &slice, 1, tables, operation.queue->stream);
+		return r;
+	r = launch_prepare_items(&items, &slice, 1, operation.scratch, operation.stream);
 	if (!r)
 		r = launch_sample_items(&items, op->n, op->stride, operation.result,
-					operation.queue->stream);
-	return cuda_operation_submit(&operation, r, "sample");
+					operation.stream);
+	return cuda_operation_end(&operation, cuda_status(r, "sample"));
 }
