@@ -199,7 +199,7 @@ int cuda_device_open(const struct backend_config *config, struct device **ret_de
 	int r;
 
 	if (!device)
-		return fail(-ENOMEM, "no memory for the CUDA back end");
+		return -ENOMEM;
 	device->gpu = (int)config->number;
 	device->stats_device = config->stats_device;
 	device->stats = config->stats;
