@@ -318,16 +318,17 @@ struct device_line_order {
 	bool descending; /* of lines; the order of keys is always ascending */
 };
 
-/* The output is divided into segments of this many lines; the last one may have fewer. */
-enum { BACKEND_LINE_SEGMENT = 1024 };
-
-/* Sorted lines in device memory. The arrays are in the memory of sort_lines_op. */
+/*
+ * Sorted lines in device memory. The arrays are in the memory of sort_lines_op. The output is
+ * divided into segments of segment_n lines; the last one may have fewer.
+ */
 struct device_lines {
 	const void *text;
 	const void *starts;  /* u64: of all lines (and keys) in the text */
 	const void *order;   /* u32: numbers of the lines in sorted order */
 	const void *offsets; /* u64: of each segment in the output */
 	struct device_line_order order_by;
+	uint32_t segment_n;
 	uint64_t first_line, n; /* the output: n lines of the order from first_line on */
 	uint64_t output_nbytes; /* with delimiters */
 };

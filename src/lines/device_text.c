@@ -620,7 +620,8 @@ int device_text_select(struct device_text *text, uint64_t first, uint64_t n)
 static int get_offsets(struct device_text *text)
 {
 	const struct device_lines *lines = &text->sorted.lines;
-	const uint64_t n = (lines->n + BACKEND_LINE_SEGMENT - 1) / BACKEND_LINE_SEGMENT;
+	/* Without lines, there was no sort, and the size of segments is not known. */
+	const uint64_t n = lines->n ? (lines->n - 1) / lines->segment_n + 1 : 0;
 	uint64_t *grown = reallocarray(text->offsets, n + 1, sizeof *grown);
 	int r;
 

@@ -5,8 +5,8 @@
  *
  * An element has a prefix of what the line is compared by, and the number of the line
  * (kernels/lines/lines.cuh). Ties are broken like those of records with long keys. The gather needs
- * the starts of all lines and keys, the order of the lines, and the offset of every 1024th line in
- * the output.
+ * the starts of all lines and keys, the order of the lines, and the offset of each segment in the
+ * output.
  */
 #include <errno.h>
 #include <string.h>
@@ -43,8 +43,6 @@ struct line_op {
 };
 
 enum { TIE_ELEMENT_NBYTES = 16 };
-
-_Static_assert((int)BACKEND_LINE_SEGMENT == (int)LINE_SEGMENT, "equal segments");
 
 /* Return the number of lines of the text, including keys, for n lines to sort. */
 static uint64_t text_n_lines(uint64_t n, bool has_keys)
@@ -192,6 +190,7 @@ static int set_result(struct line_op *line_op)
 			   .starts = line_op->memory.starts,
 			   .order = line_op->memory.order,
 			   .offsets = line_op->memory.offsets,
+			   .segment_n = LINE_SEGMENT,
 			   .order_by = line_op->op->order_by,
 			   .n = line_op->n_ordered,
 			   .output_nbytes = result->output_nbytes },
