@@ -11,7 +11,6 @@
 #include "config.h"
 #include "src/comm/comm.h"
 #include "src/lib/lib_internal.h"
-#include "src/lines/line_explain.h"
 #include "src/lines/line_options.h"
 
 struct api_lines {

@@ -1,7 +1,7 @@
 /*
- * line_explain.c - what a sort of lines would do (see line_explain.h)
+ * line_explain.c - what a sort of lines would do (see line_sort.h)
  */
-#include "src/lines/line_explain.h"
+#include "src/lines/line_sort.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
