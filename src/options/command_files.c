@@ -321,6 +321,8 @@ int command_files_check(const struct options *options, bool uses_streams)
 		r = add_checkpoint(&files);
 	if (r == 0)
 		r = check_sources_and_messages(&files);
+	if (r == 0)
+		r = file_roles_check_reports(&files.roles);
 	file_roles_free(&files.roles);
 	for (size_t i = 0; i < CHECKPOINT_N_FILES; i++)
 		free(files.checkpoint_names[i]);

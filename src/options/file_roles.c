@@ -205,6 +205,36 @@ int file_roles_check_input(struct file_roles *roles, const char *path)
 	return r;
 }
 
+/* Return whether the file is empty or begins like JSON or HTML. One that cannot be read may. */
+static bool may_be_report(const char *path)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char first;
+	ssize_t n;
+
+	if (fd < 0)
+		return true;
+	n = read(fd, &first, 1);
+	close(fd);
+	return n <= 0 || first == '{' || first == '[' || first == '<';
+}
+
+int file_roles_check_reports(const struct file_roles *roles)
+{
+	for (size_t i = 0; i < roles->n; i++) {
+		const struct file_role *role = &roles->roles[i];
+
+		if (role->kind == ROLE_REPORT && !writes_to_descriptor(role) &&
+		    role->identity.exists && S_ISREG(role->identity.mode) &&
+		    !may_be_report(role->path))
+			return fail(-EINVAL,
+				    ROLE_FORMAT " exists, but is not a report; remove it, or use "
+						"another file for %s",
+				    ROLE_ARGUMENTS(role), role->name);
+	}
+	return 0;
+}
+
 void file_roles_free(struct file_roles *roles)
 {
 	for (size_t i = 0; i < roles->n; i++)

@@ -66,6 +66,13 @@ int file_roles_add_list(struct file_roles *roles, const char *path);
  */
 int file_roles_check_input(struct file_roles *roles, const char *path);
 
+/*
+ * Check that reports replace only empty files and older reports. If the FILE of a report is
+ * forgotten, the next word of the command takes its place, which may be an input. Returns 0 or
+ * -EINVAL (reported).
+ */
+int file_roles_check_reports(const struct file_roles *roles);
+
 void file_roles_free(struct file_roles *roles);
 
 /*

@@ -11,7 +11,7 @@ create_files() {
 	cp ../v v
 	printf 'v\0' > l
 	echo 'an older output' > o
-	echo 'an older report' > r
+	echo '{ "older": "report" }' > r
 	ln v hard
 	ln -s v soft
 	ln -s new to-new
@@ -246,8 +246,8 @@ for arguments in '-t u64 v -o v' '-t u64 v -o hard' 'v v -o o' '-t u64 soft -o s
 	'v -o o --trace=/dev/null --stats-json=/dev/null'; do
 	"$g" $arguments 2> ../stderr || fail "$arguments: status $?"
 done
-"$g" -c --trace=o --stats-json=new v || fail '-c with reports'
-expect_json o
+"$g" -c --trace=r --stats-json=new v || fail '-c with reports'
+expect_json r
 expect_json new
 cd ..
 
@@ -262,6 +262,23 @@ for report in --trace --stats-json; do
 		"chmod 0444 r; \$g v -o o $report=r; s=\$?; chmod 0644 r; exit \$s"
 	expect_conflict 'd/r: ' \
 		"chmod 0555 d; \$g v -o o $report=d/r; s=\$?; chmod 0755 d; exit \$s"
+done
+
+claim 'a report whose FILE is missing does not replace the input that follows it'
+for mode in '' --lines; do
+	for report in --stats-json --trace --report; do
+		expect_conflict "$report 'o' exists, but is not a report; remove it, or use" \
+			"\$g $mode $report o -o new"
+		for old in '' '{ "older": "report" }' '<!DOCTYPE html>' '[]'; do
+			printf '%s' "$old" > files/r
+			# Word splitting is intended.
+			# shellcheck disable=SC2086
+			"$g" $mode files/v -o output "$report" files/r ||
+				fail "$mode $report: over '$old': status $?"
+			[ -s files/r ] || fail "$mode $report: an empty file is not replaced"
+		done
+		is_new=no
+	done
 done
 
 claim 'a pipe is read once'
@@ -329,7 +346,7 @@ for report in --trace --stats-json --report; do
 	(ulimit -f 1; "$g" ten -o o $report=r 2> ../stderr)
 	[ $? -eq 2 ] || fail "$report: not status 2"
 	expect_same ../expected-ten o "$report"
-	[ "$(cat r)" = 'an older report' ] || fail "$report: the older one is gone"
+	[ "$(cat r)" = '{ "older": "report" }' ] || fail "$report: the older one is gone"
 	cd ..
 	expect_message '^gsort: r: cannot write: .*large.*ulimit -f; the output is complete$' \
 		"$report"

@@ -57,9 +57,9 @@ expect_error '--explain and --stats cannot' --explain --stats input
 expect_error '--explain.*--stats-json' --explain --stats-json=x input
 expect_error '--explain.*--trace' --explain --trace=x input
 expect_error 'nowhere/page' --report=nowhere/page input
-echo before > page.html
+echo '<before>' > page.html
 expect_error 'none.bin' --report=page.html none.bin
-[ "$(cat page.html)" = before ] || fail 'a sort that failed has left a report'
+[ "$(cat page.html)" = '<before>' ] || fail 'a sort that failed has left a report'
 "$GSORT" input -o output --report=/dev/full 2> stderr
 [ $? -eq 2 ] || fail 'an unwritten page is not an error'
 expect_same sorted output 'and the output is there'
