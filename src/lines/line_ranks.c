@@ -119,12 +119,7 @@ int line_ranks_open_local(const struct line_sort_params *params, struct line_sor
 	if (line_input_part_inputs(ret_sort->input) && params->n_header_lines)
 		return fail(-EINVAL, "--header: several ranks cannot read part files with headers");
 	path = line_input_unsized_path(ret_sort->input);
-	if (path)
-		return fail(-EINVAL,
-			    "%s: several ranks require regular files as input; compressed files "
-			    "need a seek table",
-			    path);
-	return 0;
+	return path ? distributed_refuse_input(path) : 0;
 }
 
 /* Check that all ranks have the same options and see the same files. */

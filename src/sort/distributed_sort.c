@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
@@ -119,6 +120,18 @@ int distributed_check_spec(const struct sort_spec *spec)
 	return 0;
 }
 
+int distributed_refuse_input(const char *path)
+{
+	struct stat status;
+
+	if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+		return fail(-EISDIR, "%s: cannot read: %m", path);
+	return fail(-EINVAL,
+		    "%s: several ranks require regular files as input; compressed files need a "
+		    "seek table",
+		    path);
+}
+
 int distributed_check_supported(const struct sort_spec *spec, const struct input *input)
 {
 	const char *stream = input_stream_name(input);
@@ -127,10 +140,7 @@ int distributed_check_supported(const struct sort_spec *spec, const struct input
 	if (r < 0)
 		return r;
 	if (stream)
-		return fail(-EINVAL,
-			    "%s: several ranks require regular files as input; compressed files "
-			    "need a seek table",
-			    stream);
+		return distributed_refuse_input(stream);
 	return spec->check_only ? 0 : check_output(spec);
 }
 

@@ -15,9 +15,9 @@
  *	complete, end		rank 0 commits the output after all ranks have closed it
  *
  * All functions except distributed_check_spec(), distributed_check_supported(),
- * distributed_input_begin() and distributed_abandon() are collectives, called in this order. One
- * rank reports an error; then comm_abort() ends all. A single process (spec.comm NULL) calls none
- * of them.
+ * distributed_refuse_input(), distributed_input_begin() and distributed_abandon() are collectives,
+ * called in this order. One rank reports an error; then comm_abort() ends all. A single process
+ * (spec.comm NULL) calls none of them.
  */
 #pragma once
 
@@ -69,6 +69,9 @@ int distributed_check_spec(const struct sort_spec *spec);
  * -EINVAL.
  */
 int distributed_check_supported(const struct sort_spec *spec, const struct input *input);
+
+/* Report why several ranks cannot read an input of unknown size. Returns -EINVAL or -EISDIR. */
+int distributed_refuse_input(const char *path);
 
 /* Check that all ranks have the same spec and see the same files, before they open any others. */
 int distributed_compare_specs(const struct sort_spec *spec);

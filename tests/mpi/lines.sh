@@ -164,7 +164,7 @@ for script in "${newline}{N;s/\n/ /}" "${newline}s/.\$/x/"; do
 	mv parts/part-0001.original parts/part-0001
 done
 expect_rank_error "--header: several ranks cannot read part files" --header -m parts -o out/x
-expect_rank_error 'parts: several ranks require regular files' words parts -o out/x
+expect_rank_error 'parts: cannot read: Is a directory' words parts -o out/x
 rm -r striped large parts tiny
 
 # compare_check N ARGUMENT...: N ranks find the disorder that GNU sort finds, or none
