@@ -298,10 +298,10 @@ int line_output_open(struct line_sort *sort)
 
 	if (sort->spec->n_part_files)
 		return line_part_files_open(sort);
-	if (sort->ranks)
-		return line_ranks_open_output(sort);
-	r = output_open_endpoint(sort->calls, sort->spec->output_path, sort->spec->output_endpoint,
-				 OUTPUT_SIZE_UNKNOWN, &sort->output);
+	r = sort->ranks ? line_ranks_open_output(sort) :
+			  output_open_endpoint(sort->calls, sort->spec->output_path,
+					       sort->spec->output_endpoint, OUTPUT_SIZE_UNKNOWN,
+					       &sort->output);
 	if (r == 0 && output_is_input(sort))
 		r = output_refuse_input(sort->output);
 	if (r < 0)

@@ -4,8 +4,8 @@
  * Part file K of P, from 0, begins at line n * K / P of n lines. So the number of lines must be
  * known before the first one is written. The files are written one after the other.
  *
- * Several ranks write to the same files. Rank 0 creates them, and completes them when all ranks
- * have written (line_rank_output.c).
+ * Several ranks write to the same files. Rank 0 completes them when all ranks have written
+ * (line_rank_output.c).
  */
 #include "src/lines/line_sort_internal.h"
 
@@ -20,7 +20,6 @@
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
 #include "src/comm/comm.h"
-#include "src/sort/collective_files.h"
 
 struct line_part {
 	uint64_t end_line;   /* of all lines */
@@ -73,48 +72,22 @@ static int create_files(struct line_sort *sort)
 	return r < 0 ? r : part_files_open_outputs(parts->files, sort->ranks, parts->outputs);
 }
 
-/* The name by which ranks join a file, or the directory. */
-struct shared_name {
-	char name[TEMP_NAME_SIZE];
-};
-
-/* Join the n part files in the directory names[n]. */
-static int join_files(struct line_sort *sort, struct shared_name *names)
-{
-	struct line_part_files *parts = sort->parts;
-	int r;
-
-	for (uint32_t i = 0; i <= parts->n; i++)
-		names[i].name[TEMP_NAME_SIZE - 1] = '\0';
-	r = part_files_open_existing(sort->calls, sort->spec->output_path, parts->n,
-				     part_extension(sort), names[parts->n].name, &parts->files);
-	for (uint32_t i = 0; i < parts->n && r == 0; i++)
-		r = part_files_join_output(parts->files, i, names[i].name, &parts->outputs[i]);
-	return r;
-}
-
-/* Collective: rank 0 creates the files, and the others join them. */
+/* Collective: rank 0 creates the files, and the others open them. */
 static int share_files(struct line_sort *sort)
 {
 	struct line_part_files *parts = sort->parts;
 	struct comm *comm = sort->spec->comm;
 	const bool is_first = comm_rank(comm) == 0;
-	struct shared_name *names = calloc(parts->n + (size_t)1, sizeof *names);
-	int r = names ? 0 : fail(-ENOMEM, "no memory for %u part files", parts->n);
+	int r = collective_files_open(comm, parts->outputs, parts->n, &sort->collective);
 
 	if (r == 0 && is_first)
 		r = create_files(sort);
-	for (uint32_t i = 0; i < parts->n && r == 0 && is_first; i++)
-		memcpy(names[i].name, output_shared_name(parts->outputs[i]), TEMP_NAME_SIZE);
-	if (r == 0 && is_first)
-		memcpy(names[parts->n].name, part_files_temp_name(parts->files), TEMP_NAME_SIZE);
 	if (r == 0)
-		r = comm_broadcast(comm, names, (parts->n + (size_t)1) * sizeof *names, 0);
-	if (r == 0 && !is_first)
-		r = join_files(sort, names);
-	free(names);
-	/* If rank 0 fails later, it removes the files; by then all ranks have opened them. */
-	return r < 0 ? r : comm_barrier(comm);
+		r = collective_files_share(&sort->collective, sort->calls, sort->spec->output_path,
+					   part_extension(sort), &parts->files);
+	for (uint32_t i = 0; i < parts->n && r == 0 && !is_first; i++)
+		r = collective_files_join_part(&sort->collective, parts->files, i);
+	return r;
 }
 
 int line_part_files_open(struct line_sort *sort)
@@ -317,9 +290,9 @@ static int write_manifest(struct line_sort *sort)
 }
 
 /* Add up the lines of all ranks, and note what others have written to the files. */
-static int add_ranks(struct line_sort *sort, const struct collective_files *files,
-		     uint64_t *ret_nbytes)
+static int add_ranks(struct line_sort *sort, uint64_t *ret_nbytes)
 {
+	const struct collective_files *files = &sort->collective;
 	struct line_part_files *parts = sort->parts;
 	struct file_sum {
 		uint64_t n_lines, sum, nbytes;
@@ -351,8 +324,7 @@ static int add_ranks(struct line_sort *sort, const struct collective_files *file
 	return r;
 }
 
-int line_part_files_finish(struct line_sort *sort, const struct collective_files *files,
-			   uint64_t *ret_nbytes)
+int line_part_files_finish(struct line_sort *sort, uint64_t *ret_nbytes)
 {
 	const struct line_part_files *parts = sort->parts;
 
@@ -362,7 +334,7 @@ int line_part_files_finish(struct line_sort *sort, const struct collective_files
 				    "internal error: the lines of this rank in part file %" PRIu32
 				    " end at %" PRIu64 ", not at %" PRIu64,
 				    i, parts->parts[i].offset, parts->parts[i].end);
-	return add_ranks(sort, files, ret_nbytes);
+	return add_ranks(sort, ret_nbytes);
 }
 
 /* Close the files of another rank than rank 0. */

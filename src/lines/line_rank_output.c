@@ -25,7 +25,6 @@
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
 #include "src/comm/comm.h"
-#include "src/sort/collective_files.h"
 
 /* What ranks tell each other; the header is that of rank 0. */
 struct rank_share {
@@ -34,7 +33,6 @@ struct rank_share {
 };
 
 struct line_rank_output {
-	struct collective_files files;
 	struct rank_share *shares; /* of each rank */
 	uint64_t header_nbytes;
 	uint64_t head_end; /* where the head ends; 0: there is none */
@@ -52,25 +50,16 @@ int line_ranks_open_output(struct line_sort *sort)
 {
 	const struct sort_spec *spec = sort->spec;
 	struct orphan_owner owner = { 0 };
-	char name[TEMP_NAME_SIZE] = "";
-	int r = 0;
+	int r = collective_files_open(spec->comm, &sort->output, 1, &sort->collective);
 
 	if (sort->checkpoint)
 		checkpoint_get_orphan_owner(sort->checkpoint->checkpoint, &owner);
-	if (is_first(sort))
+	if (r == 0 && is_first(sort))
 		r = output_open_shared(sort->calls, spec->output_path, OUTPUT_SIZE_UNKNOWN, true,
 				       &owner, &sort->output);
-	if (r < 0)
-		return r;
-	if (is_first(sort))
-		memcpy(name, output_shared_name(sort->output), sizeof name);
-	r = comm_broadcast(spec->comm, name, sizeof name, 0);
-	name[sizeof name - 1] = '\0';
-	if (r == 0 && !is_first(sort))
-		r = output_open_shared_existing(sort->calls, spec->output_path, name,
-						&sort->output);
-	/* If rank 0 fails later, it removes the file; by then all ranks have opened it. */
-	return r < 0 ? r : comm_barrier(spec->comm);
+	return r < 0 ? r :
+		       collective_files_share(&sort->collective, sort->calls, spec->output_path,
+					      NULL, NULL);
 }
 
 int line_ranks_number_lines(const struct line_sort *sort, uint64_t n, uint64_t *ret_n_before,
@@ -117,22 +106,25 @@ static uint64_t begin_offset(const struct line_rank_output *out, unsigned rank, 
 }
 
 /* Find the head of a rank in its first file. Returns its size. */
-static uint64_t find_head(const struct line_rank_output *out, unsigned rank, uint64_t *ret_begin)
+static uint64_t find_head(const struct line_sort *sort, unsigned rank, uint64_t *ret_begin)
 {
+	const struct line_rank_output *out = sort->rank_output;
 	const struct line_extent *extent = &out->shares[rank].extent;
 	const uint64_t begin = begin_offset(out, rank, (uint32_t)extent->first);
 
 	*ret_begin = begin;
 	if (rank == 0 || extent->nbytes == 0)
 		return 0;
-	return u64_min(round_up(begin, out->files.stripe_nbytes) - begin, extent->first_nbytes);
+	return u64_min(round_up(begin, sort->collective.stripe_nbytes) - begin,
+		       extent->first_nbytes);
 }
 
 /* Return the rank in whose partition the stripe of a head begins; in a header: rank 0. */
-static unsigned find_head_writer(const struct line_rank_output *out, unsigned rank, uint64_t begin)
+static unsigned find_head_writer(const struct line_sort *sort, unsigned rank, uint64_t begin)
 {
+	const struct line_rank_output *out = sort->rank_output;
 	const uint32_t file = (uint32_t)out->shares[rank].extent.first;
-	const uint64_t stripe = begin - begin % out->files.stripe_nbytes;
+	const uint64_t stripe = begin - begin % sort->collective.stripe_nbytes;
 
 	while (rank > 0) {
 		const uint64_t nbytes = shared_nbytes(out, rank, file);
@@ -162,15 +154,13 @@ static int gather_shares(struct line_sort *sort, const struct line_extent *exten
 }
 
 /* Collective: agree on stripes and compression. */
-static int open_files(struct line_sort *sort)
+static int agree_format(struct line_sort *sort)
 {
-	struct collective_files *files = &sort->rank_output->files;
-	int r = collective_files_open(sort->spec->comm, line_output_files(sort),
-				      u64_max(sort->spec->n_part_files, 1), files);
+	const int r = collective_files_agree_stripe(&sort->collective);
 
-	if (r == 0)
-		r = collective_files_agree_stripe(files);
-	return r == 0 && sort->spec->zstd_level ? collective_files_compress(files, sort->spill) : r;
+	return r == 0 && sort->spec->zstd_level ?
+		       collective_files_compress(&sort->collective, sort->spill) :
+		       r;
 }
 
 /* Stop compressing a file, in which the content of this rank ends at an offset. */
@@ -181,7 +171,8 @@ static int end_frames(struct line_sort *sort, uint64_t content_end, bool may_be_
 	if (!out->is_compressing)
 		return 0;
 	out->is_compressing = false;
-	return collective_files_end_frames(&out->files, out->compressed, content_end, may_be_empty);
+	return collective_files_end_frames(&sort->collective, out->compressed, content_end,
+					   may_be_empty);
 }
 
 /* If the files are compressed, begin with one of them. Earlier files have all lines. */
@@ -195,7 +186,7 @@ static int begin_frames(struct line_sort *sort, uint32_t file)
 		return 0;
 	r = end_frames(sort, 0, true);
 	if (r == 0)
-		r = collective_files_begin_frames(&out->files, file, sort->spec->zstd_level,
+		r = collective_files_begin_frames(&sort->collective, file, sort->spec->zstd_level,
 						  sort->n_compressors,
 						  file == extent->first ? out->head_end : 0);
 	out->is_compressing = r == 0;
@@ -239,12 +230,12 @@ int line_ranks_place_partition(struct line_sort *sort, const struct line_extent 
 	header = line_input_header(sort->input, &header_nbytes);
 	r = gather_shares(sort, extent, header_nbytes);
 	if (r == 0)
-		r = open_files(sort);
+		r = agree_format(sort);
 	if (r < 0)
 		return r;
-	head_nbytes = find_head(out, rank, &begin);
+	head_nbytes = find_head(sort, rank, &begin);
 	out->head_end = rank > 0 ? begin + head_nbytes : 0;
-	out->head_writer = find_head_writer(out, rank, begin);
+	out->head_writer = find_head_writer(sort, rank, begin);
 	sort->offset = begin;
 	return sort->parts ? line_part_files_place(sort, begin) : begin_file(sort, header);
 }
@@ -259,7 +250,8 @@ int line_ranks_write(struct line_sort *sort, uint64_t offset, const void *bytes,
 
 	if (is_first_file && offset < out->head_end) {
 		n = u64_min(nbytes, out->head_end - offset);
-		r = collective_files_keep(&out->files, out->head_writer, file, offset, bytes, n);
+		r = collective_files_keep(&sort->collective, out->head_writer, file, offset, bytes,
+					  n);
 	}
 	if (r < 0 || n == nbytes)
 		return r;
@@ -278,11 +270,11 @@ static bool is_own_stripe(void *context, unsigned from, uint64_t file, uint64_t 
 	const struct line_sort *sort = context;
 	const struct line_rank_output *out = sort->rank_output;
 	uint64_t begin;
-	const uint64_t end = find_head(out, from, &begin) + begin;
+	const uint64_t end = find_head(sort, from, &begin) + begin;
 
 	return file == out->shares[from].extent.first && offset >= begin && offset <= end &&
 	       nbytes <= end - offset &&
-	       find_head_writer(out, from, begin) == comm_rank(sort->spec->comm);
+	       find_head_writer(sort, from, begin) == comm_rank(sort->spec->comm);
 }
 
 /* Check that the single file has all bytes of this rank. *ret_nbytes: of all ranks. */
@@ -298,9 +290,9 @@ static int finish_file(struct line_sort *sort, uint64_t *ret_nbytes)
 			    sort->offset, end);
 	*ret_nbytes = output_end(sort);
 	if (is_first(sort) && *ret_nbytes > end && !sort->spec->zstd_level)
-		output_record_remote_writes(sort->output,
-					    *ret_nbytes - end - out->files.files[0].foreign_nbytes,
-					    *ret_nbytes);
+		output_record_remote_writes(
+			sort->output, *ret_nbytes - end - sort->collective.files[0].foreign_nbytes,
+			*ret_nbytes);
 	return 0;
 }
 
@@ -311,25 +303,24 @@ static int write_frames(struct line_sort *sort, const uint64_t *nbytes)
 	const unsigned rank = comm_rank(sort->spec->comm);
 	int r = end_frames(sort, begin_offset(out, rank + 1, out->compressed), true);
 
-	for (uint32_t i = 0; i < out->files.n && r == 0 && is_first(sort); i++)
+	for (uint32_t i = 0; i < sort->collective.n && r == 0 && is_first(sort); i++)
 		if (nbytes[i] == 0) {
 			r = begin_frames(sort, i);
 			if (r == 0)
 				r = end_frames(sort, 0, false);
 		}
-	return r < 0 ? r : collective_files_write_frames(&out->files, nbytes);
+	return r < 0 ? r : collective_files_write_frames(&sort->collective, nbytes);
 }
 
 int line_rank_output_finish(struct line_sort *sort)
 {
-	struct collective_files *files = &sort->rank_output->files;
+	struct collective_files *files = &sort->collective;
 	uint64_t *nbytes = calloc(files->n, sizeof *nbytes);
 	int r = nbytes ? collective_files_exchange(files, is_own_stripe, sort) :
 			 fail(-ENOMEM, "no memory for the sizes of %u files", files->n);
 
 	if (r == 0)
-		r = sort->parts ? line_part_files_finish(sort, files, nbytes) :
-				  finish_file(sort, nbytes);
+		r = sort->parts ? line_part_files_finish(sort, nbytes) : finish_file(sort, nbytes);
 	if (r == 0 && sort->spec->zstd_level)
 		r = write_frames(sort, nbytes);
 	free(nbytes);
@@ -355,9 +346,9 @@ void line_rank_output_close(struct line_sort *sort)
 {
 	struct line_rank_output *out = sort->rank_output;
 
+	collective_files_close(&sort->collective);
 	if (!out)
 		return;
-	collective_files_close(&out->files);
 	free(out->shares);
 	free(out);
 }

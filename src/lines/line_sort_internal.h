@@ -19,6 +19,7 @@
 #include "src/lines/line_block.h"
 #include "src/lines/line_scan.h"
 #include "src/run/run.h"
+#include "src/sort/collective_files.h"
 #include "src/sort/sort_summary.h"
 
 struct line_sort_params;
@@ -63,7 +64,6 @@ struct line_extent {
 	uint64_t first_nbytes, last_nbytes; /* of this rank in these files */
 };
 
-struct collective_files;
 struct line_disorder;
 struct line_ranks;
 
@@ -82,6 +82,7 @@ struct line_sort {
 	struct line_part_files *parts; /* NULL: the output is one file */
 	struct line_ranks *ranks;      /* NULL: a single process */
 	struct line_rank_output *rank_output;
+	struct collective_files collective; /* the output of several ranks */
 	size_t buffer_nbytes, block_nbytes, memory_nbytes;
 	uint64_t spill_memory_nbytes; /* for runs; the others go to temporary space */
 	uint32_t n_threads, n_compressors;
@@ -332,8 +333,7 @@ int line_part_files_place(struct line_sort *sort, uint64_t offset);
  * Ranks, collective: check what this rank has written, and add up the lines of each file.
  * ret_nbytes: of each file.
  */
-int line_part_files_finish(struct line_sort *sort, const struct collective_files *files,
-			   uint64_t *ret_nbytes);
+int line_part_files_finish(struct line_sort *sort, uint64_t *ret_nbytes);
 
 /* As line_sort_write_block(). */
 int line_part_files_write_block(struct line_sort *sort, const struct line_sink *sink,

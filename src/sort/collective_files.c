@@ -1,5 +1,5 @@
 /*
- * collective_files.c - keep, send and write the bytes of other ranks (see collective_files.h)
+ * collective_files.c - open files of rank 0, and exchange bytes (see collective_files.h)
  */
 #include "src/sort/collective_files.h"
 
@@ -59,9 +59,70 @@ void collective_files_close(struct collective_files *files)
 		zst_index_free(&files->files[i].index);
 	}
 	pthread_mutex_destroy(&files->lock);
+	free(files->names);
 	free(files->files);
 	*files = (struct collective_files){ 0 };
 }
+
+/* --- Names --- */
+
+/* Note the names by which the other ranks open the files and their directory. */
+static void note_names(struct collective_files *files, const struct part_files *part_files)
+{
+	for (uint32_t i = 0; i < files->n; i++) {
+		memcpy(files->names[i].name, output_shared_name(files->outputs[i]),
+		       sizeof files->names[i].name);
+		files->names[i].preallocates = output_can_preallocate(files->outputs[i]);
+	}
+	if (part_files)
+		memcpy(files->names[files->n].name, part_files_temp_name(part_files),
+		       sizeof files->names->name);
+}
+
+int collective_files_share(struct collective_files *files, const struct syscalls *calls,
+			   const char *path, const char *extension, struct part_files **part_files)
+{
+	const bool is_first = comm_rank(files->comm) == 0;
+	const size_t n_names = files->n + (size_t)1;
+	struct shared_name *names = calloc(n_names, sizeof *names);
+	int r;
+
+	files->names = names;
+	if (!names)
+		return fail(-ENOMEM, "no memory for the names of %u files", files->n);
+	if (is_first)
+		note_names(files, part_files ? *part_files : NULL);
+	r = comm_broadcast(files->comm, names, n_names * sizeof *names, 0);
+	for (size_t i = 0; i < n_names; i++)
+		names[i].name[TEMP_NAME_SIZE - 1] = '\0';
+	if (r == 0 && !is_first)
+		r = part_files ? part_files_open_existing(calls, path, files->n, extension,
+							  names[files->n].name, part_files) :
+				 output_open_shared_existing(calls, path, names[0].name,
+							     &files->outputs[0]);
+	/* If rank 0 fails later, it removes the file; by then all ranks have opened it. */
+	return r < 0 ? r : comm_barrier(files->comm);
+}
+
+/*
+ * All ranks have seen the directory. If a file is missing now, another rank has probably failed and
+ * removed it, and its error should be reported instead of this one.
+ */
+int collective_files_join_part(struct collective_files *files, const struct part_files *part_files,
+			       uint32_t i)
+{
+	struct diagnostics *saved_messages = diagnostics_push(NULL);
+	const char *name = files->names[i].name;
+	int r = part_files_join_output(part_files, i, name, &files->outputs[i]);
+
+	diagnostics_push(saved_messages);
+	if (r == 0)
+		return 0;
+	r = r == -ENOENT ? comm_wait_remote_failure(files->comm) : 0;
+	return r < 0 ? r : part_files_join_output(part_files, i, name, &files->outputs[i]);
+}
+
+/* --- Stripes --- */
 
 int collective_files_agree_stripe(struct collective_files *files)
 {
@@ -89,8 +150,6 @@ bool collective_files_have_one_host(const struct collective_files *files)
 			return false;
 	return true;
 }
-
-/* --- Bytes of other ranks --- */
 
 int collective_files_keep(struct collective_files *files, unsigned owner, uint32_t i,
 			  uint64_t offset, const void *data, size_t nbytes)

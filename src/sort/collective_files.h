@@ -1,5 +1,9 @@
 /*
- * collective_files.h - files that several ranks write: the bytes that one rank has for another
+ * collective_files.h - files that several ranks write
+ *
+ * Rank 0 creates each file under a temporary name and commits it in the end. Part files are in a
+ * temporary directory, which rank 0 creates and renames. The other ranks open the files by these
+ * names.
  *
  * A file is divided into stripes of equal length. Each stripe is written by one rank:
  *
@@ -26,7 +30,8 @@
 #include <stdint.h>
 
 #include "io/codec/zst.h"
-#include "io/output/output.h"
+#include "io/output/orphans.h"
+#include "io/output/part_files.h"
 
 struct collective_zst;
 struct comm;
@@ -42,11 +47,18 @@ struct collective_file {
 	uint64_t stored_nbytes; /* written to the file by this rank */
 };
 
+/* What the other ranks must know to open a file, or the directory of part files. */
+struct shared_name {
+	char name[TEMP_NAME_SIZE];
+	char preallocates; /* whether its file system can; a boolean */
+};
+
 /* A zeroed struct is closed. */
 struct collective_files {
 	struct comm *comm;
 	struct output **outputs;       /* n; NULL: this rank does not write to the file */
 	struct collective_file *files; /* n */
+	struct shared_name *names;     /* of the n files, and of the directory */
 	uint32_t n;
 	uint64_t stripe_nbytes;        /* of a file or, if it is compressed, of its content */
 	bool is_compressed;            /* with the next two members */
@@ -62,6 +74,18 @@ int collective_files_open(struct comm *comm, struct output **outputs, uint32_t n
 
 /* After the outputs are aborted, with no transfer in progress. */
 void collective_files_close(struct collective_files *files);
+
+/*
+ * Collective: let the other ranks open what rank 0 has created for `path`. That is the single file,
+ * or the directory *part_files, which the other ranks get (NULL: the single file). extension: of
+ * part files.
+ */
+int collective_files_share(struct collective_files *files, const struct syscalls *calls,
+			   const char *path, const char *extension, struct part_files **part_files);
+
+/* Open the shared part file i. Not a collective. */
+int collective_files_join_part(struct collective_files *files, const struct part_files *part_files,
+			       uint32_t i);
 
 /* Collective, before any rank writes: agree on stripe_nbytes. Rank 0 has opened the outputs. */
 int collective_files_agree_stripe(struct collective_files *files);

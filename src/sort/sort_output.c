@@ -206,7 +206,9 @@ int sort_output_open(const struct sort_spec *spec, const struct job *job,
 	    sort_output_is_split(out) ? open_part_files(out) :
 					open_single_file(out);
 	if (r == 0 && spec->comm)
-		r = sort_output_share(out, part_extension(spec, header));
+		r = collective_files_share(&out->collective, job->io, spec->output_path,
+					   part_extension(spec, header),
+					   sort_output_is_split(out) ? &out->part_files : NULL);
 	if (r < 0)
 		return r;
 	cancellation_set_wakeup(spec->cancellation, cancel_waiting_io, out);
@@ -471,7 +473,6 @@ void sort_output_abort(struct sort_output *out)
 		output_abort(out->outputs[i]);
 	free(out->outputs);
 	free(out->files);
-	free(out->names);
 	free(out->rank_begin);
 	part_stats_close(&out->part_stats);
 	part_files_close(out->part_files, out->is_committed);
@@ -479,7 +480,6 @@ void sort_output_abort(struct sort_output *out)
 	out->rank_begin = NULL;
 	out->outputs = NULL;
 	out->files = NULL;
-	out->names = NULL;
 	out->part_files = NULL;
 	out->spec = NULL;
 }

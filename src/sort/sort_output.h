@@ -82,10 +82,6 @@ struct sort_output {
 	enum cache_policy cache_policy;     /* the ranks of a host use the same one */
 	bool joined;                        /* rank 0 has created the files and will commit them */
 	struct orphan_owner owner; /* owner of temp files of killed runs of the same sort */
-	struct shared_file_name {
-		char name[TEMP_NAME_SIZE];
-		char preallocates; /* whether its file system can; a boolean */
-	} * names; /* n_files and the directory, by which ranks join; NULL: no ranks */
 
 	bool replaces_input; /* the output has the name of an input */
 	bool is_committed;
@@ -253,11 +249,7 @@ int part_stats_format_manifest(const struct sort_output *out, const uint64_t *si
 
 /* --- sort_output_ranks.c --- */
 
-/*
- * Collective: let the other ranks open what rank 0 has created: a single file, or the directory of
- * part files. sort_output_open_shared_parts() then opens the files in which a rank has records.
- */
-int sort_output_share(struct sort_output *out, const char *part_extension);
+/* Open the part files in which this rank has records, and which rank 0 has created. */
 int sort_output_open_shared_parts(struct sort_output *out);
 
 /*

@@ -1,11 +1,9 @@
 /*
  * sort_output_ranks.c - output files that several ranks write (see sort_output.h)
  *
- * Rank 0 creates each file under a temporary name and commits it in the end. Part files are in a
- * temporary directory, which rank 0 creates and renames. The other ranks join the files in which
- * they have records. Only rank 0 writes headers, trailers and the manifest: when all ranks have
- * merged, it learns the sizes and statistics of the others and continues as if it had written
- * everything.
+ * The ranks other than rank 0 join the files in which they have records (collective_files.h). Only
+ * rank 0 writes headers, trailers and the manifest: when all ranks have merged, it learns the sizes
+ * and statistics of the others and continues as if it had written everything.
  *
  * Each stripe of a file is written by one rank (collective_files.h). Rank 0 writes the page that
  * contains a header and the first records. It makes the frames of an empty file, and of a header
@@ -24,71 +22,6 @@
 
 /* --- opened --- */
 
-/* Note the names by which the other ranks join the files and their directory. */
-static void note_shared_names(struct sort_output *out)
-{
-	for (uint32_t i = 0; i < out->n_files; i++) {
-		memcpy(out->names[i].name, output_shared_name(out->outputs[i]),
-		       sizeof out->names[i].name);
-		out->names[i].preallocates = output_can_preallocate(out->outputs[i]);
-	}
-	if (out->part_files)
-		memcpy(out->names[out->n_files].name, part_files_temp_name(out->part_files),
-		       sizeof out->names->name);
-}
-
-static const char *shared_name(const struct sort_output *out, uint32_t i)
-{
-	struct shared_file_name *name = &out->names[i];
-
-	name->name[sizeof name->name - 1] = '\0';
-	return name->name;
-}
-
-int sort_output_share(struct sort_output *out, const char *part_extension)
-{
-	const struct sort_spec *spec = out->spec;
-	const size_t n_names = out->n_files + (size_t)1;
-	int r;
-
-	out->names = calloc(n_names, sizeof *out->names);
-	if (!out->names)
-		return fail(-ENOMEM, "no memory for the names of %u files", out->n_files);
-	if (!out->joined)
-		note_shared_names(out);
-	r = comm_broadcast(spec->comm, out->names, n_names * sizeof *out->names, 0);
-	if (r == 0 && out->joined && sort_output_is_split(out))
-		r = part_files_open_existing(out->job->io, spec->output_path, out->n_files,
-					     part_extension, shared_name(out, out->n_files),
-					     &out->part_files);
-	else if (r == 0 && out->joined)
-		r = output_open_shared_existing(out->job->io, spec->output_path,
-						shared_name(out, 0), &out->outputs[0]);
-	/* If rank 0 fails later, it removes the file; by then all ranks have opened it. */
-	return r < 0 ? r : comm_barrier(spec->comm);
-}
-
-static int join_shared_part(struct sort_output *out, uint32_t i)
-{
-	return part_files_join_output(out->part_files, i, shared_name(out, i), &out->outputs[i]);
-}
-
-/*
- * All ranks have seen the directory. If a file is missing now, another rank has probably failed and
- * removed it, and its error should be reported instead of this one.
- */
-static int join_part_or_fail(struct sort_output *out, uint32_t i)
-{
-	struct diagnostics *saved_messages = diagnostics_push(NULL);
-	int r = join_shared_part(out, i);
-
-	diagnostics_push(saved_messages);
-	if (r == 0)
-		return 0;
-	r = r == -ENOENT ? comm_wait_remote_failure(out->spec->comm) : 0;
-	return r < 0 ? r : join_shared_part(out, i);
-}
-
 int sort_output_open_shared_parts(struct sort_output *out)
 {
 	int r = 0;
@@ -98,7 +31,7 @@ int sort_output_open_shared_parts(struct sort_output *out)
 
 		if (file->begin >= out->end || file->end <= out->begin || file->begin == file->end)
 			continue;
-		r = join_part_or_fail(out, i);
+		r = collective_files_join_part(&out->collective, out->part_files, i);
 	}
 	if (r == 0)
 		sort_output_choose_io_mode(out, out->cache_policy);
@@ -192,7 +125,7 @@ int sort_output_set_shared_size(struct sort_output *out, uint32_t i, uint64_t nb
 	const struct output_file *file = &out->files[i];
 	const int r = output_check_limit(out->outputs[i], nbytes);
 
-	if (r < 0 || !out->names[i].preallocates)
+	if (r < 0 || !out->collective.names[i].preallocates)
 		return r;
 	if (sort_output_is_split(out) &&
 	    sort_output_count_local(out, file) == file->end - file->begin)
