@@ -16,8 +16,6 @@
 #include "src/base/size.h"
 #include "src/base/system_limits.h"
 
-enum { MAX_THREADS = 1024, MAX_TIMEOUT_S = 1000000 };
-
 /* --- Values of single options --- */
 
 static void *line_member(const struct option_spec *spec, void *target)
@@ -178,11 +176,6 @@ static const struct option_choice sort_words[] = {
 	{ "numeric", 'n' },         { "version", 'V' },       { 0 }
 };
 
-static const struct option_choice check_words[] = { { "diagnose-first", MODE_CHECK },
-						    { "quiet", MODE_CHECK_QUIET },
-						    { "silent", MODE_CHECK_QUIET },
-						    { 0 } };
-
 static const struct option_choice split_units[] = { { "records", false }, { 0 } };
 
 static const struct option_choice formats[] = { { "auto", FORMAT_AUTO },
@@ -227,7 +220,7 @@ static const struct option_spec specs[] = {
 
 	{ "check", 'c', "WORD", "check the order; quiet or silent: without a message",
 	  .section = "Operation and output", .default_value = "diagnose-first", .cli_only = true,
-	  .parse = parse_check, .choices = check_words, OF_GNU_SORT },
+	  .parse = parse_check, .choices = option_check_modes, OF_GNU_SORT },
 	{ "C", 'C', NULL, "check the order without a message", .cli_only = true,
 	  .parse = parse_check, .value = MODE_CHECK_QUIET, OF_GNU_SORT },
 	{ "merge", 'm', NULL, "merge sorted files", .parse = parse_merge, OF_GNU_SORT },
@@ -304,7 +297,7 @@ static const struct option_spec specs[] = {
 
 	{ "timeout", 0, "SECONDS", "abort if a rank has not answered for SECONDS (60)",
 	  .cli_only = true, .section = "Ranks (" GSORT_PROGRAM "-mpi)",
-	  .parse = option_parse_number, .max = MAX_TIMEOUT_S, MEMBER(timeout_s),
+	  .parse = option_parse_number, .max = OPTION_MAX_TIMEOUT_S, MEMBER(timeout_s),
 	  .mpi_support = OPTION_MPI_ONLY },
 	{ "shared-memory", 0, "auto|off",
 	  "read runs in the memory of other ranks of the same machine (auto), or exchange all as "
@@ -385,7 +378,7 @@ static int set_defaults(struct options *options, const char *default_temp_dir)
 	spec->check_only = options_is_check(options);
 	spec->skip_nbytes = options->n_header_lines;
 	options_divide_host(spec);
-	spec->n_threads = (unsigned)u64_min(spec->n_threads, MAX_THREADS);
+	spec->n_threads = (unsigned)u64_min(spec->n_threads, OPTION_MAX_THREADS);
 	spec->memory_nbytes = u64_max(u64_min(spec->memory_nbytes, memory_physical_nbytes()),
 				      LINE_MIN_MEMORY_NBYTES);
 	spec->zstd_level = option_find_zstd_level(spec->output_path, spec->zstd_level);

@@ -19,14 +19,12 @@
 #include "src/base/system_limits.h"
 #include "src/comm/comm.h"
 
-/* Bounds that catch typing errors; a timeout is at most 11 days. */
+/* More bounds that catch typing errors. */
 enum {
-	MAX_THREADS = 1024,
 	MAX_PARTITIONS = 1024,
 	MAX_RANKS = 1 << 20,
 	MAX_GPUS = 64,
 	MAX_SHARDS = 1000000,
-	MAX_TIMEOUT_S = 1000000,
 };
 
 /* --- Values of single options --- */
@@ -273,7 +271,7 @@ static int same_gpus(const char *first, const char *second)
 
 /* --- The table --- */
 
-static const struct option_choice check_modes[] = { { "diagnose-first", MODE_CHECK },
+const struct option_choice option_check_modes[] = { { "diagnose-first", MODE_CHECK },
 						    { "quiet", MODE_CHECK_QUIET },
 						    { "silent", MODE_CHECK_QUIET },
 						    { 0 } };
@@ -330,7 +328,7 @@ static const struct option_spec specs[] = {
 	  "check the order and report the first disorder; with quiet or silent, report nothing; "
 	  "with -u, equal keys are disorder",
 	  .default_value = "diagnose-first", .cli_only = true, .parse = option_parse_choice,
-	  MEMBER(mode), .choices = check_modes, .mpi_support = OPTION_MPI_YES },
+	  MEMBER(mode), .choices = option_check_modes, .mpi_support = OPTION_MPI_YES },
 	{ "C", 'C', NULL, "check the order without a message, like --check=quiet", .cli_only = true,
 	  .parse = option_parse_value, MEMBER(mode), .value = MODE_CHECK_QUIET,
 	  .mpi_support = OPTION_MPI_YES },
@@ -416,8 +414,9 @@ static const struct option_spec specs[] = {
 	  "compress spilled runs: auto (default), none, delta, zstd[:LEVEL]",
 	  .get_word = temp_compress_word, .parse = parse_temp_compress, MEMBER(spec.compression),
 	  .mpi_support = OPTION_MPI_YES },
-	{ "parallel", 0, "N", "use N CPU threads; default: all available", .max = MAX_THREADS,
-	  .parse = option_parse_count, MEMBER(spec.n_threads), .mpi_support = OPTION_MPI_YES },
+	{ "parallel", 0, "N", "use N CPU threads; default: all available",
+	  .max = OPTION_MAX_THREADS, .parse = option_parse_count, MEMBER(spec.n_threads),
+	  .mpi_support = OPTION_MPI_YES },
 	{ "batch-size", 0, "N", "merge at most N runs at once", .min = 2,
 	  .parse = option_parse_count, MEMBER(spec.batch_size), .mpi_support = OPTION_MPI_YES },
 	{ "partitions", 0, "N", "merge N partitions of the output in parallel",
@@ -448,8 +447,8 @@ static const struct option_spec specs[] = {
 	  .parse = option_parse_flag, MEMBER(debug), .mpi_support = OPTION_MPI_SAME_ON_ALL },
 	{ "timeout", 0, "SECONDS",
 	  "abort if a rank has not answered for SECONDS; 0: never; default 60",
-	  .max = MAX_TIMEOUT_S, .parse = option_parse_number, MEMBER(timeout_s), .cli_only = true,
-	  .mpi_support = OPTION_MPI_ONLY },
+	  .max = OPTION_MAX_TIMEOUT_S, .parse = option_parse_number, MEMBER(timeout_s),
+	  .cli_only = true, .mpi_support = OPTION_MPI_ONLY },
 	{ "shared-memory", 0, "auto|off",
 	  "read runs in the memory of other ranks of the same machine (auto, default), or "
 	  "exchange all runs as messages (off)",

@@ -69,8 +69,11 @@ struct options {
 		.spec = SORT_SPEC_DEFAULTS, .timeout_s = 60                                        \
 	}
 
+/* Bounds that catch typing errors; a timeout is at most 11 days. */
+enum { OPTION_MAX_THREADS = 1024, OPTION_MAX_TIMEOUT_S = 1000000 };
+
 /* Words that options of records and of lines accept. */
-extern const struct option_choice option_backends[], option_explain_formats[],
+extern const struct option_choice option_backends[], option_check_modes[], option_explain_formats[],
 	option_progress_modes[], option_shared_memory_modes[];
 
 /* parse() functions of --shard, into a struct sort_spec at the row's offset, and of --zstd. */
