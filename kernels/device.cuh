@@ -75,6 +75,23 @@ static constexpr enum shared_limit SHARED_LIMIT =
 	SHARED_LIMIT_99K; /* for the host pass, which does not run this code */
 #endif
 
+/*
+ * Call `function` with a value of the element type of this size, on the host:
+ *
+ *	dispatch_element(nbytes, [&](auto e) { return sort((decltype(e) *)elements, n); });
+ */
+template <class F> auto dispatch_element(uint32_t element_nbytes, F function)
+{
+	switch (element_nbytes) {
+	case 4:
+		return function(uint32_t{});
+	case 8:
+		return function(uint64_t{});
+	default:
+		return function(uint128_t{});
+	}
+}
+
 static constexpr unsigned WARP = 32;
 static constexpr unsigned ALL_LANES = 0xffffffffu;
 

@@ -104,14 +104,9 @@ int launch_decode(const struct decode_task *task, CUstream_st *stream)
 
 	if (r || task->n == 0)
 		return r;
-	switch (task->encoding.element_nbytes) {
-	case 4:
-		return decode_elements<uint32_t>(*task, stream);
-	case 8:
-		return decode_elements<uint64_t>(*task, stream);
-	default:
-		return decode_elements<uint128_t>(*task, stream);
-	}
+	return dispatch_element(task->encoding.element_nbytes, [&](auto e) {
+		return decode_elements<decltype(e)>(*task, stream);
+	});
 }
 
 size_t kernel_record_scratch_nbytes(uint64_t n)

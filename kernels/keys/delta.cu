@@ -321,14 +321,9 @@ int launch_delta_pack(const struct delta_pack_task *task, CUstream_st *stream)
 {
 	if (task->n == 0)
 		return 0;
-	switch (task->element_nbytes) {
-	case 4:
-		return launch_pack_elements<uint32_t>(*task, stream);
-	case 8:
-		return launch_pack_elements<uint64_t>(*task, stream);
-	default:
-		return launch_pack_elements<uint128_t>(*task, stream);
-	}
+	return dispatch_element(task->element_nbytes, [&](auto e) {
+		return launch_pack_elements<decltype(e)>(*task, stream);
+	});
 }
 
 /* --- Unpacking --- */
@@ -478,12 +473,7 @@ int launch_delta_unpack(const struct delta_unpack_task *task, CUstream_st *strea
 		return writer.r;
 	for (uint32_t i = 0; i < task->n_blocks; i++)
 		n_warps_per_block = max(n_warps_per_block, warps_per_block(task->blocks[i].n));
-	switch (task->element_nbytes) {
-	case 4:
-		return launch_unpack_elements<uint32_t>(*task, n_warps_per_block, stream);
-	case 8:
-		return launch_unpack_elements<uint64_t>(*task, n_warps_per_block, stream);
-	default:
-		return launch_unpack_elements<uint128_t>(*task, n_warps_per_block, stream);
-	}
+	return dispatch_element(task->element_nbytes, [&](auto e) {
+		return launch_unpack_elements<decltype(e)>(*task, n_warps_per_block, stream);
+	});
 }

@@ -101,12 +101,7 @@ int launch_encode(const struct encode_task *task, CUstream_st *stream)
 {
 	if (task->n == 0)
 		return 0;
-	switch (task->encoding.element_nbytes) {
-	case 4:
-		return encode_elements<uint32_t>(*task, stream);
-	case 8:
-		return encode_elements<uint64_t>(*task, stream);
-	default:
-		return encode_elements<uint128_t>(*task, stream);
-	}
+	return dispatch_element(task->encoding.element_nbytes, [&](auto e) {
+		return encode_elements<decltype(e)>(*task, stream);
+	});
 }

@@ -154,12 +154,7 @@ int launch_unique(const struct unique_task *task, CUstream_st *stream)
 
 	if (r || task->n == 0)
 		return r;
-	switch (task->encoding.element_nbytes) {
-	case 4:
-		return keep_first_elements<uint32_t>(*task, stream);
-	case 8:
-		return keep_first_elements<uint64_t>(*task, stream);
-	default:
-		return keep_first_elements<uint128_t>(*task, stream);
-	}
+	return dispatch_element(task->encoding.element_nbytes, [&](auto e) {
+		return keep_first_elements<decltype(e)>(*task, stream);
+	});
 }

@@ -46,14 +46,10 @@ static int cut_slices(const kernel_slice *slices, uint32_t k, E key, uint32_t sl
 int launch_cut(const struct kernel_slice *slices, uint32_t k, uint32_t element_nbytes,
 	       struct kernel_key key, uint32_t slice, uint64_t *cuts, CUstream_st *stream)
 {
-	switch (element_nbytes) {
-	case 4:
-		return cut_slices(slices, k, (uint32_t)key.lo, slice, cuts, stream);
-	case 8:
-		return cut_slices(slices, k, key.lo, slice, cuts, stream);
-	default:
-		return cut_slices(slices, k, (uint128_t)key.hi << 64 | key.lo, slice, cuts, stream);
-	}
+	return dispatch_element(element_nbytes, [&](auto e) {
+		return cut_slices(slices, k, (decltype(e))((uint128_t)key.hi << 64 | key.lo), slice,
+				  cuts, stream);
+	});
 }
 
 static constexpr unsigned SAMPLE_THREADS = 128;
@@ -88,12 +84,7 @@ int launch_sample(const void *elements, uint64_t n, uint64_t stride, uint32_t el
 
 	if (n == 0)
 		return 0;
-	switch (element_nbytes) {
-	case 4:
-		return sample_elements<uint32_t>(elements, n_keys, stride, keys, stream);
-	case 8:
-		return sample_elements<uint64_t>(elements, n_keys, stride, keys, stream);
-	default:
-		return sample_elements<uint128_t>(elements, n_keys, stride, keys, stream);
-	}
+	return dispatch_element(element_nbytes, [&](auto e) {
+		return sample_elements<decltype(e)>(elements, n_keys, stride, keys, stream);
+	});
 }

@@ -161,27 +161,16 @@ static int merge(const kernel_slice *slices, uint32_t k, E *out, char *scratch, 
 size_t kernel_merge_scratch_nbytes(uint32_t k, uint64_t n, uint32_t element_nbytes)
 {
 	k = k ? k : 1;
-	switch (element_nbytes) {
-	case 4:
-		return lay_out_scratch<uint32_t>(k, n).nbytes;
-	case 8:
-		return lay_out_scratch<uint64_t>(k, n).nbytes;
-	default:
-		return lay_out_scratch<uint128_t>(k, n).nbytes;
-	}
+	return dispatch_element(element_nbytes,
+				[&](auto e) { return lay_out_scratch<decltype(e)>(k, n).nbytes; });
 }
 
 int launch_merge(const struct kernel_slice *slices, uint32_t k, uint32_t element_nbytes, void *out,
 		 void *scratch, CUstream_st *stream)
 {
-	switch (element_nbytes) {
-	case 4:
-		return merge(slices, k, (uint32_t *)out, (char *)scratch, stream);
-	case 8:
-		return merge(slices, k, (uint64_t *)out, (char *)scratch, stream);
-	default:
-		return merge(slices, k, (uint128_t *)out, (char *)scratch, stream);
-	}
+	return dispatch_element(element_nbytes, [&](auto e) {
+		return merge(slices, k, (decltype(e) *)out, (char *)scratch, stream);
+	});
 }
 
 size_t kernel_merge_pairs_scratch_nbytes(uint32_t k, uint64_t n)

@@ -130,27 +130,16 @@ template <class E> static int sort(E *elements, uint64_t n, char *scratch, CUstr
 
 size_t kernel_sort_scratch_nbytes(uint64_t n, uint32_t element_nbytes)
 {
-	switch (element_nbytes) {
-	case 4:
-		return sort_scratch_nbytes<uint32_t>(n);
-	case 8:
-		return sort_scratch_nbytes<uint64_t>(n);
-	default:
-		return sort_scratch_nbytes<uint128_t>(n);
-	}
+	return dispatch_element(element_nbytes,
+				[&](auto e) { return sort_scratch_nbytes<decltype(e)>(n); });
 }
 
 int launch_sort(void *elements, uint64_t n, uint32_t element_nbytes, void *scratch,
 		CUstream_st *stream)
 {
-	switch (element_nbytes) {
-	case 4:
-		return sort((uint32_t *)elements, n, (char *)scratch, stream);
-	case 8:
-		return sort((uint64_t *)elements, n, (char *)scratch, stream);
-	default:
-		return sort((uint128_t *)elements, n, (char *)scratch, stream);
-	}
+	return dispatch_element(element_nbytes, [&](auto e) {
+		return sort((decltype(e) *)elements, n, (char *)scratch, stream);
+	});
 }
 
 size_t kernel_sort_pairs_scratch_nbytes(uint64_t n)
