@@ -29,6 +29,7 @@
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
 #include "src/base/rendezvous.h"
+#include "src/base/system_limits.h"
 #include "src/base/thread.h"
 
 enum { FIRST_NBYTES = 4096 }; /* remembered for output_first_bytes() */
@@ -563,13 +564,6 @@ int output_check_space(const struct output *output, uint64_t nbytes)
 		    output->name, nbytes, free_nbytes);
 }
 
-bool output_has_ample_space(const struct output *output, uint64_t nbytes)
-{
-	enum { FACTOR = 4 }; /* the output, and three times as much for temporary data */
-
-	return preallocate_free_space(&output->file, 0) / FACTOR >= nbytes;
-}
-
 /* --- how the bytes are transferred --- */
 
 void output_use_adaptive_io(struct output *output)
@@ -595,6 +589,21 @@ void output_set_n_writers(struct output *output, uint32_t n_writers)
 	/* Mappings need an open for reading, which makes this process the reader of a pipe. */
 	if (!output_is_ordered(output))
 		file_writer_set_n_writers(&output->writer, n_writers);
+}
+
+unsigned output_n_prefault_threads(const struct output *output, uint64_t nbytes, unsigned n_cpus)
+{
+	enum {
+		CPU_DIVISOR = 4,  /* the other CPUs are about to read */
+		SPACE_FACTOR = 4, /* the output, and three times as much for temporary data */
+	};
+	/* A smaller file is written before prefaulting pays. */
+	static const uint64_t min_nbytes = UINT64_C(512) << 20;
+
+	if (nbytes < min_nbytes || nbytes / 4 * 5 > memory_free_nbytes("") ||
+	    nbytes > preallocate_free_space(&output->file, 0) / SPACE_FACTOR)
+		return 0;
+	return n_cpus / CPU_DIVISOR;
 }
 
 void output_start_prefault(struct output *const *outputs, uint32_t n, uint32_t n_writers,

@@ -183,10 +183,10 @@ void output_start_prefault(struct output *const *outputs, uint32_t n, uint32_t n
 void output_stop_prefault(struct output *output);
 
 /*
- * Return whether the disk has several times the space for nbytes. Check before prefaulting, because
- * preallocation takes space that temporary files may need.
+ * Return how many threads should prefault outputs of nbytes together, where n_cpus threads sort. 0:
+ * it would not pay, or take memory that caches files, or disk space that temporary files may need.
  */
-bool output_has_ample_space(const struct output *output, uint64_t nbytes);
+unsigned output_n_prefault_threads(const struct output *output, uint64_t nbytes, unsigned n_cpus);
 
 /* Add the bytes that were written by each method to *total. */
 void output_add_io_stats(const struct output *output, struct file_writer_stats *total);

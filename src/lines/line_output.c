@@ -10,17 +10,10 @@
 #include "src/base/array.h"
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
-#include "src/base/system_limits.h"
 #include "src/comm/comm.h"
 #include "src/record/record_hash.h"
 
-enum {
-	PREFAULT_THREADS_DIVISOR = 4, /* the other CPUs are about to read */
-	MAX_WRITERS = 12,             /* more are no faster */
-};
-
-/* A smaller file is written before prefaulting pays. */
-static const uint64_t MIN_PREFAULT_NBYTES = UINT64_C(512) << 20;
+enum { MAX_WRITERS = 12 }; /* more are no faster */
 
 static int write_to_output(void *context, uint64_t offset, const void *bytes, size_t nbytes)
 {
@@ -125,14 +118,15 @@ int line_output_begin(struct line_sort *sort, const struct line_extent *extent, 
 
 void line_output_start_prefault(struct line_sort *sort)
 {
-	const uint64_t nbytes = line_input_total_nbytes(sort->input);
-	const unsigned n_threads = sort->n_threads / PREFAULT_THREADS_DIVISOR;
 	const uint32_t n = n_writers(sort);
+	unsigned n_threads;
 
 	/* If the size is not known, the output may be much smaller than the input. */
-	if (!sort->has_output_size || nbytes < MIN_PREFAULT_NBYTES || n_threads == 0 || n == 0 ||
-	    nbytes / 4 * 5 > memory_free_nbytes("") ||
-	    !output_has_ample_space(sort->output, nbytes))
+	if (!sort->has_output_size || n == 0)
+		return;
+	n_threads = output_n_prefault_threads(sort->output, line_input_total_nbytes(sort->input),
+					      sort->n_threads);
+	if (n_threads == 0)
 		return;
 	output_set_n_writers(sort->output, n);
 	output_start_prefault(&sort->output, 1, n, n_threads);

@@ -11,7 +11,6 @@
 
 #include "io/input/format_detect.h"
 #include "src/base/int_math.h"
-#include "src/base/system_limits.h"
 #include "src/base/diagnostics.h"
 #include "src/plan/job.h"
 #include "src/comm/comm.h"
@@ -254,12 +253,6 @@ static void set_file_io_mode(struct output *output, enum cache_policy policy)
 	}
 }
 
-/* A smaller file is written before prefaulting pays. */
-static const uint64_t min_prefault_nbytes = UINT64_C(512) << 20;
-
-/* The other CPUs are about to read. */
-enum { PREFAULT_THREADS_DIVISOR = 4 };
-
 /* Return whether several partitions will write to files whose beginnings are known. */
 static bool can_prefault(const struct sort_output *out)
 {
@@ -276,18 +269,16 @@ static uint32_t default_n_partitions(const struct sort_spec *spec)
 		       plan_round_to_files(PLAN_DEFAULT_MAX_PARTITIONS, spec->n_part_files);
 }
 
-/*
- * Uses only free memory, so that neither the input nor other files are evicted from the page cache.
- */
 void sort_output_start_prefault(struct sort_output *out)
 {
 	const struct sort_spec *spec = out->spec;
 	const uint64_t nbytes = sort_output_expected_nbytes(spec, out->job);
-	const unsigned n_threads = spec_n_threads(spec) / PREFAULT_THREADS_DIVISOR;
+	unsigned n_threads;
 
-	if (nbytes == OUTPUT_SIZE_UNKNOWN || nbytes < min_prefault_nbytes || n_threads == 0 ||
-	    !can_prefault(out) || nbytes / 4 * 5 > memory_free_nbytes("") ||
-	    !output_has_ample_space(out->outputs[0], nbytes))
+	if (nbytes == OUTPUT_SIZE_UNKNOWN || !can_prefault(out))
+		return;
+	n_threads = output_n_prefault_threads(out->outputs[0], nbytes, spec_n_threads(spec));
+	if (n_threads == 0)
 		return;
 	if (sort_output_is_split(out))
 		sort_output_set_part_sizes(out, n_output_records(spec, out->job));
