@@ -19,11 +19,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
+#include "src/base/thread.h"
 #include "src/comm/comm.h"
 
 /* What ranks tell each other; the header is that of rank 0. */
@@ -37,7 +39,9 @@ struct line_rank_output {
 	uint64_t header_nbytes;
 	uint64_t head_end; /* where the head ends; 0: there is none */
 	unsigned head_writer;
-	bool is_compressing; /* the file `compressed` */
+
+	pthread_mutex_t lock; /* of the next two members: several threads write */
+	bool is_compressing;  /* the file `compressed` */
 	uint32_t compressed;
 };
 
@@ -182,7 +186,10 @@ static int begin_frames(struct line_sort *sort, uint32_t file)
 	const struct line_extent *extent = &out->shares[comm_rank(sort->spec->comm)].extent;
 	int r;
 
-	if (!sort->spec->zstd_level || (out->is_compressing && out->compressed == file))
+	if (!sort->spec->zstd_level)
+		return 0;
+	SCOPED_LOCK(&out->lock);
+	if (out->is_compressing && out->compressed == file)
 		return 0;
 	r = end_frames(sort, 0, true);
 	if (r == 0)
@@ -227,6 +234,7 @@ int line_ranks_place_partition(struct line_sort *sort, const struct line_extent 
 	sort->rank_output = out;
 	if (!out)
 		return fail(-ENOMEM, "no memory for the places of partitions");
+	pthread_mutex_init(&out->lock, NULL);
 	header = line_input_header(sort->input, &header_nbytes);
 	r = gather_shares(sort, extent, header_nbytes);
 	if (r == 0)
@@ -349,6 +357,7 @@ void line_rank_output_close(struct line_sort *sort)
 	collective_files_close(&sort->collective);
 	if (!out)
 		return;
+	pthread_mutex_destroy(&out->lock);
 	free(out->shares);
 	free(out);
 }

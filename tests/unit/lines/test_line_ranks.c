@@ -249,6 +249,17 @@ FIXTURE_TEST(part_files_are_those_of_one_process)
 	check_part_files(&compressed, ".zst");
 }
 
+FIXTURE_TEST(threads_of_a_rank_begin_a_compressed_output_once)
+{
+	enum { N_SORTS = FOR_RACES_ONLY ? 2 : 50 };
+	struct requested_sort request = { .options = { "zstd", "1" },
+					  .inputs = { words_path },
+					  .has_two_threads = true };
+
+	for (unsigned i = 0; i < N_SORTS; i++)
+		check(&request, 2, 0);
+}
+
 /* --- Stripes --- */
 
 FIXTURE_TEST(no_two_ranks_write_to_one_stripe)
