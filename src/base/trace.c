@@ -95,7 +95,7 @@ static uint32_t tracks_assign(struct tracks *tracks, enum track_role role, struc
 	return (uint32_t)(track - tracks->by_role[role]);
 }
 
-const char *track_role_name(enum track_role role)
+static const char *track_role_name(enum track_role role)
 {
 	return roles[role].name;
 }

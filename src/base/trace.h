@@ -52,8 +52,7 @@ enum track_role {
 	N_TRACK_ROLES
 };
 
-/* Return the name of one track of a role ("reader") and of all its tracks ("readers"). */
-const char *track_role_name(enum track_role role);
+/* Return the name of the tracks of a role ("readers"). */
 const char *track_role_names(enum track_role role);
 
 /* --- trace --- */

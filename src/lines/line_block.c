@@ -891,15 +891,6 @@ struct line_view line_block_last(const struct line_block *block)
 	return bucket ? bucket_line(block, bucket, bucket->n - 1) : (struct line_view){ 0 };
 }
 
-struct line_view line_block_line(const struct line_block *block, uint64_t i)
-{
-	const struct bucket *bucket = block->buckets;
-
-	while (i >= bucket->n)
-		i -= bucket++->n;
-	return bucket_line(block, bucket, i);
-}
-
 /* --- Opening --- */
 
 int line_block_open(const struct line_block_params *params, struct line_block **ret_block)

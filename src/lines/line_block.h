@@ -113,9 +113,6 @@ struct digest line_block_dropped_digest(const struct line_block *block);
 struct line_view line_block_first(const struct line_block *block);
 struct line_view line_block_last(const struct line_block *block);
 
-/* Return line i of line_block_n_lines(). */
-struct line_view line_block_line(const struct line_block *block, uint64_t i);
-
 /* Add up the bytes of the lines with their delimiters, before line_block_write(). */
 int line_block_measure(struct line_block *block, uint64_t *ret_nbytes);
 

@@ -43,11 +43,6 @@ uint32_t line_output_current_file(const struct line_sort *sort)
 	return sort->parts ? line_part_files_current(sort) : 0;
 }
 
-struct output **line_output_files(struct line_sort *sort)
-{
-	return sort->parts ? line_part_files_outputs(sort) : &sort->output;
-}
-
 int line_output_check_space(struct line_sort *sort)
 {
 	const struct sort_spec *spec = sort->spec;

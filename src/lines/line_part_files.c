@@ -146,11 +146,6 @@ uint32_t line_part_files_current(const struct line_sort *sort)
 	return sort->parts->current;
 }
 
-struct output **line_part_files_outputs(const struct line_sort *sort)
-{
-	return sort->parts->outputs;
-}
-
 struct line_extent line_part_files_extent(const struct line_sort *sort)
 {
 	const struct line_part_files *parts = sort->parts;

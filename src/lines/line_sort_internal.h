@@ -271,9 +271,8 @@ bool line_output_needs_single_run(const struct line_sort *sort);
 /* Return whether the lines of that run must be counted when it is written. */
 bool line_output_needs_n_lines(const struct line_sort *sort);
 
-/* Return the part file that is written, or 0, and the outputs of all files. */
+/* Return the part file that is written, or 0. */
 uint32_t line_output_current_file(const struct line_sort *sort);
-struct output **line_output_files(struct line_sort *sort);
 
 /* Allocate the pages of the output while a GPU starts and sorts, if that is likely to pay. */
 void line_output_start_prefault(struct line_sort *sort);
@@ -318,9 +317,8 @@ int line_part_files_check_space(struct line_sort *sort, uint64_t nbytes);
  */
 int line_part_files_begin(struct line_sort *sort, uint64_t n_lines, uint64_t n_before);
 
-/* Return the file that is written, and the outputs of all files. */
+/* Return the file that is written. */
 uint32_t line_part_files_current(const struct line_sort *sort);
-struct output **line_part_files_outputs(const struct line_sort *sort);
 
 /*
  * Ranks: return what was measured since the files were begun; then place the lines of the first
