@@ -1281,19 +1281,21 @@ static void check_volumes(unsigned n_ranks, bool fits, bool is_random)
 
 PART_TEST(volumes, volumes_and_balance_match_the_estimate)
 {
-	static uint64_t many[N_MANY];
-	/* If they were const, these zeros would be in the program file. */
-	static uint64_t zeros[N_MANY];
+	/* Not static: LeakSanitizer searches static memory at the end of each rank. */
+	const size_t many_nbytes = N_MANY * sizeof(uint64_t);
+	uint64_t *many = malloc(many_nbytes), *zeros = calloc(N_MANY, sizeof *zeros);
 
 	strcpy(many_path, fixture_path("many"));
 	strcpy(equal_path, fixture_path("equal"));
-	fill_pattern(many, sizeof many, 2);
+	fill_pattern(many, many_nbytes, 2);
 	for (unsigned n_ranks = 2; n_ranks <= 4; n_ranks += 2) {
-		write_file(many_path, many, n_ranks * (sizeof many / 4));
-		write_file(equal_path, zeros, n_ranks * (sizeof many / 4));
+		write_file(many_path, many, n_ranks * (many_nbytes / 4));
+		write_file(equal_path, zeros, n_ranks * (many_nbytes / 4));
 		for (unsigned i = 0; i < 4; i++)
 			check_volumes(n_ranks, i & 1, i & 2);
 	}
+	free(many);
+	free(zeros);
 }
 
 /* --- Checkpoints --- */
