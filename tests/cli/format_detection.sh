@@ -118,7 +118,12 @@ for text in '1\n22\n333\n4444\n55\n' 'name,place\r\nx,y\r\nsome,where\r\n' \
 	printf "$text" > short
 	expect_error 'short: is text' short
 done
-printf 'EIGHT888' > short
+for text in EIGHT888 'hi\n'; do
+	# shellcheck disable=SC2059 # the text is a format
+	printf "$text" > short
+	expect_error 'short: is text' short
+done
+printf 'EIGHT_88' > short
 expect_success short -o output
 printf '\12\0\0\0\0\0\0\0\101\102\103\0\0\0\0\0' > short
 expect_success short -o output

@@ -257,7 +257,8 @@ TEST(keys_of_letters_are_no_text)
 {
 	static const char *const keys[] = { "ABCDEFGHIJKLMNOP",
 					    "AAAA0001AAAA0002AAAA0003",
-					    "1\n2\n3\n45",
+					    "1+2*3/45",
+					    "1\n2\n3\n4\n6\n7\n8\n90",
 					    "ABCDEFGH\nJKLMNOP",
 					    "two lines\nand a byte\x01 of none\n",
 					    "not UTF-8: \xc3(\n..........\n",
@@ -266,6 +267,18 @@ TEST(keys_of_letters_are_no_text)
 	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
 		assert_null(detect_untyped(keys[i], strlen(keys[i])));
 	assert_null(detect_untyped("zero\n\0..........\n", 17));
+}
+
+TEST(few_bytes_of_text_are_text)
+{
+	static const char *const texts[] = {
+		"hi", "a\n", "no\n", "a-b\n", "EIGHT888", "1\n2\n3\n45"
+	};
+
+	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+		assert_string_equal(detect_untyped(texts[i], strlen(texts[i])), "text");
+	assert_null(detect_untyped("", 0));
+	assert_null(detect_untyped("a", 1));
 }
 
 TEST(long_text_may_be_cut_within_a_character)
