@@ -60,7 +60,7 @@ FINDINGS = {'ASAN_OPTIONS': 'detect_leaks=1', 'UBSAN_OPTIONS': 'halt_on_error=1'
 
 MOST_MEMORY_NBYTES = 16 << 30  # address space of a test: a mutant may allocate any size
 LEAST_FREE_NBYTES = 2 << 30  # free disk space that stops a test: a mutant may write for ever
-ROUND = 20  # mutants that are tested before the counted ones are counted again
+ROUND = 20  # mutants of a job that are tested before the counted ones are counted again
 MOST_MEASURE_SECONDS = 600  # limit for a test with gcov
 SKIPPED = 77
 ELAPSED = 6  # limit of elapsed time, as a multiple of that of processor time: tests also wait
@@ -766,7 +766,10 @@ def main():
         return
     journal = os.path.join(arguments.work, 'journal')
     known, reviewed = read_journal(journal), read_reviewed()
-    workers = [Worker(arguments.work, i, arguments) for i in range(arguments.jobs)]
+    workers = [Worker(arguments.work, 0, arguments)]
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        workers += pool.map(lambda i: Worker(arguments.work, i, arguments),
+                            range(1, arguments.jobs))
     order = choose(workers[0].build.tree, paths, arguments.seed)
     for worker in workers[1:]:
         worker.lines = workers[0].lines
@@ -811,7 +814,7 @@ def main():
             untried = [m for m in order if not m.verdict]
             if enough or not untried:
                 break
-            try_them(untried[:min(arguments.count - sum(map(counts, order)), ROUND)])
+            try_them(untried[:min(arguments.count - sum(map(counts, order)), ROUND * arguments.jobs)])
     done = [mutant for mutant in order if mutant.verdict]
     for mutant in done:
         apply_review(mutant, reviewed)
