@@ -132,7 +132,7 @@ static void put_rank_work(FILE *stream, const struct rank_stats *rank_stats)
 		columns[n_columns++] = (struct html_column){ column->heading, true };
 	html_open_table(stream, "Work of each rank", columns, n_columns);
 	for (unsigned i = 0; i < rank_stats->n_ranks && i < HTML_REPORT_MAX_RANKS; i++) {
-		html_print(stream, "<tr><th scope=\"row\">%u</th>\n", i);
+		html_print(stream, "<tr><th scope=\"row\" class=\"number\">%u</th>\n", i);
 		while ((column = rank_column_next(rank_stats, column)))
 			html_print(stream, "<td class=\"number\">%s</td>\n",
 				   rank_column_format(column, &rank_stats->ranks[i]).text);
@@ -156,8 +156,9 @@ static void put_rank_times(FILE *stream, const struct rank_stats *rank_stats)
 	for (unsigned i = 0; i < rank_stats->n_ranks && i < HTML_REPORT_MAX_RANKS; i++) {
 		const struct rank_summary *entry = &rank_stats->ranks[i];
 
-		html_print(stream, "<tr><th scope=\"row\">%u</th>\n<td>%s</td>\n<td>%s</td>\n", i,
-			   rank_stats->hosts[i], entry->summary.backend);
+		html_print(stream, "<tr><th scope=\"row\" class=\"number\">%u</th>\n", i);
+		html_print(stream, "<td>%s</td>\n<td>%s</td>\n", rank_stats->hosts[i],
+			   entry->summary.backend);
 		for (enum phase j = 0; j < N_PHASES; j++) {
 			double s;
 
@@ -386,9 +387,10 @@ static void put_footer(const struct html_page *page, const struct html_report *r
 		strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", &utc);
 	html_print(
 		page->stream,
-		"<footer><p>Stages work at the same time, each on several threads: busy adds "
-		"these up, running is the time in which at least one was at work. The stage that "
-		"ran longest, and for half of a phase at least, held the others up.</p>\n"
+		"<footer><p>Stages work at the same time, most of them on several threads. Busy is "
+		"the sum of the times of all threads. Active is the time in which at least one "
+		"thread worked. The stage that was active longest, and at least half of the "
+		"phase, is the bottleneck.</p>\n"
 		"<p>" GSORT_PROGRAM " %s, %s</p>\n</footer>\n",
 		GSORT_VERSION, text);
 }

@@ -86,14 +86,14 @@ static void put_phase_rows(const struct html_page *page)
 /* Write a bar that is divided by the times of the phases. The table has the numbers. */
 static void put_phase_bar(const struct html_page *page)
 {
+	/* In microseconds: if the sum of flex-grow is below 1, the bar is not filled. */
 	html_print(page->stream, "<div class=\"phases\" aria-hidden=\"true\">\n");
 	for (enum phase phase = 0; phase < N_PHASES; phase++) {
-
 		if (!page->totals.phases[phase].has_begun)
 			continue;
 		html_print(page->stream,
-			   "<span class=\"phase of-%s\" style=\"flex-grow:%.4f\">%s, %s</span>\n",
-			   phase_key(phase), phase_seconds(page, phase), phase_name(phase),
+			   "<span class=\"phase of-%s\" style=\"flex-grow:%.0f\">%s, %s</span>\n",
+			   phase_key(phase), 1e6 * phase_seconds(page, phase), phase_name(phase),
 			   format_time(phase_seconds(page, phase)).text);
 	}
 	html_print(page->stream, "</div>\n");

@@ -64,8 +64,10 @@ expect_error 'none.bin' --report=page.html none.bin
 [ $? -eq 2 ] || fail 'an unwritten page is not an error'
 expect_same sorted output 'and the output is there'
 
-claim 'a browser reports no errors'
+claim 'a browser reports no errors, and the phases fill their bar'
 "$GSORT" -S 1M input -o output --report=page.html || fail "status $?"
+sed -n 's/.*flex-grow:\([0-9.]*\).*/\1/p' page.html | awk '{ sum += $1 } END { exit sum < 1 }' ||
+	fail 'the phases do not fill their bar'
 browser=$(command -v chromium || command -v chromium-browser)
 if [ -n "$browser" ]; then
 	for theme in 0 1; do
