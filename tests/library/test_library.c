@@ -15,7 +15,7 @@
 #include "include/gsort.h"
 #include "tests/support/unit_test.h"
 
-enum { N = 300000, PUT_N_NUMBERS = 1000 };
+enum { N = 100000, PUT_N_NUMBERS = 1000 };
 
 static char directory[] = "/tmp/test_library.XXXXXX";
 static char in_path[64], other_path[64], out_path[64];

@@ -166,8 +166,7 @@ nvidia-smi -L >/dev/null 2>&1 || export NVCC_APPEND_FLAGS='-Xcicc=-O0 -Xptxas=-O
 at_once=$(($(nproc) + 1))
 wrapper=
 # Longest first.
-asan_scripts='random_records zst_cli option_errors mapped_input disk_full check tools
-	reports random_scalars streams'
+asan_scripts='random_records zst_cli tools random_scalars streams'
 
 # only_asan: scripts that the release build skips, as options of grep. Both builds run the random
 # configurations, because kernels differ between builds.

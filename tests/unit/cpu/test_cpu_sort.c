@@ -154,7 +154,7 @@ TEST(bad_pivots_end_in_heapsort)
 			for (unsigned i = 0; i < N_LENGTHS; i++)
 				check(sort_without_quicksort, 8, dist, lengths[i]);
 			check(sort_without_quicksort, 8, dist, 150001);
-			check(sort_with_little_quicksort, 8, dist, 600001);
+			check(sort_with_little_quicksort, 8, dist, 200001);
 		}
 		return;
 	}

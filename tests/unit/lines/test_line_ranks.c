@@ -251,7 +251,7 @@ FIXTURE_TEST(part_files_are_those_of_one_process)
 
 FIXTURE_TEST(threads_of_a_rank_begin_a_compressed_output_once)
 {
-	enum { N_SORTS = FOR_RACES_ONLY ? 2 : 50 };
+	enum { N_SORTS = FOR_RACES_ONLY ? 2 : 5 };
 	struct requested_sort request = { .options = { "zstd", "1" },
 					  .inputs = { words_path },
 					  .has_two_threads = true };

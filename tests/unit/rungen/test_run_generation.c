@@ -156,7 +156,7 @@ FIXTURE_TEST(input_is_read_from_the_first_record_on)
 
 FIXTURE_TEST(last_chunks_stay_in_memory)
 {
-	make_input("u64", false, FIXTURE_UNIFIED_MEMORY, random_number, 500000);
+	make_input("u64", false, FIXTURE_UNIFIED_MEMORY, random_number, 250000);
 	open_file();
 	assert_int_equal(generate_test_runs(), 0);
 	assert_int_equal(run_list_n_spilled(&fixture_run_list), job.plan.n_spilled_runs);
@@ -173,8 +173,8 @@ FIXTURE_TEST(device_memory_may_be_separate)
 	check_file("u64", false, FIXTURE_SEPARATE_MEMORY, random_number, 30000, 0, 0);
 	if (!FOR_RACES_ONLY)
 		check_file("u64", false, FIXTURE_SEPARATE_MEMORY, random_number, 300007, 1, 40);
-	check_file("b5", false, FIXTURE_SEPARATE_MEMORY, random_number, 300007, 1, 40);
-	check_file("b10", true, FIXTURE_SEPARATE_MEMORY, few_numbers, 300001, 1, 40);
+	check_file("b5", false, FIXTURE_SEPARATE_MEMORY, random_number, 200007, 1, 40);
+	check_file("b10", true, FIXTURE_SEPARATE_MEMORY, few_numbers, 200001, 1, 40);
 }
 
 /* The CPU back end, which records what is discarded. */
@@ -328,7 +328,7 @@ static void check_device_totals(const struct stats *stats, bool reach)
 /* Check that all devices merge the spilled runs. */
 static void check_spills(const char *type, bool unique, enum fixture_memory memory, bool reach)
 {
-	const size_t n = 100001 + 150000 * fixture_n_devices;
+	const size_t n = 100001 + 80000 * fixture_n_devices;
 	struct stats *stats;
 
 	separate_memory_set_devices(1, reach);
