@@ -289,7 +289,7 @@ static void format_tick(double time_s, double step_s, char text[static 32])
 
 	if (time_s <= 0)
 		snprintf(text, 32, "0");
-	else if (step_s >= 60 && minutes >= 60)
+	else if (minutes >= 60)
 		snprintf(text, 32, "%u:%02u h", minutes / 60, minutes % 60);
 	else if (step_s >= 60)
 		snprintf(text, 32, "%u min", minutes);

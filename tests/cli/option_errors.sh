@@ -275,6 +275,8 @@ for arguments in '-c -C' '-c -m' '-C -m' '-c --verify' '-c --explain' '-c input 
 	expect_failure . $arguments input
 done
 expect_exit 2 -c -o output input
+expect_failure "^gsort: -c, --check: only one file .*'other'" -c input other
+expect_failure "^gsort: -C: only one file .*'other'" -C input other
 for option in --verify --fsync; do
 	expect_failure "$option.*-o" $option input
 done

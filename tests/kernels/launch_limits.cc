@@ -262,7 +262,6 @@ static void launch_lines()
 	find.nbytes = order.n = gather.n = many;
 	find.scratch = order.scratch = memory;
 	gather.n_segments = 1000;
-	gather.longest_nbytes = many;
 	assert_int_equal(launch_find_lines(&find, NULL), 0);
 	assert_int_equal(launch_make_line_elements(&lines, many, NULL, NULL, NULL), 0);
 	launch_ties({ NULL, &lines });
@@ -271,7 +270,10 @@ static void launch_lines()
 		assert_int_equal(launch_order_lines(&order, NULL), 0);
 	}
 	assert_int_equal(launch_measure_lines(&lines, NULL, many, NULL, NULL, NULL), 0);
-	assert_int_equal(launch_gather_lines(&gather, NULL), 0);
+	for (uint64_t nbytes : { many, UINT64_C(0) }) {
+		gather.longest_nbytes = nbytes;
+		assert_int_equal(launch_gather_lines(&gather, NULL), 0);
+	}
 }
 
 static void launch_records()

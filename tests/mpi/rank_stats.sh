@@ -11,6 +11,7 @@ expect_status 0
 python3 "$cli/rank_stats.py" out/json out/trace > findings 2>&1 || fail "$(cat findings)"
 [ "$(grep -c '^300000 records of u64le' stderr)" -eq 1 ] || fail "not printed once"
 [ "$(grep -cE '^  [01]  .* s  ' stderr)" -eq 2 ] || fail "not a line for each rank"
+! grep 'could not be written' stderr > missed || fail "$(cat missed)"
 awk 'length > 100' stderr > wide
 [ ! -s wide ] || fail "wider than 100 columns: $(cat wide)"
 grep -q '^2 ranks, each on CPU, ' stderr || fail "not all ranks are named"

@@ -50,6 +50,7 @@ TEST(long_sort_merges_bins_without_loss)
 	struct time_series *series = open_series();
 	uint64_t busy = 0;
 
+	time_series_add(series, STAGE_SORT + 1, 0, series->begin_ns, series->begin_ns + MS, 1);
 	for (uint64_t i = 0; i < 100000; i++) {
 		add(series, i * 10 * MS, i * 10 * MS + 7 * MS, 3);
 		busy += 7 * MS;

@@ -2,6 +2,10 @@
  * test_checkpoint_resume - which checkpoints are resumed
  */
 #include "src/checkpoint/checkpoint.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
 #include "src/checkpoint/checkpoint_dir.h"
 #include "src/checkpoint/checkpoint_state.h"
 #include "src/checkpoint/fingerprint.h"
@@ -133,6 +137,24 @@ FIXTURE_TEST(complete_sort_is_repeated_only_if_its_output_has_changed)
 	assert_int_equal(open_checkpoint(&checkpoint), 0);
 	assert_false(checkpoint_is_complete(checkpoint));
 	checkpoint_close(checkpoint);
+}
+
+/* Its orphans would not be found. */
+FIXTURE_TEST(sort_whose_output_directory_was_replaced_is_not_resumed)
+{
+	char place[512], path[520];
+
+	strcpy(place, fixture_path("place"));
+	snprintf(path, sizeof path, "%s/output", place);
+	options_free(&options);
+	options = PARSE_VALID("-t", "u64", "--checkpoint", directory, input_path, "-o", path);
+	assert_int_equal(mkdir(place, 0700), 0);
+	assert_int_equal(open_and_abandon(), 0);
+	assert_int_equal(open_and_abandon(), 0);
+	assert_int_equal(rename(place, fixture_path("elsewhere")), 0);
+	assert_int_equal(mkdir(place, 0700), 0);
+	assert_int_equal(open_and_abandon(), -EINVAL);
+	assert_non_null(strstr(captured_messages_error(), "location of the output"));
 }
 
 static void reopen_inputs(void)

@@ -162,6 +162,35 @@ TEST(unreadable_input_is_not_reported_as_changed)
 	layout_free(&layout);
 }
 
+static int count_run(void *context, uint64_t position, const struct run_origin *origin,
+		     struct input_change *ret_change)
+{
+	(void)position, (void)origin, (void)ret_change;
+	++*(unsigned *)context;
+	return 0;
+}
+
+/* The holes of a sparse file are not cached. */
+TEST(runs_that_are_not_cached_are_checked_within_the_budget)
+{
+	unsigned n = 0;
+	const struct input_check counter = { count_run, &n };
+	const uint64_t run_nbytes = 48 << 20;
+
+	with_layout((struct layout_params){ 0 });
+	assert_int_equal(truncate(path[1], 0), 0);
+	assert_int_equal(truncate(path[1], (off_t)(N_RUNS * run_nbytes)), 0);
+	assert_int_equal(input_open(&syscalls_plain, (const char *const[]){ path[1] }, 1,
+				    RECORD_NBYTES, &job.input),
+			 0);
+	for (size_t i = 0; i < N_RUNS; i++)
+		runs[i].origin.nbytes = run_nbytes;
+	assert_int_equal(checkpoint_state_check_input(&runs_state, &job, &counter, NULL), 0);
+	assert_int_equal(n, 1);
+	input_close(job.input);
+	layout_free(&layout);
+}
+
 TEST(fraction_of_uncached_input_is_read)
 {
 	const uint64_t mib = UINT64_C(1) << 20;

@@ -81,6 +81,9 @@ TEST(sizes_after_types_belong_to_them)
 	assert_int_equal(parse("[('a', ('U', 3), 2)]", "(7,)", &npy), 0);
 	assert_string_equal(npy.descr, "[('a', '<U3', (2,))]");
 	npy_free(&npy);
+	assert_int_equal(parse("[('\\u1000', '<M8[0s]')]", "(7,)", &npy), 0);
+	assert_string_equal(npy.descr, "[('\\u1000', '<M8[0s]')]");
+	npy_free(&npy);
 }
 
 /* All of Python's syntax for strings and numbers. */
@@ -223,6 +226,20 @@ TEST(damaged_headers_do_not_crash)
 			npy_free(&npy);
 			bytes[i] = before;
 		}
+}
+
+/* Some types have the size of a key of bytes, but are no keys. */
+TEST(opaque_field_is_no_key)
+{
+	const struct key bytes = { .nbytes = 32, .kind = KEY_BYTES, .big_endian = true };
+	struct npy npy;
+	struct key *keys;
+	uint32_t n_keys;
+
+	assert_int_equal(parse("[('a', '<c32')]", "(7,)", &npy), 0);
+	assert_int_equal(schema_resolve_typed(&npy.fields, &bytes, "a.npy", &keys, &n_keys),
+			 -EINVAL);
+	npy_free(&npy);
 }
 
 static void assert_written(const char *descr, const char *shape, struct output_header_params params,

@@ -158,6 +158,7 @@ static void assert_throughput_is_drawn(unsigned n_phases)
 	assert_int_equal(count_of("class=\"span\"", begin, end), n_phases);
 	assert_true(count_of("<path", begin, end) > 3);
 	assert_int_equal(count_of("<path", begin, end), count_of("class=\"ground\"", begin, end));
+	assert_int_equal(count_of("<path", begin, end), count_of("z\"><title>", begin, end));
 }
 
 #define REPORT_TEST(claim) TEST_WITH(claim, start, finish)

@@ -25,8 +25,8 @@ TEST(line_has_phase_percent_rate_and_time)
 {
 	assert_string_equal(format(PHASE_RUN_GENERATION, 1 << 30, UINT64_C(4) << 30, 2),
 			    "run generation: 25 %, 512 MiB/s, 0:06 left");
-	assert_string_equal(format(PHASE_FINAL_MERGE, 1 << 20, UINT64_C(1) << 32, 1),
-			    "final merge: 0 %, 1 MiB/s, 1:08:15 left");
+	assert_string_equal(format(PHASE_FINAL_MERGE, 1 << 20, UINT64_C(360076) << 20, 1),
+			    "final merge: 0 %, 1 MiB/s, 100:01:15 left");
 }
 
 TEST(unknown_total_shows_bytes)
