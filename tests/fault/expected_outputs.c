@@ -172,7 +172,7 @@ static struct byte_buffer make_npy(struct byte_buffer numbers)
 	require(npy.data != NULL, "memory");
 	memset(text, ' ', sizeof text);
 	n = snprintf(text, sizeof text,
-		     "{'descr': '<u8', 'fortran_order': False, 'shape': (%zu,), }",
+		     "{'descr': [('n', '<u8')], 'fortran_order': False, 'shape': (%zu,), }",
 		     numbers.nbytes / 8);
 	text[n] = ' ';
 	text[sizeof text - 1] = '\n';
