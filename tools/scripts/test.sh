@@ -162,11 +162,7 @@ if [ -z "${GSORT_SEED:-}" ] && tree=$(git rev-parse 'HEAD^{tree}' 2>/dev/null); 
 fi
 
 # Without a GPU no kernel runs, so optimising kernels and what launches them is not needed.
-kernels=
-nvidia-smi -L >/dev/null 2>&1 || {
-	kernels=-Djoin_kernels=true
-	export NVCC_APPEND_FLAGS='-Xcicc=-O0 -Xptxas=-O0 -Xcompiler=-O0'
-}
+nvidia-smi -L >/dev/null 2>&1 || export NVCC_APPEND_FLAGS='-Xcicc=-O0 -Xptxas=-O0 -Xcompiler=-O0'
 
 # One more than the processors, because some tests wait most of the time.
 at_once=$(($(nproc) + 1))
@@ -225,8 +221,7 @@ tsan_tests() {
 }
 
 tests=gcc_tests
-# shellcheck disable=SC2086
-begin gcc compile gcc gcc --buildtype=release -Dwerror=true -Dgpu_arch=90 $kernels
+begin gcc compile gcc gcc --buildtype=release -Dwerror=true -Dgpu_arch=90
 built
 gcc=$?
 tests=asan_tests
