@@ -151,10 +151,10 @@ static int align_clock_of(struct comm *comm, unsigned rank, uint64_t begin_ns)
 			r = comm_receive_wait(comm, rank, COMM_TAG_TRACE, &reply_ns,
 					      sizeof reply_ns);
 		round_trip_ns = clock_now_ns() - request_ns;
-		if (r < 0 || round_trip_ns >= min_round_trip_ns)
-			continue;
-		min_round_trip_ns = round_trip_ns;
-		remote_begin_ns = reply_ns - (request_ns + round_trip_ns / 2 - begin_ns);
+		if (round_trip_ns < min_round_trip_ns) {
+			min_round_trip_ns = round_trip_ns;
+			remote_begin_ns = reply_ns - (request_ns + round_trip_ns / 2 - begin_ns);
+		}
 	}
 	return r < 0 ? r :
 		       comm_send_wait(comm, rank, COMM_TAG_TRACE, &remote_begin_ns,
