@@ -4,6 +4,7 @@
 #include "io/file/file.h"
 
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include "tests/support/guarded.h"
 #include "tests/support/io_fixture.h"
@@ -32,6 +33,16 @@ DIRECTORY_TEST(end_of_file_is_reported)
 	assert_int_equal(file_read_at(&file, 0, buffer, N), -EIO);
 	assert_int_equal(file_write_at(&file, 0, buffer, N), -EIO);
 	file_close(&file);
+}
+
+TEST(only_a_limited_process_gets_the_hint_of_its_limit)
+{
+	struct rlimit limit;
+	char hint[SIZE_LIMIT_HINT_NBYTES];
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	assert_int_equal(*size_limit_hint(-EFBIG, hint) == '\0', limit.rlim_cur == RLIM_INFINITY);
+	assert_string_equal(size_limit_hint(-ENOSPC, hint), "");
 }
 
 DIRECTORY_TEST(closing_twice_closes_once)
