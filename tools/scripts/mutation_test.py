@@ -637,23 +637,27 @@ class Worker:
         for test in shown:
             if self.build.make(test.targets):
                 return 'not compiled', test.name
-            if self.fails(test) and self.passes_without(test, *original):
+            result = self.result(test)
+            if result == 'failed' and self.passes_without(test, *original):
                 return 'killed', test.name
-            mutant.passed.append(test.identity())
+            if result == 'passed':
+                mutant.passed.append(test.identity())
         return 'survived', f'{len(mutant.passed)} of {n_concerned} tests that execute it'
 
-    def fails(self, test):
+    def result(self, test):
+        """Return 'passed', 'skipped' or 'failed'."""
         # The time was measured with gcov, which is slow. Sanitizers are slower.
         limit = 10 + (10 if test.is_sanitized else 3) * test.seconds
         for _ in range(2):
             status, _ = test.run(limit, self.build.log)
-            if status in (0, SKIPPED):
-                if status == 0:
-                    self.passed.add(test.name)
-                return False
+            if status == SKIPPED:
+                return 'skipped'
+            if status == 0:
+                self.passed.add(test.name)
+                return 'passed'
             if status != 'no end' and test.suite not in ('cli', 'mpi'):
                 break
-        return True
+        return 'failed'
 
     def passes_without(self, test, path, source):
         """Return whether the test passes without the mutant. If it fails, do not run it again."""
@@ -663,7 +667,7 @@ class Worker:
             mutated = f.read()
         self.write(path, source)
         self.build.make(test.targets)
-        if self.fails(test):
+        if self.result(test) == 'failed':
             log(f'{test.name} fails without a mutant: skipped from now on')
             self.tests.remove(test)
         else:
