@@ -559,10 +559,12 @@ claim "an output does not replace a part file of an input"
 cp -a lists kept
 expect_failure 'a/part-0001: is a part file or part manifest of an input' \
 	-m lists/a -o lists/a/part-0001
-expect_error "stats-json 'lists/a/part-0002' is a part file of an input" \
-	-m --stats-json=lists/a/part-0002 lists/a
-expect_error "trace 'lists/a/part-0002' is a part file of an input" -m --trace=lists/a/part-0002 \
-	lists/a
+for report in stats-json trace; do
+	expect_error "$report 'lists/a/part-0002' exists, but is not a report" \
+		-m --$report=lists/a/part-0002 lists/a
+	expect_error "$report 'lists/a/manifest.json' is .* of an input" \
+		-m --$report=lists/a/manifest.json lists/a
+done
 expect_exit 2 -m lists/a -o lists/a/manifest.json
 expect_message 'a/manifest.json: is a part file or part manifest of an input' \
 	'in the place of the manifest'
