@@ -183,8 +183,8 @@ void output_start_prefault(struct output *const *outputs, uint32_t n, uint32_t n
 void output_stop_prefault(struct output *output);
 
 /*
- * Return how many threads should prefault outputs of nbytes together, where n_cpus threads sort. 0:
- * it would not pay, or take memory that caches files, or disk space that temporary files may need.
+ * Return how many threads should prefault outputs of nbytes in all, if n_cpus threads sort. Returns
+ * 0 for small outputs, and if the memory or the disk space may be needed for other files.
  */
 unsigned output_n_prefault_threads(const struct output *output, uint64_t nbytes, unsigned n_cpus);
 

@@ -158,7 +158,7 @@ static int gather_shares(struct line_sort *sort, const struct line_extent *exten
 }
 
 /* Collective: agree on stripes and compression. */
-static int agree_format(struct line_sort *sort)
+static int agree_stripe_and_compression(struct line_sort *sort)
 {
 	const int r = collective_files_agree_stripe(&sort->collective);
 
@@ -238,7 +238,7 @@ int line_ranks_place_partition(struct line_sort *sort, const struct line_extent 
 	header = line_input_header(sort->input, &header_nbytes);
 	r = gather_shares(sort, extent, header_nbytes);
 	if (r == 0)
-		r = agree_format(sort);
+		r = agree_stripe_and_compression(sort);
 	if (r < 0)
 		return r;
 	head_nbytes = find_head(sort, rank, &begin);

@@ -205,7 +205,7 @@ int file_roles_check_input(struct file_roles *roles, const char *path)
 	return r;
 }
 
-/* Return whether the file is empty or begins like JSON or HTML. One that cannot be read may. */
+/* Return whether the file is empty, begins like JSON or HTML, or cannot be read. */
 static bool may_be_report(const char *path)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -147,9 +147,9 @@ setarch -R true 2>/dev/null && without_aslr='setarch -R'
 sanitized='--buildtype=debugoptimized -Doptimization=g -Ddebug=false -Dc_args=-g1 -Dcpp_args=-g1
 	-Dcuda=disabled'
 
-# A finding of a sanitizer ends the test. Code that does not go on has fewer relocations, so it
-# compiles and starts faster.
-ending=-fno-sanitize-recover=all
+# A finding of a sanitizer ends the test. Checks that cannot continue make smaller programs, which
+# compile and start faster.
+no_recovery=-fno-sanitize-recover=all
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1
 mkdir -p "$builds"
@@ -229,7 +229,7 @@ tests=asan_tests
 ! command -v ld.gold >/dev/null || linked='env CC_LD=gold CXX_LD=gold'
 # shellcheck disable=SC2086
 begin asan compile asan gcc $sanitized -Db_sanitize=address,undefined \
-	"-Dc_args=-g1 $ending" "-Dcpp_args=-g1 $ending"
+	"-Dc_args=-g1 $no_recovery" "-Dcpp_args=-g1 $no_recovery"
 # shellcheck disable=SC2046
 [ "$gcc" != 0 ] || run gcc --timeout-multiplier 4 $(gcc_tests)
 

@@ -65,7 +65,7 @@ static void sort_text(struct line_block *block, size_t nbytes)
 	assert_int_equal(n_sorted, nbytes);
 }
 
-/* Sort the lines but for n_left_out bytes, change the end of the last but one, and write them. */
+/* Sort the lines after the first n_left_out bytes, change the last but one, and write them. */
 static int write_changed(const char *letters, size_t n_left_out, char end)
 {
 	const struct line_sink sink = { .write = ignore_bytes, .max_nbytes = 4096 };
