@@ -77,7 +77,7 @@ if ! grep -q __sanitizer "$GSORT"; then
 	rm -f large* expected-large
 
 	claim 'a small address space is enough for the stacks of threads'
-	write_limited ulimit -v 30000
+	write_limited "ulimit -v $((26000 + $(wc -c < "$GSORT") / 1024))"
 	gsort=$GSORT
 	GSORT=./limited
 	expect_output expected input
