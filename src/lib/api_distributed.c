@@ -1,7 +1,7 @@
 /*
- * api_distributed.c - sorts of several MPI ranks (see api_distributed.h)
+ * api_distributed.c - sorts of several MPI ranks (see api_cli.h)
  */
-#include "src/lib/api_distributed.h"
+#include "src/lib/api_cli.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,11 +19,11 @@
 /* Refuse options that several ranks do not support, except one (NULL: none). */
 static int check_mpi_support(const struct gsort *sort, const char *allowed_option)
 {
+	const struct option_table *table = sort->engine->option_table;
 	char spelling[OPTION_SPELLING_NBYTES];
 
-	/* Rows of lines do not state it: line_options_finalize() refuses them. */
-	for (unsigned i = 0; !sort->lines && i < sort->table->n_specs; i++) {
-		const struct option_spec *row = &sort->table->specs[i];
+	for (unsigned i = 0; i < table->n_specs; i++) {
+		const struct option_spec *row = &table->specs[i];
 
 		if (option_is_present(&sort->arguments, i) && row->mpi_support == OPTION_MPI_NO &&
 		    !(allowed_option && strcmp(row->name, allowed_option) == 0))
@@ -128,7 +128,7 @@ static void write_option_value(FILE *stream, const struct gsort *sort,
 
 static int describe_options(const struct gsort *sort, struct fingerprint *ret_fingerprint)
 {
-	const struct option_table *table = sort->table;
+	const struct option_table *table = sort->engine->option_table;
 	struct fingerprint fingerprint = { 0 };
 	FILE *stream = open_memstream(&fingerprint.text, &fingerprint.nbytes);
 

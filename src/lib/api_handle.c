@@ -9,8 +9,7 @@
 
 #include "src/base/text.h"
 #include "src/base/thread.h"
-#include "src/lib/api_distributed.h"
-#include "src/lib/api_lines.h"
+#include "src/lib/api_cli.h"
 #include "src/lib/lib_internal.h"
 #include "src/lines/line_options.h"
 
@@ -53,7 +52,7 @@ int gsort_open(struct gsort **ret_sort)
 	sort = calloc(1, sizeof *sort);
 	if (!sort)
 		return -ENOMEM;
-	sort->table = &options_table;
+	sort->engine = &api_record_engine;
 	sort->options = defaults;
 	diagnostics_init(&sort->sort_messages, api_on_sort_message, sort);
 	diagnostics_init(&sort->call_messages, api_on_call_message, sort);
@@ -208,7 +207,7 @@ const char *api_distributed_get_line_word(unsigned i, unsigned n, char *text)
 /* Find an option that this handle knows; NULL: unknown. Options of ranks need ranks. */
 static const struct option_spec *find_known_option(const struct gsort *sort, const char *name)
 {
-	const struct option_spec *row = name ? option_find(sort->table, name) : NULL;
+	const struct option_spec *row = name ? option_find(sort->engine->option_table, name) : NULL;
 
 	return row && row->mpi_support == OPTION_MPI_ONLY && !sort->comm ? NULL : row;
 }
@@ -250,24 +249,24 @@ static bool is_line_option(const char *name)
 static int refuse_unknown(const struct gsort *sort, const char *name, bool cli_only)
 {
 	const char *names[OPTION_MAX_ROWS], *nearest;
-	const char *of_lines = sort->lines ? " of lines" : "";
+	const char *kind = sort->engine->option_kind;
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < sort->table->n_specs; i++) {
-		const struct option_spec *row = &sort->table->specs[i];
+	for (unsigned i = 0; i < sort->engine->option_table->n_specs; i++) {
+		const struct option_spec *row = &sort->engine->option_table->specs[i];
 
 		if (find_known_option(sort, row->name) && (cli_only || !row->cli_only))
 			names[n++] = row->name;
 	}
-	if (!sort->lines && is_line_option(name))
+	if (is_line_option(name))
 		return fail(-EINVAL, "unknown option '%s'; for lines, set " LINES_OPTION " first",
 			    name);
 	nearest = find_synonym(name);
 	if (!nearest)
 		nearest = suggest_word(name, strlen(name), names, n);
-	return nearest ? fail(-EINVAL, "unknown option '%s'%s; did you mean %s?", name, of_lines,
+	return nearest ? fail(-EINVAL, "unknown option '%s'%s; did you mean %s?", name, kind,
 			      nearest) :
-			 fail(-EINVAL, "unknown option '%s'%s", name, of_lines);
+			 fail(-EINVAL, "unknown option '%s'%s", name, kind);
 }
 
 static int check_settable(const struct gsort *sort, const struct option_spec *row, const char *name,
@@ -300,7 +299,8 @@ static int set_option(struct gsort *sort, const char *name, const char *value, b
 		r = copy_string(sort, value ? value : row->default_value, &copy);
 	/* Options that end a command line (--help) are only recorded. */
 	if (r == 0)
-		r = option_set(sort->table, row, copy, &sort->arguments, &sort->options);
+		r = option_set(sort->engine->option_table, row, copy, &sort->arguments,
+			       &sort->options);
 	return r < 0 ? r : 0;
 }
 
@@ -322,7 +322,7 @@ const char *gsort_get_set(const struct gsort *sort, const char *name)
 	row = sort ? find_known_option(sort, name) : NULL;
 	if (!row)
 		return NULL;
-	i = (unsigned)(row - sort->table->specs);
+	i = (unsigned)(row - sort->engine->option_table->specs);
 	if (!option_is_present(&sort->arguments, i))
 		return NULL;
 	return sort->arguments.values[i] ? sort->arguments.values[i] : "";

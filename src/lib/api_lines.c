@@ -1,7 +1,7 @@
 /*
- * api_lines.c - sorts of lines (see api_lines.h)
+ * api_lines.c - sorts of lines (see lib_internal.h, api_cli.h)
  */
-#include "src/lib/api_lines.h"
+#include "src/lib/api_cli.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,28 +20,6 @@ struct api_lines {
 	struct line_disorder disorder; /* found by a check */
 };
 
-int api_lines_enable(struct gsort *sort, const char *value)
-{
-	struct api_lines *lines;
-	int r = api_check_not_started(sort, LINES_OPTION);
-
-	if (r == 0 && value && *value)
-		r = fail(-EINVAL, LINES_OPTION " takes no value: '%s'", value);
-	if (r < 0 || sort->lines)
-		return r;
-	for (unsigned i = 0; i < sort->table->n_specs; i++)
-		if (option_is_present(&sort->arguments, i))
-			return fail(-EINVAL, LINES_OPTION ": set it before %s",
-				    sort->table->specs[i].name);
-	lines = calloc(1, sizeof *lines);
-	if (!lines)
-		return fail(-ENOMEM, "no memory for the options of lines");
-	line_options_init(&sort->options, &lines->requested);
-	sort->table = &line_option_table;
-	sort->lines = lines;
-	return 0;
-}
-
 void api_lines_write_to_stdout(struct gsort *sort)
 {
 	sort->writes_to_stdout = true;
@@ -59,7 +37,7 @@ void api_lines_free(struct api_lines *lines)
 
 /* --- The operation --- */
 
-int api_lines_finalize(struct gsort *sort)
+static int finalize_lines(struct gsort *sort)
 {
 	struct line_keys *keys = &sort->lines->keys;
 
@@ -90,7 +68,7 @@ void api_lines_write_disorder(const struct gsort *sort, FILE *stream)
 	fputc(sort->lines->keys.delimiter, stream);
 }
 
-int api_lines_run(struct gsort *sort)
+static int run_lines(struct gsort *sort)
 {
 	struct api_lines *lines = sort->lines;
 	const struct line_sort_params params =
@@ -111,10 +89,41 @@ int api_lines_run(struct gsort *sort)
 	return r;
 }
 
-int api_lines_write_plan(const struct gsort *sort, bool is_json, FILE *stream)
+static int write_plan(const struct gsort *sort, bool is_json, FILE *stream)
 {
 	if (is_json)
 		return line_plan_write_json(&sort->lines->plan, stream);
 	line_plan_print(&sort->lines->plan, stream);
+	return 0;
+}
+
+static const struct api_engine line_engine = {
+	.option_table = &line_option_table,
+	.option_kind = " of lines",
+	.replaces_inputs = true,
+	.finalize = finalize_lines,
+	.run = run_lines,
+	.write_plan = write_plan,
+};
+
+int api_lines_enable(struct gsort *sort, const char *value)
+{
+	struct api_lines *lines;
+	int r = api_check_not_started(sort, LINES_OPTION);
+
+	if (r == 0 && value && *value)
+		r = fail(-EINVAL, LINES_OPTION " takes no value: '%s'", value);
+	if (r < 0 || sort->lines)
+		return r;
+	for (unsigned i = 0; i < sort->engine->option_table->n_specs; i++)
+		if (option_is_present(&sort->arguments, i))
+			return fail(-EINVAL, LINES_OPTION ": set it before %s",
+				    sort->engine->option_table->specs[i].name);
+	lines = calloc(1, sizeof *lines);
+	if (!lines)
+		return fail(-ENOMEM, "no memory for the options of lines");
+	line_options_init(&sort->options, &lines->requested);
+	sort->engine = &line_engine;
+	sort->lines = lines;
 	return 0;
 }

@@ -12,18 +12,16 @@
 
 #include "config.h"
 #include "src/base/thread.h"
-#include "src/lib/api_lines.h"
 #include "src/lib/lib_internal.h"
 #include "src/options/command_files.h"
 #include "src/options/file_roles.h"
-#include "src/report/explain.h"
 
 const char api_default_temp_dir[] = "/tmp";
 
 /* --- Completing the request --- */
 
 /* Refuse options that need files instead of gsort_put(). */
-static int check_puts(const struct sort_spec *spec, bool is_lines)
+static int check_puts(const struct sort_spec *spec)
 {
 	if (spec->checkpoint_path)
 		return fail(-EINVAL, "--checkpoint requires paths as inputs, not gsort_put()");
@@ -31,8 +29,6 @@ static int check_puts(const struct sort_spec *spec, bool is_lines)
 		return fail(-EINVAL, "--format=npy requires files as inputs, not gsort_put()");
 	if (spec->skip_nbytes)
 		return fail(-EINVAL, "--skip-bytes requires files as inputs, not gsort_put()");
-	if (spec->n_shards && !is_lines)
-		return fail(-EINVAL, "--shard requires files as inputs, not gsort_put()");
 	return 0;
 }
 
@@ -49,7 +45,7 @@ static int check_endpoints(const struct gsort *sort)
 		if (sort->input_endpoints[i].kind == ENDPOINT_DESCRIPTOR)
 			return fail(-EINVAL, "--checkpoint requires paths as inputs, not %s",
 				    spec->inputs[i]);
-	return sort->accepts_puts ? check_puts(spec, sort->lines) : 0;
+	return sort->accepts_puts ? check_puts(spec) : 0;
 }
 
 /* Add gsort_put() as an input and gsort_get() as the output where the request names none. */
@@ -104,7 +100,8 @@ static void restore_request(struct gsort *sort, const struct saved_request *save
 
 static int imply_option(struct gsort *sort, const char *option, const char *value)
 {
-	return option_set(sort->table, option_find(sort->table, option), value, &sort->arguments,
+	return option_set(sort->engine->option_table,
+			  option_find(sort->engine->option_table, option), value, &sort->arguments,
 			  &sort->options);
 }
 
@@ -120,7 +117,7 @@ static int set_operation(struct gsort *sort, enum api_operation operation)
 						       "gsort_check()";
 	if (operation == API_CHECK && !options_is_check(&sort->options))
 		return imply_option(sort, "check", NULL);
-	if (operation == API_EXPLAIN && !sort->options.explain && !sort->lines)
+	if (operation == API_EXPLAIN && !sort->options.explain)
 		return imply_option(sort, "explain", "json");
 	return 0;
 }
@@ -166,41 +163,13 @@ static int read_input_list(struct gsort *sort)
 	return r;
 }
 
-/* Without input files, nothing resolves the names of keys. */
-static int check_keys_are_resolved(const struct gsort *sort)
-{
-	const struct options *options = &sort->options;
-
-	return sort->accepts_puts && options->spec.n_inputs == 1 &&
-			       options->spec.record_spec == RECORD_SPEC_REQUESTS ?
-		       record_options_refuse_keys(&options->record) :
-		       0;
-}
-
-static int finalize_records(struct gsort *sort)
-{
-	struct sort_spec *spec = &sort->options.spec;
-	const int r = check_keys_are_resolved(sort);
-
-	if (r < 0)
-		return r;
-	spec->omit_header = sort->returns_output;
-	spec->comm = sort->comm;
-	if (!sort->comm)
-		return api_distributed_check_planned(sort, spec);
-	options_divide_host(spec);
-	/* Ranks of one host would disturb each other's measurements. */
-	spec->measure_peak_rates = false;
-	return 0;
-}
-
 static int finalize_request(struct gsort *sort, enum api_operation operation, bool accepts_puts)
 {
 	struct sort_spec *spec = &sort->options.spec;
 	int r = set_operation(sort, operation);
 
 	if (r == 0)
-		r = option_check_conflicts(sort->table, &sort->arguments);
+		r = option_check_conflicts(sort->engine->option_table, &sort->arguments);
 	if (r == 0)
 		r = check_operation(sort);
 	if (r == 0)
@@ -210,15 +179,14 @@ static int finalize_request(struct gsort *sort, enum api_operation operation, bo
 	if (r == 0)
 		r = check_endpoints(sort);
 	if (r == 0)
-		r = sort->lines ? api_lines_finalize(sort) :
-				  options_finalize(&sort->options, api_default_temp_dir);
+		r = sort->engine->finalize(sort);
 	if (r < 0)
 		return r;
 	if (spec->output_endpoint.kind != ENDPOINT_PATH)
 		spec->output_path = sort->options.output_label;
 	spec->cancellation = &sort->cancellation;
 	spec->io = process_syscalls(sort->process);
-	return sort->lines ? 0 : finalize_records(sort);
+	return 0;
 }
 
 /* --- Starting --- */
@@ -254,8 +222,8 @@ int api_check_files(const struct gsort *sort)
 				 options->report_path || options->stats || options->debug ||
 				 options->progress == PROGRESS_OPTION_ALWAYS;
 
-	/* Without reports and a checkpoint, any file may be read and written, as by GNU sort. */
-	if (sort->lines && sort->process && !has_reports && !options->spec.checkpoint_path)
+	if (sort->engine->replaces_inputs && sort->process && !has_reports &&
+	    !options->spec.checkpoint_path)
 		return 0;
 	return command_files_check(options, sort->process != NULL);
 }
@@ -404,16 +372,12 @@ int gsort_check(struct gsort *sort, uint64_t *ret_first_unsorted)
 
 static int write_explanation_json(const struct gsort *sort, FILE *stream)
 {
-	return sort->lines ? api_lines_write_plan(sort, true, stream) :
-			     explain_write_json(&sort->explanation, stream);
+	return sort->engine->write_plan(sort, true, stream);
 }
 
 static int write_explanation_text(const struct gsort *sort, FILE *stream)
 {
-	if (sort->lines)
-		return api_lines_write_plan(sort, false, stream);
-	explain_print(&sort->explanation, stream);
-	return 0;
+	return sort->engine->write_plan(sort, false, stream);
 }
 
 /* name: the function that the caller called. */
@@ -432,7 +396,7 @@ static int explain_sort(struct gsort *sort, uint64_t assumed_nbytes, api_text_wr
 		r = api_wait(sort);
 	if (r == 0)
 		r = api_make_text(sort, write, ret_text);
-	if (r == 0 && !sort->lines)
+	if (r == 0)
 		api_distributed_notice_assumed(sort);
 	return r;
 }

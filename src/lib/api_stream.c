@@ -14,11 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/lib/api_lines.h"
 #include "src/base/thread.h"
 #include "src/lib/lib_internal.h"
-#include "src/options/command_files.h"
-#include "src/report/explain.h"
 
 static void finish_thread(struct gsort *sort, int result)
 {
@@ -35,110 +32,15 @@ static void finish_thread(struct gsort *sort, int result)
 	rendezvous_end(&sort->get_channel);
 }
 
-/* Print a notice about the default type if the user reads messages on a terminal. */
-static void notice_default_type(const struct gsort *sort, const struct input *input)
-{
-	const char *path = sort->options.spec.n_inputs ? sort->options.spec.inputs[0] : "";
-
-	if (!sort->process || sort->operation == API_EXPLAIN || !api_is_reporting_rank(sort) ||
-	    !isatty(STDERR_FILENO) || !command_files_are_untyped(&sort->options, input))
-		return;
-	notice("%s: no type given, %s as u64", strcmp(path, "-") == 0 ? "standard input" : path,
-	       sort->operation == API_CHECK    ? "checking" :
-	       sort->options.spec.merge_inputs ? "merging" :
-						 "sorting");
-}
-
-static int on_inputs_opened(void *context, const struct sort_spec *spec,
-			    const struct layout *layout, struct input *input)
-{
-	const struct gsort *sort = context;
-	const int r = command_files_check_inputs(&sort->options, sort->process != NULL, input);
-
-	if (r == 0)
-		notice_default_type(sort, input);
-	return r < 0 || !sort->options.debug ? r : debug_report_keys(spec, layout, input);
-}
-
-static void on_device_opened(void *context, const char *name)
-{
-	const struct gsort *sort = context;
-
-	if (sort->options.debug)
-		debug_line("device: %s", name);
-}
-
-static void on_output_committed(void *context)
-{
-	const struct gsort *sort = context;
-
-	if (reports_are_requested(&sort->options) && api_is_reporting_rank(sort))
-		process_set_output_committed(sort->process);
-}
-
-static int run_check_operation(struct gsort *sort, const struct sort_observer *observer)
-{
-	const int r = sort_check(&sort->options.spec, sort->check_label, observer, sort->stats,
-				 &sort->summary, &sort->disorder);
-
-	if (r == 0 && sort->disorder && sort->reports_disorder)
-		notice("%s: record %" PRIu64 ": disorder", sort->options.spec.inputs[0],
-		       sort->disorder);
-	return r;
-}
-
-static int run_local_operation(struct gsort *sort)
-{
-	const struct sort_observer observer = { .context = sort,
-						.on_opened = on_inputs_opened,
-						.on_device = on_device_opened,
-						.on_committed = on_output_committed };
-	const struct assumptions assumptions = { .nbytes = sort->assumed_nbytes,
-						 .rank_rates = sort->options.rank_rates };
-	int r;
-
-	if (sort->lines)
-		return api_lines_run(sort);
-	switch (sort->operation) {
-	case API_CHECK:
-		return run_check_operation(sort, &observer);
-	case API_EXPLAIN:
-		r = sort_explain(&sort->options.spec, &assumptions, &observer, sort->stats,
-				 &sort->explanation);
-		sort->summary = sort->explanation.summary;
-		return r;
-	case API_SORT:
-		break;
-	}
-	return sort_run(&sort->options.spec, &observer, sort->stats, &sort->summary);
-}
-
-/* Print a notice before reading a terminal: the user may have forgotten the name of the file. */
-static void notice_terminal_input(const struct gsort *sort)
-{
-	const struct sort_spec *spec = &sort->options.spec;
-	const bool is_refused = sort->operation == API_SORT && !spec->output_path &&
-				isatty(STDOUT_FILENO);
-
-	if (!sort->process || sort->lines || sort->operation == API_EXPLAIN || is_refused ||
-	    !isatty(STDIN_FILENO))
-		return;
-	for (size_t i = 0; i < spec->n_inputs; i++)
-		if (!strcmp(spec->inputs[i], "-"))
-			notice("reading from the terminal; press Ctrl-D to end the input, "
-			       "Ctrl-C to cancel");
-}
-
 void *api_sort_thread(void *argument)
 {
 	struct gsort *sort = argument;
 	int r;
 
 	diagnostics_push(&sort->sort_messages);
-	notice_terminal_input(sort);
 	r = cancellation_check(&sort->cancellation);
 	if (r == 0)
-		r = run_local_operation(sort);
+		r = sort->engine->run(sort);
 	if (r == 0 && sort->comm && sort->operation != API_EXPLAIN) /* only one rank explains */
 		r = api_distributed_gather_stats(sort);
 	/* A failed sort has a message, unless the program's standard error must not be written. */
@@ -208,9 +110,8 @@ static bool has_incomplete_record(const struct gsort *sort)
 	const bool is_size_known = spec->record_spec != RECORD_SPEC_REQUESTS &&
 				   (spec->record_spec != RECORD_SPEC_NONE || spec->n_inputs == 1);
 
-	return !sort->lines && sort->accepts_puts && is_size_known &&
-	       spec->partial == PARTIAL_ERROR && !spec->merge_inputs &&
-	       sort->n_put_nbytes % spec->record_nbytes != 0;
+	return sort->accepts_puts && is_size_known && spec->partial == PARTIAL_ERROR &&
+	       !spec->merge_inputs && sort->n_put_nbytes % spec->record_nbytes != 0;
 }
 
 static int finish_puts(struct gsort *sort)

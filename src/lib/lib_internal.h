@@ -2,7 +2,8 @@
  * lib_internal.h - the handle of include/gsort.h, shared by the files of src/lib/
  *
  *	api_handle.c		the handle, its options, inputs and output
- *	api_lines.c		the option "lines"
+ *	api_records.c		sorts of records
+ *	api_lines.c		sorts of lines: the option "lines"
  *	api_start.c		from options to a running sort, check or plan
  *	api_stream.c		the sort's threads; gsort_put(), gsort_get(), gsort_run()
  *	api_status.c		messages, progress, statistics, report files
@@ -28,9 +29,25 @@
 /* A handle does one operation. */
 enum api_operation { API_SORT, API_CHECK, API_EXPLAIN };
 
+/*
+ * What a handle sorts: records (api_records.c) or, after the option "lines", lines of text
+ * (api_lines.c). Functions return 0 or a negative errno (reported).
+ */
+struct api_engine {
+	const struct option_table *option_table;
+	const char *option_kind; /* follows the name of an unknown option in messages */
+	bool replaces_inputs;    /* the output of a program may be any input, as with GNU sort */
+	/* Complete the options when inputs and output are known. */
+	int (*finalize)(struct gsort *sort);
+	/* Run the operation in the thread of the sort. */
+	int (*run)(struct gsort *sort);
+	/* Write the plan that API_EXPLAIN made. */
+	int (*write_plan)(const struct gsort *sort, bool is_json, FILE *stream);
+};
+
 struct gsort {
 	/* What is requested. */
-	const struct option_table *table; /* the options of records, or of lines */
+	const struct api_engine *engine;
 	struct option_arguments arguments;
 	struct options options;
 	bool writes_to_stdout;            /* if there is no other output */
@@ -38,7 +55,7 @@ struct gsort {
 	char **strings;                   /* n_strings; options point to them */
 	size_t n_strings;
 	struct gsort_process *process; /* NULL: not shared */
-	struct api_lines *lines;       /* a sort of lines; NULL: records */
+	struct api_lines *lines;       /* state of the engine of lines; NULL: records */
 	struct comm *comm;             /* the ranks; NULL: a single process */
 
 	/* Messages and callbacks. */
@@ -124,6 +141,20 @@ int api_append_input(struct gsort *sort, const char *name, struct endpoint endpo
 /* Copy the known beginning of a struct; zero what the source lacks. */
 void copy_struct_prefix(void *destination, size_t destination_nbytes, const void *source,
 			size_t source_nbytes);
+
+/* --- api_records.c --- */
+
+extern const struct api_engine api_record_engine;
+
+/* --- api_lines.c --- */
+
+/* The option that switches a handle to lines. */
+#define LINES_OPTION "lines"
+
+/* Switch the handle to lines. Returns 0 or a negative errno (reported). */
+int api_lines_enable(struct gsort *sort, const char *value);
+
+void api_lines_free(struct api_lines *lines);
 
 /* --- api_start.c --- */
 

@@ -236,7 +236,8 @@ static const struct option_spec specs[] = {
 	  .required = "split" },
 	{ "shard", 0, "K/P", "with -m: write only part K of P of the output",
 	  .parse = options_parse_shard, .offset = offsetof(struct options, spec),
-	  .required = "merge" },
+	  .required = "merge", .mpi_support = OPTION_MPI_NO,
+	  .mpi_substitute = "run " GSORT_PROGRAM " --lines -m --shard=K/P for each K" },
 	{ "zstd", 0, "LEVEL", "compress the output (level 3 if it is named *.zst)",
 	  .default_value = "3", .parse = options_parse_zstd, MEMBER(spec.zstd_level) },
 	{ "files0-from", 0, "FILE", "read NUL-terminated input names from FILE",
@@ -354,20 +355,14 @@ void line_options_init(struct options *options, struct line_keys *keys)
 	options->spec.compression.zstd_level = DEFAULT_ZSTD_LEVEL;
 }
 
-/* Refuse what several ranks do not support. */
-static int check_rank_options(const struct options *options)
+static int check_rank_output(const struct options *options)
 {
 	const struct sort_spec *spec = &options->spec;
 
-	if (!spec->comm)
-		return 0;
-	if (spec->n_shards)
-		return fail(-EINVAL, "--shard is not supported with --lines and several ranks");
-	if (!spec->output_path && !options_is_check(options))
-		return fail(-EINVAL,
-			    "standard output is not possible with several ranks; name a file with "
-			    "-o");
-	return 0;
+	return spec->comm && !spec->output_path && !options_is_check(options) ?
+		       fail(-EINVAL, "standard output is not possible with several ranks; name a "
+				     "file with -o") :
+		       0;
 }
 
 /* Set what was left open. */
@@ -399,7 +394,7 @@ int line_options_finalize(struct options *options, const char *default_temp_dir,
 		return r;
 	ret_keys->stable = options->stable;
 	ret_keys->unique = options->spec.unique;
-	r = check_rank_options(options);
+	r = check_rank_output(options);
 	return r < 0 ? r : set_defaults(options, default_temp_dir);
 }
 

@@ -12,7 +12,7 @@
 #include "src/cli/process_setup.h"
 #include "src/cli/cli_main.h"
 #include "src/cli/print_message.h"
-#include "src/lib/api_distributed.h"
+#include "src/lib/api_cli.h"
 #include "src/comm/transport.h"
 #include "src/comm/comm.h"
 #include "src/lines/cli/lines_main.h"

@@ -22,10 +22,10 @@ struct option_choice {
 
 enum { OPTION_WORD_NBYTES = 32, OPTION_MAX_ROWS = 64 };
 
-/* Whether several MPI ranks support an option. A row that does not state it is refused. */
+/* Whether several MPI ranks support an option. */
 enum option_mpi_support {
+	OPTION_MPI_YES,         /* yes; rows need not state it */
 	OPTION_MPI_NO,          /* no; mpi_substitute says what to use */
-	OPTION_MPI_YES,         /* yes */
 	OPTION_MPI_SAME_ON_ALL, /* yes, if all ranks were given the same value */
 	OPTION_MPI_ONLY,        /* a single process does not know the option */
 };

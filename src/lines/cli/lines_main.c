@@ -10,8 +10,7 @@
 
 #include "config.h"
 #include "src/cli/print_message.h"
-#include "src/lib/api_distributed.h"
-#include "src/lib/api_lines.h"
+#include "src/lib/api_cli.h"
 #include "src/lines/line_options.h"
 
 bool lines_is_requested(int argc, char **argv)

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/lib/api_distributed.h"
+#include "src/lib/api_cli.h"
 #include "tests/support/unit_test.h"
 
 static char last_failure[1024]; /* the last failure */

@@ -1,7 +1,7 @@
 /*
  * test_api_distributed - ranks that are not asked for the same do nothing of it
  */
-#include "src/lib/api_distributed.h"
+#include "src/lib/api_cli.h"
 
 #include <stdio.h>
 #include <string.h>

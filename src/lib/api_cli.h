@@ -1,14 +1,29 @@
 /*
- * api_distributed.h - sorts of several MPI ranks, for gsort-mpi
+ * api_cli.h - functions of the library that only gsort and gsort-mpi call
  *
- * Not part of include/gsort.h. Without ranks (src/comm/comm.h) the functions do nothing, unless
- * they say more. Errors are negative errno values (reported).
+ * Not part of include/gsort.h. Errors are negative errno values (reported).
  */
 #pragma once
+
+#include <stdio.h>
 
 #include "include/gsort.h"
 
 struct comm;
+
+/* --- Lines (api_lines.c) --- */
+
+/* Write to standard output. */
+void api_lines_write_to_stdout(struct gsort *sort);
+
+/* After a check: write the line that is not in order, as GNU sort. */
+void api_lines_write_disorder(const struct gsort *sort, FILE *stream);
+
+/*
+ * --- Several MPI ranks (api_distributed.c) ---
+ *
+ * Without ranks (src/comm/comm.h) these functions do nothing, unless they say more.
+ */
 
 /* Sort with these ranks, which must outlive the handle. Call it before any other function. */
 void api_distributed_set_comm(struct gsort *sort, struct comm *comm);
