@@ -173,6 +173,20 @@ DIRECTORY_TEST(space_may_come_a_moment_later)
 	disk.nbytes = 0;
 }
 
+/* Such a file system may compress, so the output may still fit. */
+DIRECTORY_TEST(small_disk_without_preallocation_is_tried)
+{
+	struct output *output;
+
+	disk.n_before = 0;
+	disk.nbytes = N - 1;
+	faults.preallocate_errno = EOPNOTSUPP;
+	output = open_output(fixture_path("new"), N);
+	disk.nbytes = 0;
+	write_data(output);
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
+}
+
 enum { DIVIDED = 24 << 20, HALF = DIVIDED / 2, LONG_WRITE_NBYTES = 200 * 1000 };
 
 /* Write one of two halves, piece by piece. */
@@ -593,6 +607,19 @@ static uint64_t check_shared(uint64_t announced_nbytes)
 DIRECTORY_TEST(shared_output_is_mapped)
 {
 	assert_int_equal(check_shared(DIVIDED), DIVIDED);
+}
+
+/* A checkpoint has recorded the time of modification, which truncating again would change. */
+DIRECTORY_TEST(finalized_output_is_not_truncated_again)
+{
+	struct output *output = open_output(fixture_path("f"), 2 * N);
+	struct stat status;
+
+	write_data(output);
+	assert_int_equal(output_finalize(output, &status), 0);
+	assert_int_equal(status.st_size, N);
+	faults.ftruncate_errno = EIO;
+	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), 0);
 }
 
 /* Including what only the joined process has preallocated behind its last byte. */
