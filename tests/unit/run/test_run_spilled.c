@@ -9,14 +9,20 @@ enum { WINDOWS = 5 };
 
 static struct layout layout;
 
-static struct run *open_stored(void)
+static struct run_file *make_stored(void)
 {
-	struct run *run;
 	struct key key;
 
 	assert_int_equal(key_parse_type("u64", &key), 0);
 	assert_int_equal(layout_make_key_only(&key, &layout), 0);
-	assert_int_equal(run_open_spilled(make_finished_run(WINDOWS), SPILLED_ITEMS, &run), 0);
+	return make_finished_run(WINDOWS);
+}
+
+static struct run *open_stored(void)
+{
+	struct run *run;
+
+	assert_int_equal(run_open_spilled(make_stored(), SPILLED_ITEMS, &run), 0);
 	return run;
 }
 
@@ -57,4 +63,17 @@ TEST_WITH(subruns_release_disjoint_blocks, start, finish)
 		run = open_stored();
 	}
 	run_close(run);
+}
+
+/* The first key of a part that begins within a block is read. */
+TEST_WITH(run_whose_part_cannot_be_opened_is_freed, start, finish)
+{
+	struct run_file *file = make_stored();
+	struct run *part;
+
+	faults.transfer_errno = EIO;
+	assert_int_equal(run_open_spilled_part(&layout, file, BLOCK_N_ITEMS + 1, WINDOW_N_ITEMS,
+					       &part),
+			 -EIO);
+	assert_int_equal(spill_used_nbytes(spill), 0);
 }
