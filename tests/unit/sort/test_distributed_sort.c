@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "src/base/diagnostics.h"
@@ -54,7 +55,8 @@ struct requested_sort {
 	struct key key;
 	struct sort_spec spec;
 	const char *inputs[2];
-	bool is_in_memory; /* all fits in memory, so nothing is stored */
+	bool is_in_memory;            /* all fits in memory, so nothing is stored */
+	rlim_t first_rank_file_limit; /* 0: none */
 };
 
 static void request_sort(struct requested_sort *request, const char *type, uint64_t record_nbytes,
@@ -79,6 +81,7 @@ static void request_sort(struct requested_sort *request, const char *type, uint6
 	request->spec.n_temp_dirs = 1;
 	request->spec.disable_shared_memory = true;
 	request->is_in_memory = false;
+	request->first_rank_file_limit = 0;
 }
 
 /* Each rank has ample memory. */
@@ -180,6 +183,16 @@ static bool is_split_too_often(const struct sort_spec *spec)
 	return n_cut > 1u + (spec->unique || spec->split_by_keys);
 }
 
+/* Limit the size of files of this process. */
+static int limit_files(rlim_t nbytes)
+{
+	struct rlimit limit;
+	int r = getrlimit(RLIMIT_FSIZE, &limit);
+
+	limit.rlim_cur = nbytes;
+	return r == 0 ? setrlimit(RLIMIT_FSIZE, &limit) : r;
+}
+
 static int sort_on_rank(struct comm *comm, void *argument)
 {
 	const struct requested_sort *request = argument;
@@ -188,6 +201,9 @@ static int sort_on_rank(struct comm *comm, void *argument)
 	uint64_t disorder;
 	int r;
 
+	if (request->first_rank_file_limit && comm_rank(comm) == 0 &&
+	    limit_files(request->first_rank_file_limit) < 0)
+		return -errno;
 	spec.comm = comm;
 	if (spec.check_only)
 		return sort_check(&spec, "gsort -c", &no_observer, NULL, &summary, &disorder);
@@ -755,7 +771,7 @@ PART_TEST(requests, inputs_that_are_sorted_are_merged)
 	check(&request, 3);
 }
 
-/* Assert the message of a merge that must fail. */
+/* Assert the message of a sort that must fail. */
 static void assert_reports(struct requested_sort *request, const char *said)
 {
 	struct fake_ranks ranks = fake_ranks_of(request, 3);
@@ -767,6 +783,17 @@ static void assert_reports(struct requested_sort *request, const char *said)
 	assert_true(is_said);
 	fake_ranks_free(&ranks);
 	assert_int_equal(access(together_path, F_OK), -1);
+}
+
+/* Even if the rank writes only to the first stripe, which is below the limit. */
+PART_TEST(requests, part_file_above_the_size_limit_of_a_rank_is_refused)
+{
+	struct requested_sort request;
+
+	request_in_memory(&request, "u64", 8, random_path, NULL);
+	request.spec.n_part_files = 1;
+	request.first_rank_file_limit = sizeof numbers - 1;
+	assert_reports(&request, "1200000 bytes are needed");
 }
 
 PART_TEST(requests, input_that_is_not_in_order_is_found_wherever_it_is)
