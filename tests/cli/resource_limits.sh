@@ -13,6 +13,8 @@ trap '' XFSZ 2> /dev/null
 	named='; the limit .*\(RLIMIT_FSIZE\) is [0-9.]+ MiB: raise it with ulimit -f$'
 	expect_error "^gsort: output: File too large: 8000000 bytes are needed$named" -S 64M input
 	cat input | expect_error "^gsort: output: .*File too large.*$named" -S 64M
+	large='File too large: 5000000 bytes are needed'
+	yes | head -c 5000000 | expect_error "^gsort: output: $large$named" --lines
 	"$GSORT" -S 1M --temp-compress=none input 2> stderr | cat > /dev/null
 	expect_message "^gsort: $TMPDIR: File too large: .*temporary files .*$named" 'spilled'
 )
