@@ -118,6 +118,8 @@ if command -v zstd > zstd-path; then
 	zstd -q --long=27 double -o long.zst
 	rm double
 	expect_error ' 8 MiB of memory,.* too little: .* -S of at least [0-9]+M$' -S 8M long.zst
+	expect_error ' 64 MiB of memory,.* too little: .* -S of at least [0-9]+M$' \
+		-S 64M --explain input long.zst
 	cat long.zst | expect_error ' 8 MiB of memory,.* too little: .* -S of at least [0-9]+M$' \
 		-S 8M -
 	mkfifo first second
