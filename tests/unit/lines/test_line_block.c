@@ -10,6 +10,7 @@
 
 #include "src/base/thread_pool.h"
 #include "tests/support/captured_messages.h"
+#include "tests/support/guarded.h"
 #include "tests/support/unit_test.h"
 
 /* The lines in between begin with more equal bytes than the elements hold. */
@@ -152,4 +153,54 @@ TEST(lines_with_frequent_prefixes_are_divided_among_threads)
 	check_lines_with_prefixes("");
 	check_lines_with_prefixes("r");
 	check_lines_with_prefixes("f");
+}
+
+/* Let the memory of the block be the last nbytes before `end`, and sort a text in it. */
+static bool fits_before(struct line_block *block, unsigned char *end, size_t nbytes,
+			const char *text)
+{
+	const size_t text_nbytes = strlen(text);
+	uint64_t n_sorted;
+
+	block->memory = end - nbytes;
+	block->memory_nbytes = nbytes;
+	block->in.text = block->memory;
+	memcpy(block->memory, text, text_nbytes);
+	captured_messages_reset(true);
+	return line_block_sort(block,
+			       &(struct line_range){ block->memory, block->memory + text_nbytes },
+			       1, block->memory + text_nbytes, &n_sorted) == 0 &&
+	       n_sorted == text_nbytes;
+}
+
+/* The last key is shorter than the word that is loaded, and inaccessible memory follows. */
+TEST(keys_that_fill_the_memory_are_read_within_it)
+{
+	enum { N = 40, MIN_NBYTES = 2048, MAX_NBYTES = 16384, ALIGN_NBYTES = 64 };
+	unsigned char *memory = guarded_alloc(MAX_NBYTES), *own_memory;
+	struct opened_block opened;
+	size_t own_nbytes;
+
+	open_block("f", 1, 1 << 20, &opened);
+	own_memory = opened.block->memory;
+	own_nbytes = opened.block->memory_nbytes;
+	/* One of these lengths fills the memory, whose size is a multiple of the alignment. */
+	for (int length = 1; length <= ALIGN_NBYTES; length++) {
+		char text[MIN_NBYTES];
+		size_t n = (size_t)sprintf(text, "%0*d\n", length, 0), nbytes = MIN_NBYTES;
+
+		for (int i = 0; i < N; i++)
+			n += (size_t)sprintf(text + n, "%s, then %d\n",
+					     i % 2 ? "equal bytes" : "more equal bytes", i);
+		sprintf(text + n, "z\n");
+		while (nbytes < MAX_NBYTES &&
+		       !fits_before(opened.block, memory + MAX_NBYTES, nbytes, text))
+			nbytes += ALIGN_NBYTES;
+		assert_in_range(nbytes, MIN_NBYTES + 1, MAX_NBYTES - 1);
+		assert_true(opened.block->in.stores_keys);
+	}
+	opened.block->memory = own_memory;
+	opened.block->memory_nbytes = own_nbytes;
+	close_block(&opened);
+	guarded_free(memory, MAX_NBYTES);
 }
