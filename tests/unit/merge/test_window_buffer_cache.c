@@ -30,16 +30,19 @@ static void merge_four_runs(void)
 			 0);
 }
 
-TEST_WITH(second_spilled_run_takes_no_more_memory, start, finish)
+/* The windows have no buffers for input, because the runs are read where they are. */
+TEST_WITH(merges_of_resident_runs_take_the_planned_memory_once, start, finish)
 {
 	static struct backend counting; /* must outlive its queues */
+	struct window_plan windows;
 
 	job_start("u64", false, FIXTURE_UNIFIED_MEMORY);
 	counting = backend_cpu;
 	counting.alloc = count_alloc;
 	job_device(&job)->backend = &counting;
 	merge_four_runs();
-	assert_true(n_allocated > 0);
+	plan_windows(&job.plan, &job.plan_request, 0, UINT64_C(4) * LONG_RUN, 4, 0, &windows);
+	assert_int_equal(n_allocated, plan_windows_nbytes(&job.plan, &windows, false));
 	merge_four_runs();
 	assert_int_equal(n_allocated, 0);
 }
