@@ -17,7 +17,7 @@
 #include "tests/support/race.h"
 #include "tests/support/unit_test.h"
 
-enum { N_WORDS = 60000, N_FEW = 3000, N_FAULT_RANKS = 3 };
+enum { N_WORDS = 60000, N_FEW = 3000, N_FAULT_RANKS = 3, SECONDS_A_SORT = 20 };
 
 static const uint64_t minute_ns = UINT64_C(60) * 1000000000;
 static char words_path[512], few_path[512], single_path[512], together_path[512], kept_path[512];
@@ -59,6 +59,7 @@ struct requested_sort {
 	bool has_two_threads;                                /* in each rank */
 	ssize_t (*pwrite)(int, const void *, size_t, off_t); /* NULL: pwrite() */
 	ssize_t (*pread)(int, void *, size_t, off_t);        /* NULL: pread() */
+	int (*fsync)(int);                                   /* NULL: fsync() */
 };
 
 static int run_sort(const struct requested_sort *request, struct comm *comm, const char *output)
@@ -75,6 +76,8 @@ static int run_sort(const struct requested_sort *request, struct comm *comm, con
 		calls.pwrite = request->pwrite;
 	if (request->pread)
 		calls.pread = request->pread;
+	if (request->fsync)
+		calls.fsync = request->fsync;
 	line_options_init(&options, &requested);
 	for (size_t i = 0; request->options[i] && r == 0; i++) {
 		const struct option_spec *spec =
@@ -101,8 +104,10 @@ static int run_sort(const struct requested_sort *request, struct comm *comm, con
 	return r;
 }
 
+/* A rank that hangs is ended by a signal, which assert_all_fail() detects. */
 static int sort_on_rank(struct comm *comm, void *argument)
 {
+	alarm(SECONDS_A_SORT);
 	return run_sort(argument, comm, together_path);
 }
 
@@ -396,8 +401,8 @@ int __wrap_line_input_take_share(struct line_input *input, uint64_t begin, uint6
 					    n_more);
 }
 
-/* All ranks end without an output, and one of them reports why. */
-static void assert_ends(struct requested_sort *request, const char *said)
+/* All ranks end with an error, and one of them reports why. */
+static void assert_all_fail(struct requested_sort *request, const char *said)
 {
 	struct fake_ranks ranks = fake_ranks_of(request, 3);
 	bool is_said = false;
@@ -405,12 +410,19 @@ static void assert_ends(struct requested_sort *request, const char *said)
 	fake_ranks_run(&ranks);
 	for (unsigned i = 0; i < ranks.size; i++) {
 		assert_true(ranks.exits[i].result != 0 || ranks.exits[i].status != 0);
+		assert_in_range(ranks.exits[i].status, 0, 127);
 		is_said = is_said || strstr(ranks.exits[i].error_text, said);
 	}
 	if (!is_said)
 		print_message("nobody says: %s, but: %s\n", said, ranks.exits[0].error_text);
 	assert_true(is_said);
 	fake_ranks_free(&ranks);
+}
+
+/* And there is no output. */
+static void assert_ends(struct requested_sort *request, const char *said)
+{
+	assert_all_fail(request, said);
 	assert_int_not_equal(access(together_path, F_OK), 0);
 }
 
@@ -437,6 +449,42 @@ FIXTURE_TEST(unreadable_share_ends_all)
 	struct requested_sort request = { .inputs = { words_path }, .pread = refuse_long_reads };
 
 	assert_ends(&request, "Input/output error");
+}
+
+static ssize_t refuse_to_write(int fd, const void *bytes, size_t nbytes, off_t offset)
+{
+	if (fake_rank_number != 1 || !fake_rank_writes_output(fd))
+		return pwrite(fd, bytes, nbytes, offset);
+	errno = EIO;
+	return -1;
+}
+
+/* Others still read the runs of the rank, whose threads must end. */
+FIXTURE_TEST(unwritable_output_ends_all)
+{
+	struct requested_sort request = { .options = { "S", "1M" },
+					  .inputs = { words_path, words_path },
+					  .pwrite = refuse_to_write };
+
+	assert_ends(&request, "Input/output error");
+}
+
+static int refuse_to_sync(int fd)
+{
+	if (fake_rank_number != 1)
+		return fsync(fd);
+	errno = EIO;
+	return -1;
+}
+
+FIXTURE_TEST(unsynced_share_leaves_the_input)
+{
+	static const char text[] = "c\nb\na\n";
+	struct requested_sort request = { .inputs = { together_path }, .fsync = refuse_to_sync };
+
+	write_file(together_path, text, sizeof text - 1);
+	assert_all_fail(&request, "Input/output error");
+	assert_true(file_contains(together_path, text, sizeof text - 1));
 }
 
 /* Lines between the shares would be lost. */
