@@ -285,8 +285,7 @@ static int add_keys(void *context, uint32_t task)
 	}
 	*shared = piece;
 	stats_end(text->params.stats, span, piece.size.line_nbytes);
-	line_key_buffer_free(&key);
-	return key.has_failed ? fail(-ENOMEM, "no memory for the key of a line") : 0;
+	return line_key_buffer_finish(&key);
 }
 
 /* Divide the lines up to `end` into pieces, and the buffer in proportion. */

@@ -320,8 +320,7 @@ static int scan_piece(void *context, uint32_t task)
 	}
 	choose_buckets_of_batch(block, piece, n - batch.n, &batch);
 	piece->digest.n_records = piece->n_lines;
-	line_key_buffer_free(&key);
-	return key.has_failed ? fail(-ENOMEM, "no memory for the key of a line") : 0;
+	return line_key_buffer_finish(&key);
 }
 
 /* Make the elements of a piece, each in its bucket. */

@@ -45,6 +45,14 @@ void line_key_buffer_free(struct line_key_buffer *buffer)
 	*buffer = (struct line_key_buffer){ 0 };
 }
 
+int line_key_buffer_finish(struct line_key_buffer *buffer)
+{
+	const bool has_failed = buffer->has_failed;
+
+	line_key_buffer_free(buffer);
+	return has_failed ? fail(-ENOMEM, "no memory for the key of a line") : 0;
+}
+
 /* --- Options --- */
 
 bool line_keys_add_letter(struct line_keys *keys, char letter)

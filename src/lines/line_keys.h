@@ -154,3 +154,6 @@ int line_keys_compare(const struct line_keys *keys, struct line_view a, struct l
 		      struct line_key_buffer scratch[2]);
 
 void line_key_buffer_free(struct line_key_buffer *buffer);
+
+/* Free the buffer. Returns 0, or -ENOMEM after a message if a key could not be made. */
+int line_key_buffer_finish(struct line_key_buffer *buffer);

@@ -118,33 +118,37 @@ static size_t make_lines_with_prefixes(unsigned char *text, uint64_t n)
 	return nbytes;
 }
 
-static void check_lines_with_prefixes(const char *letters)
+/* Check that the buckets hold n lines in order. */
+static void assert_sorted(const struct line_block *block, bool is_descending, uint64_t n)
 {
-	enum { N = 200000, N_THREADS = 4, MAX_SHARE = 6 };
-	struct opened_block opened;
 	struct line_view last = { 0 };
-	uint64_t n_lines, i = 0;
+	uint64_t i = 0;
 
-	open_block(letters, N_THREADS, 64 << 20, &opened);
-	sort_text(opened.block, make_lines_with_prefixes(line_block_text(opened.block), N));
-	n_lines = line_block_n_lines(opened.block);
-	assert_int_equal(n_lines, N + N / 50);
-	for (uint32_t j = 0; j < opened.block->n_buckets; j++) {
-		const struct bucket *bucket = &opened.block->buckets[j];
-
-		assert_true(bucket->n < n_lines / MAX_SHARE);
-		for (uint64_t k = 0; k < bucket->n; k++, i++) {
-			const struct line_view line = bucket_line(opened.block, bucket, k);
+	for (uint32_t j = 0; j < block->n_buckets; j++)
+		for (uint64_t k = 0; k < block->buckets[j].n; k++, i++) {
+			const struct line_view line = bucket_line(block, &block->buckets[j], k);
 			const int order = i > 0 ? line_view_compare(last, line) : -1;
 
 			if (order == 0) /* in the order of the text */
 				assert_true(last.bytes < line.bytes);
 			else
-				assert_true((order < 0) != (i > 0 && strchr(letters, 'r')));
+				assert_true((order < 0) != (i > 0 && is_descending));
 			last = line;
 		}
-	}
-	assert_int_equal(i, n_lines);
+	assert_int_equal(i, n);
+}
+
+static void check_lines_with_prefixes(const char *letters)
+{
+	enum { N = 200000, N_LINES = N + N / 50, N_THREADS = 4, MAX_SHARE = 6 };
+	struct opened_block opened;
+
+	open_block(letters, N_THREADS, 64 << 20, &opened);
+	sort_text(opened.block, make_lines_with_prefixes(line_block_text(opened.block), N));
+	assert_int_equal(line_block_n_lines(opened.block), N_LINES);
+	for (uint32_t j = 0; j < opened.block->n_buckets; j++)
+		assert_true(opened.block->buckets[j].n < N_LINES / MAX_SHARE);
+	assert_sorted(opened.block, strchr(letters, 'r'), N_LINES);
 	close_block(&opened);
 }
 
@@ -203,4 +207,59 @@ TEST(keys_that_fill_the_memory_are_read_within_it)
 	opened.block->memory_nbytes = own_nbytes;
 	close_block(&opened);
 	guarded_free(memory, MAX_NBYTES);
+}
+
+/* Numbers of this length are copied before they are parsed. */
+enum { N_DIGITS = 200 };
+
+/* Of the copies of numbers; the failing one counts from 1, and 0 is none. */
+static unsigned n_copies, failing_copy;
+
+void *__real_malloc(size_t nbytes);
+void *__wrap_malloc(size_t nbytes);
+void *__wrap_malloc(size_t nbytes)
+{
+	return nbytes == N_DIGITS + 1 && ++n_copies == failing_copy ? NULL : __real_malloc(nbytes);
+}
+
+/* Sort long numbers while that copy fails. Returns what the sort returns. */
+static int sort_numbers(unsigned copy)
+{
+	enum { N = 20 };
+	struct opened_block opened;
+	unsigned char *text;
+	uint64_t n_sorted;
+	size_t nbytes = 0;
+	int r;
+
+	open_block("g", 1, 1 << 20, &opened);
+	text = line_block_text(opened.block);
+	for (unsigned i = 0; i < N; i++)
+		nbytes += (size_t)sprintf((char *)text + nbytes, "%u%0*u\n", 10 + i * 7 % N,
+					  N_DIGITS - 2, 0);
+	n_copies = 0;
+	failing_copy = copy;
+	r = line_block_sort(opened.block, &(struct line_range){ text, text + nbytes }, 1,
+			    text + nbytes, &n_sorted);
+	if (r == 0)
+		assert_sorted(opened.block, false, N);
+	close_block(&opened);
+	return r;
+}
+
+/* A key of the sample may be lost: the sample only divides the work. */
+TEST(sort_without_memory_for_a_key_fails_or_is_right)
+{
+	unsigned n_failed = 0, n;
+
+	captured_messages_reset(true);
+	assert_int_equal(sort_numbers(0), 0);
+	n = n_copies;
+	for (unsigned copy = 1; copy <= n; copy++) {
+		const int r = sort_numbers(copy);
+
+		assert_true(r == 0 || r == -ENOMEM);
+		n_failed += r < 0;
+	}
+	assert_in_range(n_failed, 20, n);
 }
