@@ -52,6 +52,14 @@ grep '^final merge' stderr | tail -n 1 > line
 grep -q ': 100 %.*; total 100 %$' line || fail "at the end: $(cat stderr)"
 rm -f disordered
 
+claim "one rank warns of too large a -S"
+for n in 1 2; do
+	launch -np $n sh -c 'ulimit -v 8000000 && exec "$@"' sh "$GSORT_MPI" -S 16G \
+		--assume-size=64G --explain -
+	expect_status 0 "$n ranks"
+	expect_message '^gsort: warning: -S: the sort may need .*; use a smaller -S$' "$n ranks"
+done
+
 claim "a failed rank removes the part files, and only its error is reported"
 generate -n 400 -R 24 -o records
 run -R 24 -k 7:b8 records -o records
