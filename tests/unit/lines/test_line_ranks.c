@@ -496,3 +496,67 @@ FIXTURE_TEST(gap_between_shares_ends_all)
 	assert_ends(&request, "lines of rank 1 begin at byte ");
 	share_increment = 0;
 }
+
+/* Wrapped to fail with this size; 0: never. */
+static size_t refused_nbytes;
+
+void *__real_realloc(void *memory, size_t nbytes);
+void *__wrap_realloc(void *memory, size_t nbytes);
+void *__wrap_realloc(void *memory, size_t nbytes)
+{
+	return refused_nbytes && nbytes == refused_nbytes ? NULL : __real_realloc(memory, nbytes);
+}
+
+void *__real_reallocarray(void *memory, size_t n, size_t nbytes);
+void *__wrap_reallocarray(void *memory, size_t n, size_t nbytes);
+void *__wrap_reallocarray(void *memory, size_t n, size_t nbytes)
+{
+	return refused_nbytes && n * nbytes == refused_nbytes ?
+		       NULL :
+		       __real_reallocarray(memory, n, nbytes);
+}
+
+/* Write sorted lines: n_short lines, a line of that length, and n_short other lines. */
+static void write_long_line(const char *path, int n_short, int length)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	for (int i = 0; i < n_short; i++)
+		fprintf(file, "%0999d\n", 0);
+	fprintf(file, "%0*d\n", length, 0);
+	for (int i = 0; i < n_short; i++)
+		fprintf(file, "1%0998d\n", 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+FIXTURE_TEST(header_without_memory_ends_all)
+{
+	enum { NBYTES = 20000 };
+	struct requested_sort request = { .options = { "header", "1" }, .inputs = { few_path } };
+
+	write_long_line(few_path, 0, NBYTES);
+	refused_nbytes = NBYTES + sizeof "\n";
+	assert_ends(&request, "no memory for a header");
+	refused_nbytes = 0;
+}
+
+/* The share of rank 0 ends in the long line. Only its result tells that it did not go on. */
+FIXTURE_TEST(part_file_without_memory_for_a_line_ends_all)
+{
+	enum { N_SHORT = 29, NBYTES = 30000 };
+	const struct requested_sort split = { .options = { "o", "x", "split", "1" },
+					      .inputs = { few_path } };
+	struct requested_sort request = { .options = { "m" }, .inputs = { single_path } };
+	struct fake_ranks ranks = fake_ranks_of(&request, 3);
+
+	write_long_line(few_path, N_SHORT, NBYTES);
+	assert_int_equal(run_sort(&split, NULL, single_path), 0);
+	refused_nbytes = NBYTES + NBYTES / 2 + 64; /* array_reserve() */
+	fake_ranks_run(&ranks);
+	refused_nbytes = 0;
+	assert_string_equal(ranks.exits[0].error_text, "no memory for a line of 30000 bytes");
+	assert_int_equal(ranks.exits[0].result, -ENOMEM);
+	fake_ranks_free(&ranks);
+	assert_int_not_equal(access(together_path, F_OK), 0);
+}
