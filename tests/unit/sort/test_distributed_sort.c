@@ -93,8 +93,11 @@ static void request_in_memory(struct requested_sort *request, const char *type,
 	request->is_in_memory = true;
 }
 
-/* Wrapped to count calls: without room for an exchange in memory, the runs are not cut twice. */
-static unsigned n_cut;
+/*
+ * Wrapped to count calls: without room for an exchange in memory, the runs are not cut twice. And
+ * to fail if they are cut into so many parts; 0: never.
+ */
+static unsigned n_cut, refused_n_parts;
 
 int __real_cuts_make(struct comm *comm, const struct job *job, struct run *const *runs,
 		     uint32_t n_runs, const struct splitter_params *params, uint64_t *ret_cuts);
@@ -105,6 +108,8 @@ int __wrap_cuts_make(struct comm *comm, const struct job *job, struct run *const
 		     uint32_t n_runs, const struct splitter_params *params, uint64_t *ret_cuts)
 {
 	n_cut += comm != NULL;
+	if (comm && params->n_partitions == refused_n_parts)
+		return (fail)(-EDOM, "runs cannot be cut");
 	return __real_cuts_make(comm, job, runs, n_runs, params, ret_cuts);
 }
 
@@ -945,6 +950,17 @@ SORT_TEST(failure_of_the_first_rank_ends_all)
 	for (unsigned i = 1; i < ranks.size; i++)
 		assert_int_not_equal(ranks.exits[i].result, 0);
 	fake_ranks_free(&ranks);
+}
+
+SORT_TEST(part_files_without_cuts_end_all)
+{
+	struct requested_sort request;
+
+	request_sort(&request, "u16", 8, few_path, NULL);
+	request.spec.n_part_files = refused_n_parts = 7;
+	request.spec.split_by_keys = true;
+	assert_ends(&request, 2, "runs cannot be cut");
+	refused_n_parts = 0;
 }
 
 /* Numbers received from another rank are validated before they are used. */
