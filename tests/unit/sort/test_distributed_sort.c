@@ -969,7 +969,8 @@ SORT_TEST(corrupt_message_ends_all)
 	static const char not_here[] = "invalid request of rank",
 			  cannot_be[] = "sent an invalid index",
 			  no_stripe[] = "sent bytes of a stripe of another rank",
-			  too_much[] = "offers too many items", damaged[] = "is damaged",
+			  too_much[] = "offers too many items",
+			  damaged[] = "in the temporary space of rank 1: block ",
 			  lost[] = "records (checksum";
 	/* Words of requests and stripes, and of segments and blocks, which are responses. */
 	static const struct message_corruption all[] = {
