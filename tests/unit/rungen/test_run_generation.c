@@ -264,6 +264,38 @@ FIXTURE_TEST(merge_sorts_buckets)
 	check_buckets("u128", random_number, 70007, true);
 }
 
+/* The CPU back end, whose first sort fails. */
+static bool has_failed;
+
+static int fail_first_sort(struct device_queue *queue, const struct sort_op *op)
+{
+	if (has_failed)
+		return backend_cpu.ops_by_layout[op->layout->kind]->sort(queue, op);
+	has_failed = true;
+	return -EIO;
+}
+
+FIXTURE_TEST(sample_that_cannot_be_sorted_is_reported)
+{
+	struct backend backend = backend_cpu;
+	const struct backend_layout_ops *all_ops[N_LAYOUT_KINDS];
+	struct backend_layout_ops ops;
+
+	n_buckets = 40;
+	has_failed = false;
+	make_input("u64", false, FIXTURE_UNIFIED_MEMORY, random_number, 150007);
+	ops = *backend_cpu.ops_by_layout[layout.kind];
+	ops.sort = fail_first_sort;
+	memcpy(all_ops, backend_cpu.ops_by_layout, sizeof all_ops);
+	all_ops[layout.kind] = &ops;
+	backend.ops_by_layout = all_ops;
+	job_device(&job)->backend = &backend;
+	open_file();
+	assert_int_equal(generate_test_runs(), -EIO);
+	assert_non_null(strstr(captured_messages_error(), "cannot sort a sample"));
+	close_input();
+}
+
 static encoded_key_t ascending(uint64_t i)
 {
 	return i / 2;

@@ -3,6 +3,9 @@
  */
 #include "src/sort/sort.h"
 
+#include <limits.h>
+
+#include "src/merge/merge.h"
 #include "src/sort/setup.h"
 #include "tests/support/io_fixture.h"
 #include "tests/support/captured_messages.h"
@@ -98,6 +101,68 @@ FIXTURE_TEST(observer_sees_the_inputs_and_may_end_the_sort)
 	assert_int_equal(sort_run(&spec, &observer, NULL, &summary), -EDOM);
 	assert_true(was_asked);
 	assert_int_equal(access(output_path, F_OK), -1);
+}
+
+/* Wrapped to fail after that many calls. */
+static unsigned n_headers_left = UINT_MAX;
+
+int __real_input_make_header(const struct input *input, const struct output_header_params *params,
+			     struct output_header *ret_header);
+int __wrap_input_make_header(const struct input *input, const struct output_header_params *params,
+			     struct output_header *ret_header);
+int __wrap_input_make_header(const struct input *input, const struct output_header_params *params,
+			     struct output_header *ret_header)
+{
+	return n_headers_left-- == 0 ? (fail)(-EDOM, "no header") :
+				       __real_input_make_header(input, params, ret_header);
+}
+
+/* Wrapped to report one record less than was written. */
+static bool miscounts;
+
+int __real_merge_in_partitions(const struct job *job, struct run *const *runs, uint32_t n_runs,
+			       uint64_t memory_nbytes, const struct sink *sink,
+			       struct merge_result *ret_result);
+int __wrap_merge_in_partitions(const struct job *job, struct run *const *runs, uint32_t n_runs,
+			       uint64_t memory_nbytes, const struct sink *sink,
+			       struct merge_result *ret_result);
+int __wrap_merge_in_partitions(const struct job *job, struct run *const *runs, uint32_t n_runs,
+			       uint64_t memory_nbytes, const struct sink *sink,
+			       struct merge_result *ret_result)
+{
+	const int r =
+		__real_merge_in_partitions(job, runs, n_runs, memory_nbytes, sink, ret_result);
+
+	ret_result->n_items -= miscounts;
+	return r;
+}
+
+/* Assert that a sort fails without an output. */
+static void assert_sort_fails(int expected, const char *said)
+{
+	const struct sort_observer no_observer = { 0 };
+	const char *const input = input_path;
+	const struct sort_spec spec = spec_of(&input);
+	struct sort_summary summary;
+
+	assert_int_equal(sort_run(&spec, &no_observer, NULL, &summary), expected);
+	assert_non_null(strstr(captured_messages_error(), said));
+	assert_int_equal(access(output_path, F_OK), -1);
+}
+
+/* The first call makes the header of the plan. */
+FIXTURE_TEST(output_without_its_header_is_refused)
+{
+	n_headers_left = 1;
+	assert_sort_fails(-EDOM, "no header");
+	n_headers_left = UINT_MAX;
+}
+
+FIXTURE_TEST(output_with_a_wrong_number_of_records_is_refused)
+{
+	miscounts = true;
+	assert_sort_fails(-EIO, "has 999 of 1000 records; the output was not written");
+	miscounts = false;
 }
 
 /* The message contains the memory of the index and of inputs, and no blocks. */
