@@ -185,6 +185,9 @@ def check_unique_in_order():
     claim(done.returncode == 0 and same(sort_to_file('few.npy.zst'), values), '-u --zstd')
     done = gsort('-u', '--zstd', '--split=3', '--verify', 'few.npy', '-o', 'apart')
     claim(done.returncode == 0 and same(sort_to_file('-m', 'apart'), values), '-u --zstd --split')
+    np.save('none.npy', a[:0])
+    done = gsort('--zstd', '--split=2', '--split-by=keys', 'none.npy', '-o', 'divided')
+    claim(done.returncode == 0 and same(sort_to_file('-m', 'divided'), a[:0]), '--zstd --split-by=keys of nothing')
     done = gsort('-u', '--temp-limit=1K', 'few.npy')
     claim(done.returncode == 2 and b'temporary' in done.stderr and not done.stdout,
           'what is counted is temporary data: %s' % done.stderr)
