@@ -670,11 +670,10 @@ static int write_window(void *context, const struct merged_window *merged)
 	return r;
 }
 
-/* A single partition has several writers, next to each other. Two are as fast without mappings. */
 static void set_n_partitions(void *context, uint32_t n_partitions, uint32_t n_writers)
 {
 	struct sort_output *out = context;
-	/* Two writers of one partition are fast enough with write(). */
+	/* Up to PLAN_MAX_FILE_WRITERS writers of one partition are as fast without mappings. */
 	const uint32_t n = n_partitions == 1 && n_writers <= PLAN_MAX_FILE_WRITERS ?
 				   1 :
 				   n_partitions * n_writers;
