@@ -91,6 +91,10 @@ void shared_prefix_shorten(struct shared_prefix *shared, struct line_view string
 {
 	uint32_t n = 0;
 
+	if (string.nbytes == 0) { /* bytes may be NULL */
+		shared->n = 0;
+		return;
+	}
 	if (shared->n == UINT32_MAX) {
 		shared->n = (uint32_t)u64_min(string.nbytes, MAX_SHARED_NBYTES);
 		memcpy(shared->bytes, string.bytes, shared->n);
