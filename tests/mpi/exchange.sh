@@ -14,6 +14,8 @@ failed=0
 # other's memory. MPICH needs no settings.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+# Look for no devices and networks.
+export HWLOC_COMPONENTS=-linux:pci,-pci OMPI_MCA_btl=self,vader
 # The shared memory of the ranks is removed with the test, even if they are killed.
 export OMPI_MCA_btl_vader_backing_directory="$work"
 # If several ranks end at the same time, Open MPI's mpirun sometimes crashes on memory that
