@@ -963,13 +963,24 @@ int output_commit(struct output *output, enum output_durability durability)
 	return r;
 }
 
+/*
+ * Return where to truncate a failed output in place. Records do not move the position of the
+ * descriptor, but messages to a standard error that shares it do, and they stay.
+ */
+static uint64_t failed_end(const struct output *output)
+{
+	const off_t position = lseek(output->file.fd, 0, SEEK_CUR);
+
+	return position > (off_t)output->base ? (uint64_t)position : output->base;
+}
+
 void output_abort(struct output *output)
 {
 	if (!output)
 		return;
 	output_stop_prefault(output);
 	if (output->truncation && undo_is_growth_ours(output->truncation))
-		file_truncate(&output->file, output->base);
+		file_truncate(&output->file, failed_end(output));
 	remove_truncation(output);
 	atomic_file_discard(output->atomic_file);
 	free_output(output);

@@ -237,6 +237,8 @@ static int open_reports(struct gsort *sort)
 					    .html = options->report_path };
 	const int r = api_check_files(sort);
 
+	sort->drops_warnings = sort->process && !sort->engine->replaces_inputs &&
+			       command_files_drop_warnings(options);
 	if (r < 0 || !api_is_reporting_rank(sort))
 		return r;
 	return reports_open(options->spec.io, &paths, &sort->reports);

@@ -25,7 +25,8 @@ static void call_message_callback(struct gsort *sort, enum message_kind kind, co
 						     [MESSAGE_NOTICE] = GSORT_NOTICE,
 						     [MESSAGE_DEBUG] = GSORT_DEBUG };
 
-	if (!sort->message_callback)
+	if (!sort->message_callback ||
+	    (sort->drops_warnings && (kind == MESSAGE_WARNING || kind == MESSAGE_NOTICE)))
 		return;
 	SCOPED_LOCK(&sort->message_callback_lock);
 	sort->message_callback(sort->message_context, kinds[kind], line);

@@ -77,6 +77,7 @@ struct gsort {
 	const char *check_label; /* name of a check in messages */
 	bool reports_disorder;   /* a check prints a notice about the first disorder */
 	bool has_started;
+	bool drops_warnings; /* they would be among the records */
 	bool accepts_puts, has_finished_puts;
 	uint64_t n_put_nbytes;
 	bool returns_output; /* gsort_get() returns the output */

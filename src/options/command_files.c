@@ -267,30 +267,35 @@ static bool must_be_silent(const struct command_files *files)
 	return is_same_file(options->files0_path, &stderr_identity);
 }
 
-/* Return whether records and messages go to one pipe or file. */
-static bool mixes_messages_with_data(const struct command_files *files)
+/* Return whether the program writes records and messages to one pipe or file. */
+static bool mixes_messages_with_data(const struct options *options)
 {
-	const struct options *options = files->options;
 	struct path_identity output, messages;
 
-	return files->uses_streams && !options->explain && !options_output_path(options) &&
+	return !options->explain && !options_output_path(options) &&
 	       options->spec.output_endpoint.kind == ENDPOINT_PATH && !options_is_check(options) &&
 	       path_identity_from_fd(STDOUT_FILENO, &output) == 0 &&
 	       path_identity_from_fd(STDERR_FILENO, &messages) == 0 &&
 	       path_identity_equal(&output, &messages);
 }
 
+bool command_files_drop_warnings(const struct options *options)
+{
+	struct stat status;
+
+	return mixes_messages_with_data(options) && fstat(STDERR_FILENO, &status) == 0 &&
+	       !S_ISCHR(status.st_mode);
+}
+
 /*
- * Add standard error. A pipe may carry records and then an error, which ends them, but no text of a
- * sort that succeeds. In a file, a message could overwrite records.
+ * Add standard error. A pipe or file may carry records and then an error, which ends them, but no
+ * text of a sort that succeeds.
  */
 static int add_standard_error(struct command_files *files)
 {
 	const struct options *options = files->options;
-	struct stat status;
 
-	if (mixes_messages_with_data(files) && fstat(STDERR_FILENO, &status) == 0 &&
-	    !S_ISREG(status.st_mode) && !options->stats && !options->debug &&
+	if (mixes_messages_with_data(options) && !options->stats && !options->debug &&
 	    options->progress != PROGRESS_OPTION_ALWAYS)
 		return 0;
 	return file_roles_add_stream(&files->roles, ROLE_MESSAGES, STDERR_FILENO);
@@ -299,7 +304,7 @@ static int add_standard_error(struct command_files *files)
 /* Check inputs and standard error. Errors of inputs come first where records and messages mix. */
 static int check_sources_and_messages(struct command_files *files)
 {
-	const bool sources_first = mixes_messages_with_data(files);
+	const bool sources_first = files->uses_streams && mixes_messages_with_data(files->options);
 	int r = sources_first ? check_sources(files) : 0;
 
 	if (r == 0 && files->uses_streams)

@@ -130,47 +130,53 @@ expect_conflict "--stats-json 'r' and --report 'r' are" \
 	'$g --lines v -o o --stats-json=r --report=r'
 expect_conflict "--trace 'r' and --report 'r' are" '$g --lines v -o o --trace=r --report=r'
 
-claim 'messages among the records, or over an input'
-create_files
-"$g" v >> o 2>&1
-status=$?
-tail -n 1 o > ../stderr
-cd ..
-[ $status -eq 2 ] || fail '2>&1: status not 2'
-expect_message 'standard output and standard error are the same file' '2>&1'
-
-# run_with_one_pipe EXPECTED_STATUS ARGUMENT...: run gsort with both output streams in one pipe;
+# run_with_one TARGET EXPECTED_STATUS ARGUMENT...: run gsort with both output streams in one target;
 # its data is in `arrived` and `stderr`
-run_with_one_pipe() {
-	expected_status=$1
-	shift
+run_with_one() {
+	target=$1 expected_status=$2
+	shift 2
 	create_files
-	{ "$g" "$@" 2>&1; echo $? > ../code; } | cat > ../arrived
+	: > ../arrived
+	case $target in
+	pipe) { "$g" "$@" 2>&1; echo $? > ../code; } | cat > ../arrived ;;
+	file) "$g" "$@" > ../arrived 2>&1; echo $? > ../code ;;
+	append) "$g" "$@" >> ../arrived 2>&1; echo $? > ../code ;;
+	esac
 	cd ..
 	cp arrived stderr
-	[ "$(cat code)" = "$expected_status" ] || fail "$*: status $(cat code)"
+	[ "$(cat code)" = "$expected_status" ] || fail "$target: $*: status $(cat code)"
 }
 
-claim 'a pipe for both output streams gets the error or the records'
-run_with_one_pipe 2 missing
-expect_message '^gsort: missing: cannot open: No such file' 'missing'
-run_with_one_pipe 2 -R 7 v
-expect_message '^gsort: v: .*7' 'a part of a record'
-run_with_one_pipe 0 v
-"$g" files/v -o expected
-expect_same expected arrived 'records'
-for options in --stats --debug --progress=always '--lines --stats' '--lines --progress=always'; do
-	# shellcheck disable=SC2086
-	run_with_one_pipe 2 $options v
-	expect_message 'standard output and standard error are the same pipe' "$options"
+claim 'a pipe or file for both output streams gets the error or the records'
+printf '\223NUMPY\1\0' > numpy-like
+for target in pipe file append; do
+	run_with_one $target 2 missing
+	expect_message '^gsort: missing: cannot open: No such file' "$target: missing"
+	run_with_one $target 2 -R 7 v
+	expect_message '^gsort: v: .*7' "$target: a part of a record"
+	run_with_one $target 2 -k1 nn
+	expect_message '^gsort: nn: ' "$target: a key of lines"
+	run_with_one $target 2 "$0"
+	expect_message '^gsort: .* gsort --lines ' "$target: text"
+	run_with_one $target 0 v
+	"$g" files/v -o expected
+	expect_same expected arrived "$target: records"
+	run_with_one $target 0 -t b8 --format=raw ../numpy-like
+	expect_same numpy-like arrived "$target: no warning"
+	for options in --stats --debug --progress=always '--lines --stats' \
+		'--lines --progress=always'; do
+		# shellcheck disable=SC2086
+		run_with_one $target 2 $options v
+		expect_message 'standard output and standard error are the same (pipe|file)' \
+			"$target: $options"
+	done
+	run_with_one $target 2 --stats missing
+	expect_message '^gsort: missing: cannot open' "$target: --stats missing"
 done
-create_files
-"$g" missing >> o 2>&1
-status=$?
-tail -n 1 o > ../stderr
-cd ..
-[ $status -eq 2 ] || fail 'missing, 2>&1: status not 2'
-expect_message '^gsort: missing: cannot open' 'missing, 2>&1'
+"$g" -t b8 --format=raw numpy-like > /dev/null 2> stderr
+expect_message '^gsort: warning: standard output: looks like' 'a warning'
+
+claim 'messages over an input'
 create_files
 "$g" v -o o 2>> v
 status=$?

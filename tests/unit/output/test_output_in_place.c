@@ -161,6 +161,7 @@ DIRECTORY_TEST(failed_output_in_place_is_truncated)
 	static const uint64_t nbytes[] = { N, OUTPUT_SIZE_UNKNOWN };
 	const char *path = fixture_path("f");
 	struct output *output;
+	int fd;
 
 	for (size_t i = 0; i < 2; i++) {
 		write_file(path, "", 0);
@@ -169,6 +170,19 @@ DIRECTORY_TEST(failed_output_in_place_is_truncated)
 		output_abort(output);
 		assert_true(file_contains(path, "", 0));
 	}
+	/* A message through a standard error that shares the position stays. */
+	write_file(path, "", 0);
+	fd = open(path, O_WRONLY);
+	assert_int_equal(
+		output_open_endpoint(&faulty_calls, path,
+				     (struct endpoint){ .kind = ENDPOINT_DESCRIPTOR, .fd = fd }, N,
+				     &output),
+		0);
+	assert_int_equal(output_write_at(output, 0, output_bytes, N), 0);
+	assert_int_equal(write(fd, "error\n", 6), 6);
+	output_abort(output);
+	close(fd);
+	assert_true(file_contains(path, "error\n", 6));
 	/* Bytes behind the output stay. */
 	write_file(path, "abc", 3);
 	output = open_for_writing(path, OUTPUT_SIZE_UNKNOWN);
