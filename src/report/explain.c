@@ -223,7 +223,7 @@ void estimate_print(const struct plan *plan, const struct estimate *estimate, FI
 {
 	const char *per_input = plan->is_unbounded ? " for each GiB of input" : "";
 
-	fprintf(stream, "\nbytes over each link%s%s, at measured rates; stages %s\n", per_input,
+	fprintf(stream, "\nbytes through each stage%s%s, at measured rates; stages %s\n", per_input,
 		plan->packs_on_device ? " without compression" : "",
 		plan->sorts_on_cpu ? "share the processors" : "run concurrently");
 	for (uint32_t i = 0; i < estimate->n_phases; i++) {

@@ -243,7 +243,7 @@ static void put_header(const struct html_page *page, const struct html_report *r
 	} sections[] = {
 		{ "summary", "Summary", false },
 		{ "phases", "Phases", false },
-		{ "links", "Links", false },
+		{ "stages", "Stages", false },
 		{ "ranks", "Ranks", !page->rank_stats },
 		{ "roles", "Activity", false },
 		{ "queues", "GPU queues", !html_page_has_queues(page) },
@@ -307,7 +307,8 @@ static void put_sort_metrics(const struct html_page *page)
 		   METRIC("final merge in %" PRIu64 " partition%s, %" PRIu64 " windows"), "Passes",
 		   format_count(summary->n_passes).text, summary->n_partitions,
 		   summary->n_partitions == 1 ? "" : "s", summary->n_windows);
-	html_print(page->stream, METRIC("%s cached, %s direct, %s mmap"),
+	html_print(page->stream,
+		   METRIC("%s through the page cache, %s by direct I/O, %s through mappings"),
 		   summary->is_lines ? "Lines written" : "Records written",
 		   format_count(summary->n_records_out).text,
 		   size_format(summary->written.cached_nbytes).text,

@@ -232,7 +232,7 @@ static void put_phase_stages(const struct html_page *page, enum phase id)
 
 void html_page_write_stages(const struct html_page *page)
 {
-	html_open_section(page->stream, "links", "Bytes over each link");
+	html_open_section(page->stream, "stages", "Bytes through each stage");
 	for (enum phase phase = 0; phase < N_PHASES; phase++)
 		if (page->totals.phases[phase].has_begun)
 			put_phase_stages(page, phase);
@@ -613,14 +613,15 @@ void html_page_write_throughput(const struct html_page *page)
 		.heading = "Throughput",
 		.empty_text = "No bytes were moved.",
 		.frame = { .id = "throughput-picture",
-			   .title = "Bytes over each link, for each second",
-			   .description = "A row for each link, scaled to its peak rate. The table "
-					  "below has the sums.",
+			   .title = "Bytes through each stage, for each second",
+			   .description =
+				   "A row for each stage, scaled to its peak rate. The table "
+				   "below has the sums.",
 			   .row_height = 40 },
 		.describe = describe_throughput,
 		.put_cells = put_throughput_cells,
-		.table_caption = "Bytes over each link",
-		.columns = { { "Link", false },
+		.table_caption = "Bytes through each stage",
+		.columns = { { "Stage", false },
 			     { "Bytes", true },
 			     { "Average", true },
 			     { "Peak", true } },
