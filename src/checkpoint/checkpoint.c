@@ -446,7 +446,8 @@ static void report_resumed_runs(const struct checkpoint *checkpoint, uint64_t nb
 
 	if (checkpoint->is_new || checkpoint->spec->comm)
 		return;
-	notice("resuming: %zu runs hold %s of %s", state->n_runs, size_format(nbytes).text,
+	notice("resuming: %zu %s %s of %s", state->n_runs,
+	       state->n_runs == 1 ? "run holds" : "runs hold", size_format(nbytes).text,
 	       size_format(input_total_nbytes(checkpoint->input)).text);
 }
 

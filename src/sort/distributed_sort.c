@@ -528,7 +528,8 @@ int distributed_report_resumed(struct comm *comm, size_t n_runs, uint64_t nbytes
 
 	if (r < 0 || sums[0] == 0 || comm_rank(comm) != 0)
 		return r;
-	notice("resuming: %" PRIu64 " runs of all ranks hold %s of %s", sums[0],
+	notice("resuming: %" PRIu64 " %s %s of %s", sums[0],
+	       sums[0] == 1 ? "run of all ranks holds" : "runs of all ranks hold",
 	       size_format(sums[1]).text, size_format(total_nbytes).text);
 	return 0;
 }

@@ -175,7 +175,7 @@ expect_message '^gsort: ck: another gsort is using this checkpoint' 'locked'
 claim 'the checkpoint can still be resumed, with another memory limit'
 restore_checkpoint
 expect_exit 0 -S 8M --checkpoint=ck input -o output
-expect_line '^gsort: resuming: [1-9][0-9]* runs hold' stderr
+expect_line '^gsort: resuming: [1-9][0-9]* runs? holds?' stderr
 expect_same expected output 'resumed'
 [ ! -e ck ] || fail 'it is left'
 rm -rf kept output .gsort-*
@@ -284,7 +284,7 @@ rm -rf ck output .gsort-*
 cp input in
 make_completed_checkpoint in -o output
 run --checkpoint=ck -S 1M in -o output
-expect_line '^gsort: resuming: [1-9][0-9]* runs hold' stderr
+expect_line '^gsort: resuming: [1-9][0-9]* runs? holds?' stderr
 expect_status 0
 expect_same expected output 'merged again'
 [ ! -e ck ] || fail "it is left: $(ls -A ck)"
@@ -292,6 +292,15 @@ make_completed_checkpoint in -t u64 -o in
 run --checkpoint=ck -S 1M in -t u64 -o in
 expect_line '^gsort: resuming: in is complete' stderr
 expect_same expected in 'in place'
+
+claim 'the message about one stored run has the singular'
+cp input in
+memory=16M
+make_completed_checkpoint in --parallel=2 -o output
+expect_exit 0 --checkpoint=ck -S 16M in -o output
+expect_line '^gsort: resuming: 1 run holds ' stderr
+expect_same expected output 'one run'
+memory=1M
 
 claim 'killed after the rename and started with another input, it sorts that input'
 cp input in

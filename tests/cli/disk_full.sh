@@ -127,7 +127,7 @@ unshare -m sh -c 'mount -t tmpfs -o size=400k none small
 expect_line '^gsort: small/ck: No space.*; make room there$' stderr
 expect_line '^gsort: small/ck: checkpoint kept; rerun the same command to resume$' stderr
 [ "$(wc -l < stderr)" -eq 2 ] || fail 'not two lines'
-expect_line '^gsort: resuming: [1-9][0-9]* runs' again
+expect_line '^gsort: resuming: [1-9][0-9]* runs?' again
 expect_same shrunk output 'with more room'
 
 claim "the output's disk is full: at once, half way, at the last block"

@@ -204,7 +204,7 @@ sort_with_fault() {
 	ip -n "$switch" link set "${id}b" up
 	[ -z "$(ls -A "$work/out")" ] || fail "$what leaves $(ls -A "$work/out")"
 	sort_checkpointed "$GSORT_MPI" --debug || fail "$what: the next sort: status $?"
-	grep -q '^gsort: resuming: [12] runs' "$work/log" || fail "$what: nothing is resumed"
+	grep -q '^gsort: resuming: [12] run' "$work/log" || fail "$what: nothing is resumed"
 	cmp "$work/expected" "$work/out/x" || fail "$what: the output differs"
 	rm -f "$work/out/x"
 }

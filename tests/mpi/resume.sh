@@ -49,7 +49,8 @@ expect_resume() {
 	# shellcheck disable=SC2086
 	run_ranks 3 $options "$@" input -o out/x
 	expect_rank_output "$what"
-	[ -n "$was_there" ] || expect_line '^gsort: resuming: [1-9].* runs of all ranks hold' stderr
+	[ -n "$was_there" ] ||
+		expect_line '^gsort: resuming: [1-9].* runs? of all ranks holds?' stderr
 	[ ! -e ck ] || fail "$what: the checkpoint is left: $(ls ck)"
 }
 
@@ -104,7 +105,7 @@ has_stored() {
 wait_until has_stored || fail 'rank 0 has stored no runs'
 signal_stopped KILL 1 written
 run_ranks 2 --lines -S 4M --checkpoint=ck --stats-json=json expected -o out/x
-expect_line '^gsort: resuming: [1-9].* runs of all ranks hold' stderr
+expect_line '^gsort: resuming: [1-9].* runs? of all ranks holds?' stderr
 expect_rank_output 'sorted lines'
 [ "$(number_of imbalance_percent)" -lt 20 ] || fail "partitions of $(number_of imbalance_percent) %"
 

@@ -90,8 +90,7 @@ def kill(command):
     for _ in range(TRIES):
         if killed_in_time(command, state):
             return KILLED
-        for left in state.iterdir():
-            left.unlink() if left.is_file() else shutil.rmtree(left)
+        shutil.rmtree(state, ignore_errors=True)
     return 'the sort ended before it was killed\n'
 
 
