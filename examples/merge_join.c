@@ -54,8 +54,10 @@ int main(int argc, char **argv)
 {
 	struct stream left = { 0 }, right = { 0 };
 
-	if (argc != 3)
-		return 1;
+	if (argc != 3) {
+		fputs("usage: merge_join LEFT RIGHT\n", stderr);
+		return 2;
+	}
 	open_stream(&left, argv[1]);
 	open_stream(&right, argv[2]);
 	while (left.has_record && right.has_record) {

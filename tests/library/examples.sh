@@ -9,14 +9,14 @@
 root=$1
 
 claim "an array larger than the memory limit is sorted"
-"$SORT_ARRAY" 1500000 > told 2> stderr || broken "status $?"
-grep -q '^1500000 numbers from -' told || broken "$(cat told)"
+"$SORT_ARRAY" 1500000 > told 2> stderr || fail "status $?"
+grep -q '^1500000 numbers from -' told || fail "$(cat told)"
 
 claim "the largest numbers of a stream are those that sort finds"
 generate -n 200000 --seed=3 -o numbers
 od -A n -v -t u8 -w8 numbers | tr -d ' ' | sort -rn | head -n 25 > expected
-"$TOP_K" 25 < numbers > found 2> stderr || broken "status $?"
-cmp -s expected found || broken "$(diff expected found | head -3)"
+"$TOP_K" 25 < numbers > found 2> stderr || fail "status $?"
+cmp -s expected found || fail "$(diff expected found | head -3)"
 
 claim "a merge join finds the pairs that join finds"
 # Keys of 16 bits, so that some are equal. The right side has each key once.
@@ -35,9 +35,15 @@ done
 sort -s -k1,1 left.txt > left.sorted
 sort -s -k1,1 right.txt > right.sorted
 join left.sorted right.sorted | sort > expected
-"$MERGE_JOIN" left right > told 2> stderr || broken "status $?"
+"$MERGE_JOIN" left right > told 2> stderr || fail "status $?"
 sort told > found
-[ -s expected ] || broken "there are no pairs"
-cmp -s expected found || broken "$(diff expected found | head -3)"
-sort -n -s -k1,1 -c told || broken "pairs are not in order"
+[ -s expected ] || fail "there are no pairs"
+cmp -s expected found || fail "$(diff expected found | head -3)"
+sort -n -s -k1,1 -c told || fail "pairs are not in order"
+
+claim "a merge join with one file prints its usage"
+"$MERGE_JOIN" left > told 2> stderr
+[ $? -eq 2 ] || fail "another status"
+[ ! -s told ] || fail "output: $(cat told)"
+grep -q '^usage: merge_join LEFT RIGHT$' stderr || fail "no usage"
 finish
