@@ -22,11 +22,17 @@ static struct codec_pool zst_codec_pool;
 static int start_zst(void **state)
 {
 	const int r = fixture_start(state);
+	uint64_t word;
 
 	content = malloc(N);
-	fill_pattern(content, N, 1);
-	for (size_t i = 0; i < N; i++)
-		content[i] = i < FRAME ? content[i] & 15 : (unsigned char)(i / 4096);
+	fill_pattern(content, FRAME, 1);
+	for (size_t i = 0; i < FRAME; i += sizeof word) {
+		memcpy(&word, content + i, sizeof word);
+		word &= UINT64_C(0x0f0f0f0f0f0f0f0f);
+		memcpy(content + i, &word, sizeof word);
+	}
+	for (size_t i = FRAME; i < N; i += 4096)
+		memset(content + i, (int)(i / 4096), 4096);
 	codec_pool_init(&zst_codec_pool, 0);
 	return r < 0 ? r :
 		       file_open(&faulty_calls, AT_FDCWD, fixture_path("file.zst"),
