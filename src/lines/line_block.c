@@ -69,7 +69,10 @@ static struct line_view make_string(const struct line_block *block, struct line_
 	return (struct line_view){ buffer->bytes, buffer->n };
 }
 
-/* Call `take` for n lines of the pieces, evenly distributed over the text. */
+/*
+ * Call `take` for n lines of the pieces, evenly distributed over the text. A line is taken once,
+ * even if it is so long that the sample would have it several times.
+ */
 static void for_each_sample(const struct line_block *block, uint32_t n,
 			    void (*take)(void *context, struct line_view string), void *context)
 {
@@ -79,10 +82,15 @@ static void for_each_sample(const struct line_block *block, uint32_t n,
 	for (uint32_t i = 0; i < block->n_pieces; i++) {
 		const struct line_range range = block->pieces[i].range;
 		const size_t step = (size_t)(range.end - range.begin) / n_per_piece;
+		const unsigned char *previous = NULL;
 
-		for (uint32_t j = 0; j < n_per_piece; j++)
-			take(context,
-			     make_string(block, sample_line(block, range, j * step), &buffer));
+		for (uint32_t j = 0; j < n_per_piece; j++) {
+			const struct line_view line = sample_line(block, range, j * step);
+
+			if (line.bytes != previous)
+				take(context, make_string(block, line, &buffer));
+			previous = line.bytes;
+		}
 	}
 	line_key_buffer_free(&buffer);
 }
