@@ -59,13 +59,16 @@ static struct line_view sample_line(const struct line_block *block, struct line_
 	return (struct line_view){ line, (size_t)(line_end(line, block->keys->delimiter) - line) };
 }
 
-/* Return the string of a line that buckets are divided by, in memory of its own if it is a key. */
+/*
+ * Return the string of a line that buckets are divided by, in memory of its own if it is a key. Of
+ * that, what follows the first prefix_nbytes + 1 bytes may be left out.
+ */
 static struct line_view make_string(const struct line_block *block, struct line_view line,
-				    struct line_key_buffer *buffer)
+				    size_t prefix_nbytes, struct line_key_buffer *buffer)
 {
 	if (block->in.is_plain)
 		return line;
-	line_keys_normalise(block->keys, line.bytes, line.nbytes, buffer);
+	line_keys_normalise_prefix(block->keys, line.bytes, line.nbytes, prefix_nbytes, buffer);
 	return (struct line_view){ buffer->bytes, buffer->n };
 }
 
@@ -73,7 +76,7 @@ static struct line_view make_string(const struct line_block *block, struct line_
  * Call `take` for n lines of the pieces, evenly distributed over the text. A line is taken once,
  * even if it is so long that the sample would have it several times.
  */
-static void for_each_sample(const struct line_block *block, uint32_t n,
+static void for_each_sample(const struct line_block *block, uint32_t n, size_t prefix_nbytes,
 			    void (*take)(void *context, struct line_view string), void *context)
 {
 	struct line_key_buffer buffer = { 0 };
@@ -88,7 +91,7 @@ static void for_each_sample(const struct line_block *block, uint32_t n,
 			const struct line_view line = sample_line(block, range, j * step);
 
 			if (line.bytes != previous)
-				take(context, make_string(block, line, &buffer));
+				take(context, make_string(block, line, prefix_nbytes, &buffer));
 			previous = line.bytes;
 		}
 	}
@@ -126,7 +129,6 @@ struct sample {
 	const struct line_block *block;
 	struct sampled_string *strings;
 	size_t n;
-	uint64_t entries_nbytes; /* of the strings, if they were stored as keys */
 };
 
 static void take_prefix(void *context, struct line_view string)
@@ -139,7 +141,11 @@ static void take_prefix(void *context, struct line_view string)
 					 line_string_is_descending(&sample->block->in, STRING_KEY)),
 		.continues = string.nbytes > sample->block->shared.n + sizeof(uint64_t),
 	};
-	sample->entries_nbytes += line_key_entry_nbytes(string.nbytes);
+}
+
+static void add_entry_nbytes(void *context, struct line_view key)
+{
+	*(uint64_t *)context += line_key_entry_nbytes(key.nbytes);
 }
 
 static int compare_sampled(const void *a, const void *b)
@@ -188,7 +194,7 @@ static int choose_buckets(struct line_block *block)
 {
 	struct sample sample = { .block = block };
 	uint32_t n_buckets = 1, n_samples;
-	uint64_t n = 0;
+	uint64_t n = 0, entries_nbytes = 0;
 
 	for (uint32_t i = 0; i < block->n_pieces; i++)
 		n += block->pieces[i].n_lines;
@@ -203,13 +209,15 @@ static int choose_buckets(struct line_block *block)
 	if (!sample.strings)
 		return fail(-ENOMEM, "no memory for a sample of lines");
 	block->shared.n = UINT32_MAX;
-	for_each_sample(block, n_samples, shorten_shared, &block->shared);
-	for_each_sample(block, n_samples, take_prefix, &sample);
+	for_each_sample(block, n_samples, MAX_SHARED_NBYTES, shorten_shared, &block->shared);
+	for_each_sample(block, n_samples, block->shared.n + sizeof(uint64_t), take_prefix, &sample);
 	qsort(sample.strings, sample.n, sizeof *sample.strings, compare_sampled);
 	for (uint32_t i = 0; i + 1 < n_buckets; i++)
 		block->splitters[i] = sample.strings[(i + 1) * sample.n / n_buckets].prefix;
 	block->in.stores_keys = !block->in.is_plain && has_many_ties(&sample, n);
-	block->mean_entry_nbytes = divide_up(sample.entries_nbytes, sample.n);
+	if (block->in.stores_keys)
+		for_each_sample(block, n_samples, SIZE_MAX, add_entry_nbytes, &entries_nbytes);
+	block->mean_entry_nbytes = divide_up(entries_nbytes, sample.n);
 	free(sample.strings);
 	return 0;
 }
@@ -818,8 +826,9 @@ int line_block_drop_equal(struct line_block *block, struct line_view last)
 	if (!last.bytes || !bucket)
 		return 0;
 	first = line_block_first(block);
-	if (line_view_compare(make_string(block, first, &buffers[0]),
-			      make_string(block, last, &buffers[1])) == 0) {
+	if ((block->in.is_plain ?
+		     line_view_compare(first, last) :
+		     line_keys_compare_normalised(block->keys, first, last, 0, buffers)) == 0) {
 		bucket->first_element++;
 		bucket->n--;
 		record_drop(bucket, first);

@@ -40,8 +40,9 @@ struct split {
 static struct line_view key_tail(const struct split *split, const struct line_elements *in,
 				 uint64_t i)
 {
-	const struct line_view key =
-		line_element_string(in, &split->elements[i], STRING_KEY, &in->buffers[0]);
+	const struct line_view key = line_element_string(
+		in, &split->elements[i], STRING_KEY,
+		split->bucket->depth + MAX_SHARED_NBYTES + sizeof(uint64_t), &in->buffers[0]);
 	/* A key that could not be made may be shorter. */
 	const size_t depth = u64_min(split->bucket->depth, key.nbytes);
 

@@ -11,6 +11,12 @@ enum {
 	SMALL_GROUP_N = 4, /* elements that insertion sort puts in order */
 	PREFETCH_N = 12,   /* elements fetched ahead of their turn */
 	CHECK_N = 1 << 16, /* elements between two looks at a cancellation */
+	/*
+	 * Rounds of sorting by eight bytes, before elements are compared in pairs. A round makes
+	 * keys that are not stored from their beginning; and rounds are nested.
+	 */
+	MAX_ROUNDS = 256,
+	MAX_REMADE_ROUNDS = 8,
 };
 
 /* Return whether to stop at the i-th element of a loop. */
@@ -42,7 +48,7 @@ void line_key_entry_store(unsigned char *entry, uint64_t line, struct line_view 
 
 struct line_view line_element_string(const struct line_elements *in,
 				     const struct line_element *element, enum line_string string,
-				     struct line_key_buffer *buffer)
+				     size_t prefix_nbytes, struct line_key_buffer *buffer)
 {
 	const uint64_t reference = element->reference;
 	struct line_view line;
@@ -53,16 +59,26 @@ struct line_view line_element_string(const struct line_elements *in,
 	line = line_reference_view(in, line_element_line(in, element));
 	if (in->is_plain || string == STRING_LINE)
 		return line;
-	line_keys_normalise(in->keys, line.bytes, line.nbytes, buffer);
+	line_keys_normalise_prefix(in->keys, line.bytes, line.nbytes, prefix_nbytes, buffer);
 	return (struct line_view){ buffer->bytes, buffer->n };
 }
 
-/* Compare strings whose first `depth` bytes are equal. */
-static int compare_strings(const struct line_elements *in, const struct line_element *a,
-			   const struct line_element *b, enum line_string string, size_t depth)
+/* Compare keys that are made again; depth: as n_shared of line_keys_compare_normalised(). */
+static int compare_remade(const struct line_elements *in, const struct line_element *a,
+			  const struct line_element *b, size_t depth)
 {
-	struct line_view a_string = line_element_string(in, a, string, &in->buffers[0]);
-	struct line_view b_string = line_element_string(in, b, string, &in->buffers[1]);
+	return line_keys_compare_normalised(in->keys,
+					    line_reference_view(in, line_element_line(in, a)),
+					    line_reference_view(in, line_element_line(in, b)),
+					    depth, in->buffers);
+}
+
+/* Compare strings that are in memory and whose first `depth` bytes are equal. */
+static int compare_views(const struct line_elements *in, const struct line_element *a,
+			 const struct line_element *b, enum line_string string, size_t depth)
+{
+	struct line_view a_string = line_element_string(in, a, string, SIZE_MAX, NULL);
+	struct line_view b_string = line_element_string(in, b, string, SIZE_MAX, NULL);
 	const size_t n = a_string.nbytes < b_string.nbytes ? a_string.nbytes : b_string.nbytes;
 	const size_t n_skipped = n < depth ? n : depth;
 	int order;
@@ -73,6 +89,14 @@ static int compare_strings(const struct line_elements *in, const struct line_ele
 	b_string.nbytes -= n_skipped;
 	order = line_view_compare(a_string, b_string);
 	return line_string_is_descending(in, string) ? -order : order;
+}
+
+static int compare_strings(const struct line_elements *in, const struct line_element *a,
+			   const struct line_element *b, enum line_string string, size_t depth)
+{
+	return string == STRING_KEY && line_keys_are_remade(in) ?
+		       compare_remade(in, a, b, depth) :
+		       compare_views(in, a, b, string, depth);
 }
 
 /* Compare by key, last resort and position. `string`, `depth`: what is known to be equal. */
@@ -102,6 +126,38 @@ static void insertion_sort(const struct line_elements *in, struct line_element *
 	}
 }
 
+/* Move the i-th of n elements of a heap down to its place. The first one is the greatest. */
+static void sift_down(const struct line_elements *in, struct line_element *elements, size_t n,
+		      size_t i, enum line_string string, size_t depth)
+{
+	const struct line_element element = elements[i];
+
+	for (size_t child; (child = 2 * i + 1) < n; i = child) {
+		if (child + 1 < n &&
+		    compare_elements(in, &elements[child], &elements[child + 1], string, depth) < 0)
+			child++;
+		if (compare_elements(in, &element, &elements[child], string, depth) >= 0)
+			break;
+		elements[i] = elements[child];
+	}
+	elements[i] = element;
+}
+
+/* (Williams, "Algorithm 232: Heapsort", CACM 1964) */
+static void heap_sort(const struct line_elements *in, struct line_element *elements, size_t n,
+		      enum line_string string, size_t depth)
+{
+	for (size_t i = n / 2; i-- > 0;)
+		sift_down(in, elements, n, i, string, depth);
+	while (n-- > 1 && !cancellation_is_requested(in->cancellation)) {
+		const struct line_element greatest = elements[0];
+
+		elements[0] = elements[n];
+		elements[n] = greatest;
+		sift_down(in, elements, n, 0, string, depth);
+	}
+}
+
 /* Fetch what the elements after the i-th of n refer to. */
 static void prefetch_ahead(const struct line_elements *in, const struct line_element *elements,
 			   size_t n, size_t i, enum line_string string)
@@ -128,7 +184,7 @@ static struct shared find_shared(const struct line_elements *in,
 				 enum line_string which, size_t depth)
 {
 	const struct line_view first =
-		line_element_string(in, &elements[0], which, &in->buffers[0]);
+		line_element_string(in, &elements[0], which, SIZE_MAX, &in->buffers[0]);
 	struct shared shared = { first.nbytes, first.nbytes, first.nbytes };
 
 	for (size_t i = 1; i < n; i++) {
@@ -138,7 +194,7 @@ static struct shared find_shared(const struct line_elements *in,
 		if (is_cancelled(in, i))
 			break;
 		prefetch_ahead(in, elements, n, i, which);
-		string = line_element_string(in, &elements[i], which, &in->buffers[1]);
+		string = line_element_string(in, &elements[i], which, SIZE_MAX, &in->buffers[1]);
 		if (string.nbytes < shared.min_nbytes)
 			shared.min_nbytes = string.nbytes;
 		if (string.nbytes > shared.max_nbytes)
@@ -156,7 +212,7 @@ static struct shared find_shared(const struct line_elements *in,
 }
 
 static void sort_by_prefix(const struct line_elements *in, struct line_element *elements, size_t n,
-			   enum line_string which, size_t depth);
+			   enum line_string which, size_t depth, unsigned n_rounds);
 
 void line_elements_sort_numbers(const struct line_elements *in, struct line_element *elements,
 				size_t n)
@@ -180,7 +236,7 @@ static size_t split_ended(const struct line_elements *in, struct line_element *e
 
 	for (size_t i = 0; i < n; i++) {
 		const struct line_view view =
-			line_element_string(in, &elements[i], string, &in->buffers[0]);
+			line_element_string(in, &elements[i], string, depth, &in->buffers[0]);
 		const bool ends = view.nbytes == depth;
 
 		elements[i].prefix = ends == descending;
@@ -204,7 +260,7 @@ static bool prefix_ends_key(const struct line_elements *in, const struct line_el
 	if (in->stores_keys)
 		return (element->reference & LINE_LENGTH_UNKNOWN) <= end;
 	return in->max_key_nbytes <= end ||
-	       line_element_string(in, element, string, &in->buffers[0]).nbytes <= end;
+	       line_element_string(in, element, string, end, &in->buffers[0]).nbytes <= end;
 }
 
 /* As prefix_ends_key(), but false for few elements whose keys would have to be made. */
@@ -222,17 +278,13 @@ int line_elements_compare_keys(const struct line_elements *in, const struct line
 			       const struct line_element *b, size_t depth)
 {
 	const size_t end = depth + sizeof a->prefix;
-	const bool have_prefixes = line_keys_are_remade(in);
-	struct line_view key;
 
-	if (have_prefixes && a->prefix != b->prefix)
+	if (!line_keys_are_remade(in))
+		return line_view_compare(line_element_string(in, a, STRING_KEY, SIZE_MAX, NULL),
+					 line_element_string(in, b, STRING_KEY, SIZE_MAX, NULL));
+	if (a->prefix != b->prefix)
 		return a->prefix < b->prefix ? -1 : 1;
-	if (have_prefixes && in->max_key_nbytes <= end)
-		return 0;
-	key = line_element_string(in, b, STRING_KEY, &in->buffers[1]);
-	if (have_prefixes && key.nbytes <= end)
-		return 0;
-	return line_view_compare(line_element_string(in, a, STRING_KEY, &in->buffers[0]), key);
+	return in->max_key_nbytes <= end ? 0 : compare_remade(in, a, b, end);
 }
 
 /* Return whether a key could not be made. */
@@ -241,15 +293,24 @@ static bool has_failed(const struct line_elements *in)
 	return in->buffers[0].has_failed || in->buffers[1].has_failed;
 }
 
-/* Sort elements whose strings are equal in the first `depth` bytes, or up to their ends. */
+/*
+ * Sort elements whose strings are equal in the first `depth` bytes, or up to their ends, after
+ * n_rounds.
+ */
 static void sort_group(const struct line_elements *in, struct line_element *elements, size_t n,
-		       enum line_string string, size_t depth)
+		       enum line_string string, size_t depth, unsigned n_rounds)
 {
+	const unsigned max_rounds =
+		string == STRING_KEY && line_keys_are_remade(in) ? MAX_REMADE_ROUNDS : MAX_ROUNDS;
 	struct shared shared;
 	size_t n_ended = 0;
 
 	if (n <= SMALL_GROUP_N) {
 		insertion_sort(in, elements, n, string, depth);
+		return;
+	}
+	if (n_rounds > max_rounds) {
+		heap_sort(in, elements, n, string, depth);
 		return;
 	}
 	shared = find_shared(in, elements, n, string, depth);
@@ -263,7 +324,7 @@ static void sort_group(const struct line_elements *in, struct line_element *elem
 	if (shared.nbytes == shared.min_nbytes)
 		n_ended = split_ended(in, elements, n, string, shared.nbytes);
 	sort_by_prefix(in, line_string_is_descending(in, string) ? elements : elements + n_ended,
-		       n - n_ended, string, shared.nbytes);
+		       n - n_ended, string, shared.nbytes, n_rounds);
 }
 
 /* Return whether the i-th of n elements has the prefix of a neighbour. */
@@ -278,7 +339,7 @@ static bool is_tied(const struct line_element *elements, size_t n, size_t i)
  * `depth` on; zeros after the end of a string.
  */
 static void sort_groups(const struct line_elements *in, struct line_element *elements, size_t n,
-			enum line_string string, size_t depth)
+			enum line_string string, size_t depth, unsigned n_rounds)
 {
 	const bool has_last_resort = line_keys_have_last_resort(in->keys);
 	size_t begin = 0;
@@ -300,9 +361,10 @@ static void sort_groups(const struct line_elements *in, struct line_element *ele
 			continue;
 		if (i - begin > 1) {
 			if (!group_has_equal_keys(in, elements + begin, i - begin, string, depth))
-				sort_group(in, elements + begin, i - begin, string, depth);
+				sort_group(in, elements + begin, i - begin, string, depth,
+					   n_rounds);
 			else if (has_last_resort)
-				sort_group(in, elements + begin, i - begin, STRING_LINE, 0);
+				sort_group(in, elements + begin, i - begin, STRING_LINE, 0, 0);
 		}
 		/* line_elements_compare_keys() needs the prefixes. */
 		while (line_keys_are_remade(in) && begin < i)
@@ -313,7 +375,7 @@ static void sort_groups(const struct line_elements *in, struct line_element *ele
 
 /* Sort elements whose strings share `depth` bytes and go on. */
 static void sort_by_prefix(const struct line_elements *in, struct line_element *elements, size_t n,
-			   enum line_string string, size_t depth)
+			   enum line_string string, size_t depth, unsigned n_rounds)
 {
 	const bool descending = line_string_is_descending(in, string);
 
@@ -321,19 +383,20 @@ static void sort_by_prefix(const struct line_elements *in, struct line_element *
 		if (is_cancelled(in, i))
 			return;
 		prefetch_ahead(in, elements, n, i, string);
-		elements[i].prefix = line_load_prefix(line_element_string(in, &elements[i], string,
-									  &in->buffers[0]),
-						      depth, descending);
+		elements[i].prefix = line_load_prefix(
+			line_element_string(in, &elements[i], string,
+					    depth + sizeof elements->prefix, &in->buffers[0]),
+			depth, descending);
 	}
 	line_elements_sort_numbers(in, elements, n);
-	sort_groups(in, elements, n, string, depth);
+	sort_groups(in, elements, n, string, depth, n_rounds + 1);
 }
 
 void line_elements_sort(const struct line_elements *in, struct line_element *elements, size_t n,
 			size_t depth)
 {
 	line_elements_sort_numbers(in, elements, n);
-	sort_groups(in, elements, n, STRING_KEY, depth);
+	sort_groups(in, elements, n, STRING_KEY, depth, 0);
 }
 
 bool line_elements_need_scratch(void)

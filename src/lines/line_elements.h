@@ -127,12 +127,12 @@ static inline uint64_t line_element_line(const struct line_elements *in,
 }
 
 /*
- * A key that is not stored is made in the buffer. Without memory buffer->has_failed is set, and the
- * key is meaningless.
+ * A key that is not stored is made in the buffer; what follows its first prefix_nbytes + 1 bytes
+ * may be left out. Without memory buffer->has_failed is set, and the key is meaningless.
  */
 struct line_view line_element_string(const struct line_elements *in,
 				     const struct line_element *element, enum line_string string,
-				     struct line_key_buffer *buffer);
+				     size_t prefix_nbytes, struct line_key_buffer *buffer);
 
 /*
  * Compare the keys of sorted elements as memcmp() does. Their prefixes hold eight bytes from

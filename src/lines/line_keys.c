@@ -386,6 +386,12 @@ static unsigned char fold(unsigned char c)
 	return c >= 'a' && c <= 'z' ? (unsigned char)(c - 'a' + 'A') : c;
 }
 
+static void fold_bytes(unsigned char *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		bytes[i] = fold(bytes[i]);
+}
+
 static bool is_digit(unsigned char c)
 {
 	return c >= '0' && c <= '9';
@@ -423,27 +429,39 @@ static bool needs_escapes(const unsigned char *p, const unsigned char *end)
 	return false;
 }
 
-static void put_text(const struct line_order *order, const unsigned char *p,
-		     const unsigned char *end, struct line_key_buffer *out)
+/* The functions that may stop after max_nbytes return whether the key is complete. */
+static bool put_text(const struct line_order *order, const unsigned char *p,
+		     const unsigned char *end, size_t max_nbytes, struct line_key_buffer *out)
 {
 	const bool folds = has_letter(order, 'f');
 	const bool filters = has_letter(order, 'd') || has_letter(order, 'i');
+	const unsigned char *stop = end;
 
-	if (!folds && !filters && !needs_escapes(p, end)) {
-		put_bytes(out, p, (size_t)(end - p));
-	} else {
-		for (; p < end; p++) {
-			if (filters && !is_compared(order, *p))
-				continue;
-			if (*p <= ESCAPE) {
-				put_byte(out, ESCAPE);
-				put_byte(out, *p + 1);
-			} else {
-				put_byte(out, folds ? fold(*p) : *p);
-			}
+	/* A byte of the text that is not filtered makes at least one of the key. */
+	if (!filters && out->n <= max_nbytes && (size_t)(end - p) > max_nbytes - out->n)
+		stop = p + (max_nbytes - out->n) + 1;
+	if (!filters && !needs_escapes(p, stop)) {
+		const size_t begin = out->n;
+
+		put_bytes(out, p, (size_t)(stop - p));
+		if (folds)
+			fold_bytes(out->bytes + begin, out->n - begin);
+		p = stop;
+	}
+	for (; p < stop && out->n <= max_nbytes; p++) {
+		if (filters && !is_compared(order, *p))
+			continue;
+		if (*p <= ESCAPE) {
+			put_byte(out, ESCAPE);
+			put_byte(out, *p + 1);
+		} else {
+			put_byte(out, folds ? fold(*p) : *p);
 		}
 	}
+	if (p < end)
+		return false;
 	put_byte(out, 0);
+	return true;
 }
 
 /* The digits of a decimal number in a text, without leading and trailing zeros. */
@@ -637,7 +655,7 @@ static const unsigned char *find_suffix(const unsigned char *name, const unsigne
  * -V: symbols and numbers in turn. '~' sorts before the end of the name, and that before letters,
  * and these before all others. A missing number is 0.
  */
-static void put_version_part(const unsigned char *p, const unsigned char *end,
+static bool put_version_part(const unsigned char *p, const unsigned char *end, size_t max_nbytes,
 			     struct line_key_buffer *out)
 {
 	enum { TILDE = 1, END = 2, FIRST_LETTER = 3, FIRST_OTHER = FIRST_LETTER + 'z' - 'A' + 1 };
@@ -645,7 +663,7 @@ static void put_version_part(const unsigned char *p, const unsigned char *end,
 	for (;;) {
 		const unsigned char *digits;
 
-		for (; p < end && !is_digit(*p); p++) {
+		for (; p < end && !is_digit(*p) && out->n <= max_nbytes; p++) {
 			if (*p == '~')
 				put_byte(out, TILDE);
 			else if (is_letter(*p))
@@ -653,6 +671,8 @@ static void put_version_part(const unsigned char *p, const unsigned char *end,
 			else
 				put_number(out, (FIRST_OTHER << 8) + *p, 2);
 		}
+		if (out->n > max_nbytes)
+			return false;
 		put_byte(out, END);
 		while (p < end && *p == '0')
 			p++;
@@ -664,6 +684,7 @@ static void put_version_part(const unsigned char *p, const unsigned char *end,
 			break;
 	}
 	put_byte(out, END);
+	return true;
 }
 
 /*
@@ -671,24 +692,26 @@ static void put_version_part(const unsigned char *p, const unsigned char *end,
  * suffix may end with a zero or not, and a digit sorts before the dot of a suffix. So names without
  * a suffix come first, then suffixes after a digit, then others: "a" = "a0" < "a0.x" < "a.x".
  */
-static void put_version_suffix(const unsigned char *name, const unsigned char *suffix,
-			       const unsigned char *end, struct line_key_buffer *out)
+static bool put_version_suffix(const unsigned char *name, const unsigned char *suffix,
+			       const unsigned char *end, size_t max_nbytes,
+			       struct line_key_buffer *out)
 {
 	enum { NO_SUFFIX = 1, AFTER_DIGIT = 2, AFTER_SYMBOL = 3 };
 
 	if (suffix == end) {
 		put_byte(out, NO_SUFFIX);
-		return;
+		return true;
 	}
 	put_byte(out, suffix > name && is_digit(suffix[-1]) ? AFTER_DIGIT : AFTER_SYMBOL);
-	put_version_part(suffix, end, out);
+	return put_version_part(suffix, end, max_nbytes, out);
 }
 
-static void put_version(const struct line_order *order, const unsigned char *p,
-			const unsigned char *end, struct line_key_buffer *out)
+static bool put_version(const struct line_order *order, const unsigned char *p,
+			const unsigned char *end, size_t max_nbytes, struct line_key_buffer *out)
 {
 	struct line_key_buffer filtered = { 0 };
 	unsigned char class = 4;
+	bool is_complete = true;
 	size_t nbytes;
 
 	if (has_letter(order, 'f') || has_letter(order, 'd') || has_letter(order, 'i')) {
@@ -708,10 +731,11 @@ static void put_version(const struct line_order *order, const unsigned char *p,
 	if (class >= 3) {
 		const unsigned char *suffix = find_suffix(p, end);
 
-		put_version_part(p, suffix, out);
-		put_version_suffix(p, suffix, end, out);
+		is_complete = put_version_part(p, suffix, max_nbytes, out) &&
+			      put_version_suffix(p, suffix, end, max_nbytes, out);
 	}
 	line_key_buffer_free(&filtered);
+	return is_complete;
 }
 
 static enum line_comparison comparison_of(const struct line_order *order)
@@ -724,14 +748,15 @@ static enum line_comparison comparison_of(const struct line_order *order)
 					LINE_COMPARE_TEXT;
 }
 
-static void put_key(const struct line_keys *keys, const struct line_key *key,
-		    const unsigned char *line, const unsigned char *line_end,
+static bool put_key(const struct line_keys *keys, const struct line_key *key,
+		    const unsigned char *line, const unsigned char *line_end, size_t max_nbytes,
 		    struct line_key_buffer *out)
 {
 	const struct line_view text = find_key(keys, key, line, line_end);
 	const unsigned char *p = text.bytes, *end = p + text.nbytes;
 	const size_t begin = out->n;
 	struct decimal number;
+	bool is_complete = true;
 
 	switch (comparison_of(&key->order)) {
 	case LINE_COMPARE_NUMERIC:
@@ -748,25 +773,25 @@ static void put_key(const struct line_keys *keys, const struct line_key *key,
 		put_month(p, end, out);
 		break;
 	case LINE_COMPARE_VERSION:
-		put_version(&key->order, p, end, out);
+		is_complete = put_version(&key->order, p, end, max_nbytes, out);
 		break;
 	case LINE_COMPARE_TEXT:
-		put_text(&key->order, p, end, out);
+		is_complete = put_text(&key->order, p, end, max_nbytes, out);
 		break;
 	}
 	if (has_letter(&key->order, 'r'))
 		complement_from(out, begin);
+	return is_complete;
 }
 
 bool line_keys_normalise_prefix(const struct line_keys *keys, const unsigned char *line,
 				size_t nbytes, size_t prefix_nbytes, struct line_key_buffer *out)
 {
 	out->n = 0;
-	for (size_t i = 0; i < keys->n_keys; i++) {
-		if (out->n > prefix_nbytes)
+	for (size_t i = 0; i < keys->n_keys; i++)
+		if (out->n > prefix_nbytes ||
+		    !put_key(keys, &keys->keys[i], line, line + nbytes, prefix_nbytes, out))
 			return false;
-		put_key(keys, &keys->keys[i], line, line + nbytes, out);
-	}
 	return true;
 }
 
@@ -776,16 +801,35 @@ void line_keys_normalise(const struct line_keys *keys, const unsigned char *line
 	line_keys_normalise_prefix(keys, line, nbytes, SIZE_MAX, out);
 }
 
+int line_keys_compare_normalised(const struct line_keys *keys, struct line_view a,
+				 struct line_view b, size_t n_shared,
+				 struct line_key_buffer scratch[2])
+{
+	struct line_key_buffer *x = &scratch[0], *y = &scratch[1];
+	bool x_is_complete, y_is_complete;
+	int order;
+
+	for (size_t prefix_nbytes = n_shared + 64;; prefix_nbytes *= 64) {
+		x_is_complete =
+			line_keys_normalise_prefix(keys, a.bytes, a.nbytes, prefix_nbytes, x);
+		y_is_complete =
+			line_keys_normalise_prefix(keys, b.bytes, b.nbytes, prefix_nbytes, y);
+		if (x->has_failed || y->has_failed)
+			return 0;
+		/* No normalised key is the beginning of another one. */
+		order = memcmp(x->bytes, y->bytes, x->n < y->n ? x->n : y->n);
+		if (order || (x_is_complete && y_is_complete))
+			return order;
+	}
+}
+
 int line_keys_compare(const struct line_keys *keys, struct line_view a, struct line_view b,
 		      struct line_key_buffer scratch[2])
 {
 	int order;
 
 	if (!line_keys_are_plain(keys)) {
-		line_keys_normalise(keys, a.bytes, a.nbytes, &scratch[0]);
-		line_keys_normalise(keys, b.bytes, b.nbytes, &scratch[1]);
-		order = line_view_compare((struct line_view){ scratch[0].bytes, scratch[0].n },
-					  (struct line_view){ scratch[1].bytes, scratch[1].n });
+		order = line_keys_compare_normalised(keys, a, b, 0, scratch);
 		if (order || !line_keys_have_last_resort(keys))
 			return order;
 	}

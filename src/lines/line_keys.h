@@ -140,16 +140,22 @@ void line_keys_normalise(const struct line_keys *keys, const unsigned char *line
 			 struct line_key_buffer *out);
 
 /*
- * As line_keys_normalise(), but leave out keys that begin after more than prefix_nbytes bytes.
- * Returns whether all are there.
+ * As line_keys_normalise(), but what follows the first prefix_nbytes + 1 bytes may be left out.
+ * Returns whether the normalised key is complete.
  */
 bool line_keys_normalise_prefix(const struct line_keys *keys, const unsigned char *line,
 				size_t nbytes, size_t prefix_nbytes, struct line_key_buffer *out);
 
 /*
- * Compare two lines by their keys, and by the last resort, as memcmp() does. scratch: for the keys;
- * without memory its has_failed is set, and the result is meaningless.
+ * Compare the normalised keys of two lines as memcmp() does. n_shared: how many of their first
+ * bytes are probably equal; only the run time depends on it. scratch: for the keys; without memory
+ * its has_failed is set, and the result is meaningless.
  */
+int line_keys_compare_normalised(const struct line_keys *keys, struct line_view a,
+				 struct line_view b, size_t n_shared,
+				 struct line_key_buffer scratch[2]);
+
+/* Compare two lines by their keys, and by the last resort, as memcmp() does. scratch: as above. */
 int line_keys_compare(const struct line_keys *keys, struct line_view a, struct line_view b,
 		      struct line_key_buffer scratch[2]);
 

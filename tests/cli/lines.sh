@@ -214,9 +214,13 @@ claim 'a long line whose keys need much memory does not slow the merge of the ot
 compare_with_gnu_sort -S 4M -k1,1 -k1,1r -k1,1 -k1,1r mixed
 
 claim 'a long line is refused if its keys do not fit in memory while runs are merged'
-{ seq 100000 700000; echo "0$(head -c 500000 /dev/zero | tr '\0' x)"; } > mixed
-expect_failed 'a line of 500002 bytes does not fit in memory with its key' -S 4M -k1,1 -k1,1r \
-	-k1,1 -k1,1r --limit=9999999 mixed
+{
+	seq -f 'equal bytes %.0f' 100000 400000
+	seq -f 'other bytes %.0f' 100000 400000
+	echo "equal bytes $(head -c 500000 /dev/zero | tr '\0' x)"
+} > mixed
+expect_failed 'a line of 500013 bytes does not fit in memory with its key' -S 4M -k1 -k1r -k1 -k1r \
+	--limit=9999999 mixed
 
 claim 'compressed inputs are read, and an output is compressed'
 gzip -c stdin > stdin.gz

@@ -159,6 +159,42 @@ TEST(lines_with_frequent_prefixes_are_divided_among_threads)
 	check_lines_with_prefixes("f");
 }
 
+/*
+ * Sort n_long lines of equal letters, of different lengths, among n_short lines of digits, and
+ * check the order, which is that of bytes.
+ */
+static void check_long_lines(const char *letters, unsigned n_long, unsigned n_short)
+{
+	enum { STEP = 9 }; /* so that eight bytes do not decide between two lines */
+	struct opened_block opened;
+	unsigned char *text;
+	size_t nbytes = 0;
+
+	open_block(letters, 1, 16 << 20, &opened);
+	text = line_block_text(opened.block);
+	for (unsigned i = 0; i < n_long + n_short; i++) {
+		const unsigned number = i * 7919 % (n_long + n_short); /* in no order */
+		const size_t n = number < n_long ? STEP * (size_t)(number + 1) : 0;
+
+		memset(text + nbytes, 'a', n);
+		nbytes += n;
+		if (n == 0)
+			nbytes += (size_t)sprintf((char *)text + nbytes, "%u", number);
+		text[nbytes++] = '\n';
+	}
+	sort_text(opened.block, nbytes);
+	assert_false(opened.block->in.stores_keys);
+	assert_sorted(opened.block, strchr(letters, 'r'), n_long + n_short);
+	close_block(&opened);
+}
+
+TEST(lines_with_long_common_beginnings_are_sorted)
+{
+	check_long_lines("", 400, 0);
+	check_long_lines("r", 400, 0);
+	check_long_lines("f", 30, 40000); /* keys are made again */
+}
+
 /* Let the memory of the block be the last nbytes before `end`, and sort a text in it. */
 static bool fits_before(struct line_block *block, unsigned char *end, size_t nbytes,
 			const char *text)
