@@ -28,6 +28,7 @@ static int measure_chunk(struct line_sort *sort, struct line_plan *plan)
 {
 	enum { SAMPLE_NBYTES = 256 << 10 };
 	unsigned char *text = line_block_text(sort->block), *end;
+	uint64_t n_sorted;
 	size_t n;
 	int r = line_input_read(sort->input, text, SAMPLE_NBYTES, &n);
 
@@ -43,8 +44,10 @@ static int measure_chunk(struct line_sort *sort, struct line_plan *plan)
 			sort->longest_nbytes = view.nbytes + 1;
 		line += view.nbytes + 1;
 	}
+	/* The sort of these lines shows whether keys are stored. */
+	r = line_block_sort(sort->block, &(struct line_range){ text, end }, 1, end, &n_sorted);
 	plan->chunk_nbytes = line_block_text_nbytes(sort->block, (struct line_range){ text, end });
-	return 0;
+	return r;
 }
 
 /* A rank stores all runs, as many as fit in memory, and merges as many segments of each rank. */
