@@ -510,10 +510,8 @@ static int create(struct atomic_file *atomic_file, const char *path,
 	if (r < 0 || params->is_silent)
 		return r;
 	/* If this file needs a temporary name, others needed one, too. */
-	if (atomic_file->temp_name)
-		orphans_warn(&target->directory, path);
-	else if (target->had_file)
-		orphans_warn_target(&target->directory, path, target->name);
+	orphans_warn(&target->directory, path, target->had_file ? target->name : NULL,
+		     atomic_file->temp_name ? UINT64_MAX : ORPHANS_FEW_ENTRIES);
 	return 0;
 }
 

@@ -164,7 +164,7 @@ static const char *format_mtime(const struct stat *status, char text[static 32])
 	return text;
 }
 
-/* A file that this user may not open belongs to another user, who will be warned. */
+/* A file of another user does not count. That user will be warned. */
 static bool probe_orphan(const struct file *directory, const char *name, struct stat *ret_status)
 {
 	struct file file;
@@ -173,7 +173,8 @@ static bool probe_orphan(const struct file *directory, const char *name, struct 
 	if (file_open(directory->calls, directory->fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0,
 		      &file) < 0)
 		return false;
-	orphaned = fstat(file.fd, ret_status) == 0 && is_orphan(&file, ret_status);
+	orphaned = fstat(file.fd, ret_status) == 0 && ret_status->st_uid == geteuid() &&
+		   is_orphan(&file, ret_status);
 	file_close(&file);
 	return orphaned;
 }
@@ -194,20 +195,12 @@ static void warn_orphan(const char *path, const char *name, const struct stat *s
 	     path, name, format_mtime(status, mtime), purpose, allocated_nbytes(status));
 }
 
-void orphans_warn_target(const struct file *directory, const char *path, const char *target)
-{
-	char name[TEMP_NAME_SIZE];
-	struct stat status;
-
-	orphans_make_rename_name(target, name);
-	if (probe_orphan(directory, name, &status))
-		warn_orphan(path, name, &status, "the same output");
-}
-
 enum { MAX_ORPHANS_LISTED = 3 };
 
 struct orphan_warnings {
 	const char *path;
+	char rename_name[TEMP_NAME_SIZE]; /* warned of already, or "" */
+	uint64_t n_left;                  /* entries to read */
 	uint64_t n_found, unlisted_nbytes;
 };
 
@@ -216,7 +209,10 @@ static int warn_if_orphan(const struct file *directory, const char *name, void *
 	struct orphan_warnings *warnings = context;
 	struct stat status;
 
-	if (!orphans_is_temp_name(name) || !probe_orphan(directory, name, &status))
+	if (warnings->n_left-- == 0)
+		return -EFBIG;
+	if (!orphans_is_temp_name(name) || strcmp(name, warnings->rename_name) == 0 ||
+	    !probe_orphan(directory, name, &status))
 		return 0;
 	if (++warnings->n_found <= MAX_ORPHANS_LISTED)
 		warn_orphan(warnings->path, name, &status, "this or another output there");
@@ -225,10 +221,17 @@ static int warn_if_orphan(const struct file *directory, const char *name, void *
 	return 0;
 }
 
-void orphans_warn(const struct file *directory, const char *path)
+void orphans_warn(const struct file *directory, const char *path, const char *target,
+		  uint64_t max_entries)
 {
-	struct orphan_warnings warnings = { .path = path };
+	struct orphan_warnings warnings = { .path = path, .n_left = max_entries };
+	struct stat status;
 
+	if (target) {
+		orphans_make_rename_name(target, warnings.rename_name);
+		if (probe_orphan(directory, warnings.rename_name, &status))
+			warn_orphan(path, warnings.rename_name, &status, "the same output");
+	}
 	directory_for_each(directory, warn_if_orphan, &warnings);
 	if (warnings.n_found > MAX_ORPHANS_LISTED)
 		warn("%s: %" PRIu64

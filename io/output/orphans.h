@@ -4,9 +4,10 @@
  * An unfinished output may have a temporary name: all the time where the system has no unnamed
  * files, otherwise during the rename that replaces an older file. A signal that can be caught
  * removes the name (undo.h). After SIGKILL or a power loss it stays, and takes as much space as an
- * output. The next process that writes to the directory warns about such an orphan, and leaves it
- * to the user to remove it. A process that resumes the same sort removes the orphans of the earlier
- * attempt, which it recognises by digits in the name.
+ * output. The next process that writes to the directory warns about such an orphan of its user, and
+ * leaves it to the user to remove it. An empty file may be new and not locked yet, so it is an
+ * orphan only after a minute. A process that resumes the same sort removes the orphans of the
+ * earlier attempt, which it recognises by digits in the name.
  *
  * A file in use is locked, and the kernel releases the lock when the process ends. A directory
  * (part_files.h) is an orphan if neither the directory nor a file in it is locked; it is removed
@@ -15,6 +16,12 @@
 #pragma once
 
 #include "io/file/file.h"
+
+/*
+ * The number of entries to read where temporary names are rare. A directory of many files is not
+ * read for each of them.
+ */
+enum { ORPHANS_FEW_ENTRIES = 1000 };
 
 /* ".gsort-temp-", the digits of the owner, if any, 16 random hexadecimal digits, and '\0'. */
 enum { TEMP_NAME_SIZE = 45 };
@@ -43,11 +50,13 @@ void orphans_make_rename_name(const char *target, char name[static TEMP_NAME_SIZ
  */
 void orphans_lock(const struct file *file);
 
-/* Warn if there is an orphan of a rename to `target`. path: for messages. */
-void orphans_warn_target(const struct file *directory, const char *path, const char *target);
-
-/* Warn of each of the first three orphans in `directory`, and of the others in one message. */
-void orphans_warn(const struct file *directory, const char *path);
+/*
+ * Warn of an orphan of a rename to `target` (NULL: none), then of each of the first three other
+ * orphans in `directory`, and of the rest in one message. Only the first max_entries entries of the
+ * directory are read. path: for messages.
+ */
+void orphans_warn(const struct file *directory, const char *path, const char *target,
+		  uint64_t max_entries);
 
 /*
  * Remove the orphans of an owner, which is this process and has begun no file yet. Failure is

@@ -307,7 +307,9 @@ int output_open_endpoint(const struct syscalls *calls, const char *name, struct 
 
 int output_open_text(const struct syscalls *calls, const char *path, struct output **ret_output)
 {
-	static const struct atomic_file_params private_params = { .kind = ATOMIC_PRIVATE };
+	/* The records' output, if it is a file, reports orphans. */
+	static const struct atomic_file_params params = { .kind = ATOMIC_PRIVATE,
+							  .is_silent = true };
 	const int fd = path_to_descriptor(path);
 	struct output *output = alloc_output(calls, path);
 	struct stat status;
@@ -319,7 +321,7 @@ int output_open_text(const struct syscalls *calls, const char *path, struct outp
 		output->is_sequential = true;
 		r = open_inherited(output, path, fd, &status);
 	} else {
-		r = open_path(output, path, &private_params, &status);
+		r = open_path(output, path, &params, &status);
 	}
 	if (r == 0)
 		describe_target(output, &status);

@@ -293,7 +293,7 @@ int part_files_open(const struct syscalls *calls, const char *path, uint32_t n,
 		part_files_close(files, false);
 		return fail(r, "%s: cannot create a temporary directory beside it: %m", path);
 	}
-	orphans_warn(&files->target.directory, files->path);
+	orphans_warn(&files->target.directory, files->path, NULL, UINT64_MAX);
 	*ret_files = files;
 	return 0;
 }

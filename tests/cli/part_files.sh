@@ -388,9 +388,15 @@ done
 claim "orphans of a killed sort are reported and kept"
 mkdir out/.gsort-temp-0123456789abcdef
 echo half > out/.gsort-temp-0123456789abcdef/part-0000
-expect_exit 0 --split=3 random -o out/x
-expect_message '.gsort-temp-0123456789abcdef in the same directory was left by a gsort that' \
-	'an orphan'
+for arguments in '-t u64 random -o out/plain' '--lines random -o out/plain' \
+	'-t u64 random -o out/plain --trace=out/trace' '-t u64 random --split=3 -o out/x'; do
+	# Word splitting is intended.
+	# shellcheck disable=SC2086
+	expect_exit 0 $arguments
+	expect_message '.gsort-temp-0123456789abcdef in the same directory was left by a gsort' \
+		"$arguments"
+	rm -f out/plain out/trace
+done
 [ "$(ls -A out | tr '\n' ' ')" = '.gsort-temp-0123456789abcdef x ' ] ||
 	fail "there are $(ls -A out)"
 rm -r out/.gsort*

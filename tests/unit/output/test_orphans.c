@@ -87,6 +87,58 @@ DIRECTORY_TEST(orphan_is_reported_at_the_next_start)
 	assert_int_equal(count_directory_entries(), 1);
 }
 
+/* Also if the next output needs no temporary name. */
+DIRECTORY_TEST(orphan_is_reported_by_an_unnamed_file)
+{
+	const char *name;
+	pid_t child;
+
+	faults.rejects_tmpfile = true;
+	child = begin_output();
+	name = temp_file_name();
+	kill_outright(child);
+	faults.rejects_tmpfile = false;
+	output_abort(open_output(fixture_path("g"), N));
+	assert_non_null(strstr(captured_messages_warning(), name));
+	assert_int_equal(count_directory_entries(), 1);
+}
+
+static void warn_among(uint64_t max_entries)
+{
+	const struct file directory = { .calls = &faulty_calls,
+					.fd = open(fixture_directory, O_PATH) };
+
+	orphans_warn(&directory, "here", NULL, max_entries);
+	close(directory.fd);
+}
+
+DIRECTORY_TEST(large_directory_is_not_read_to_its_end)
+{
+	char name[TEMP_NAME_SIZE];
+
+	for (int i = 0; i < 3; i++) {
+		orphans_make_temp_name(NULL, name);
+		write_file(fixture_path(name), output_bytes, 1);
+	}
+	warn_among(0);
+	assert_string_equal(captured_messages_warning(), "");
+	warn_among(3);
+	assert_non_null(strstr(captured_messages_warning(), ".gsort-temp-"));
+}
+
+DIRECTORY_TEST(orphan_of_another_user_is_not_reported)
+{
+	char name[TEMP_NAME_SIZE];
+
+	if (geteuid() != 0)
+		skip();
+	orphans_make_temp_name(NULL, name);
+	write_file(fixture_path(name), output_bytes, 1);
+	assert_int_equal(chown(fixture_path(name), 12345, -1), 0);
+	warn_among(UINT64_MAX);
+	assert_string_equal(captured_messages_warning(), "");
+}
+
 DIRECTORY_TEST(locked_temp_file_is_not_reported)
 {
 	pid_t child;
@@ -102,7 +154,7 @@ static int probe_then_rename(int from, const char *name, int to, const char *as)
 {
 	const struct file directory = { .calls = &faulty_calls, .fd = from };
 
-	orphans_warn(&directory, "here");
+	orphans_warn(&directory, "here", NULL, UINT64_MAX);
 	return renameat(from, name, to, as);
 }
 
@@ -170,10 +222,10 @@ DIRECTORY_TEST(new_temp_file_is_not_reported)
 
 	orphans_make_temp_name(NULL, name);
 	write_file(fixture_path(name), "", 0);
-	orphans_warn(&directory, "here");
+	orphans_warn(&directory, "here", NULL, UINT64_MAX);
 	assert_string_equal(captured_messages_warning(), "");
 	write_file(fixture_path(name), output_bytes, 1);
-	orphans_warn(&directory, "here");
+	orphans_warn(&directory, "here", NULL, UINT64_MAX);
 	assert_non_null(strstr(captured_messages_warning(), name));
 	close(directory.fd);
 }
@@ -188,13 +240,13 @@ DIRECTORY_TEST(many_orphans_are_summarised)
 		orphans_make_temp_name(NULL, name);
 		write_file(fixture_path(name), output_bytes, 1);
 	}
-	orphans_warn(&directory, "here");
+	orphans_warn(&directory, "here", NULL, UINT64_MAX);
 	assert_non_null(strstr(captured_messages_warning(), " was left by a gsort"));
 	for (int i = 0; i < 4; i++) {
 		orphans_make_temp_name(NULL, name);
 		write_file(fixture_path(name), output_bytes, 1);
 	}
-	orphans_warn(&directory, "here");
+	orphans_warn(&directory, "here", NULL, UINT64_MAX);
 	assert_non_null(strstr(captured_messages_warning(), "here: 4 more such files in the same"));
 	close(directory.fd);
 }
@@ -245,7 +297,7 @@ DIRECTORY_TEST(owner_keeps_files_of_others)
 		orphans_make_temp_name(others[i], name);
 		write_file(fixture_path(name), output_bytes, N);
 		orphans_remove(&directory, &owner);
-		orphans_warn(&directory, "here");
+		orphans_warn(&directory, "here", NULL, UINT64_MAX);
 		assert_true(file_exists(name));
 		assert_non_null(strstr(captured_messages_warning(), name));
 		unlink(fixture_path(name));
