@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,11 +184,24 @@ static int init_file_magic(const struct checkpoint_dir *dir)
 	return r;
 }
 
+enum { LOCK_PAUSE_MS = 10, MAX_LOCK_PAUSES = 200 };
+
+/* A process that was killed keeps the lock until the kernel has released its memory. */
+static bool wait_for_lock(int fd)
+{
+	for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
+		if (errno != EWOULDBLOCK || i == MAX_LOCK_PAUSES)
+			return false;
+		poll(NULL, 0, LOCK_PAUSE_MS);
+	}
+	return true;
+}
+
 /* If the opened manifest has no name any more, the process that removes it is just finishing. */
 static int lock_manifest(struct checkpoint_dir *dir)
 {
 	const int fd = dir->manifest.file.fd;
-	const bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+	const bool locked = wait_for_lock(fd);
 	struct stat status;
 
 	if (!locked && errno != EWOULDBLOCK)

@@ -172,6 +172,21 @@ flock ck/gsort-manifest "$GSORT" --checkpoint=ck input -o output > stdout 2> std
 [ $? -eq 2 ] || fail 'it was used'
 expect_message '^gsort: ck: another gsort is using this checkpoint' 'locked'
 
+claim 'a lock that is released soon is waited for'
+restore_checkpoint
+exec 9< ck/gsort-manifest
+flock 9
+"$GSORT" --checkpoint=ck input -o output > stdout 2> stderr 9<&- &
+while kill -0 $! 2> /dev/null && ! ls -l /proc/$!/fd 2> /dev/null | grep -q gsort-manifest; do
+	:
+done
+exec 9<&-
+wait $!
+status=$?
+expect_status 0 'released'
+expect_line '^gsort: resuming' stderr
+rm output
+
 claim 'the checkpoint can still be resumed, with another memory limit'
 restore_checkpoint
 expect_exit 0 -S 8M --checkpoint=ck input -o output
