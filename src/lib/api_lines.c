@@ -100,7 +100,7 @@ static int write_plan(const struct gsort *sort, bool is_json, FILE *stream)
 static const struct api_engine line_engine = {
 	.option_table = &line_option_table,
 	.option_kind = " of lines",
-	.replaces_inputs = true,
+	.follows_gnu_sort = true,
 	.finalize = finalize_lines,
 	.run = run_lines,
 	.write_plan = write_plan,

@@ -222,7 +222,7 @@ int api_check_files(const struct gsort *sort)
 				 options->report_path || options->stats || options->debug ||
 				 options->progress == PROGRESS_OPTION_ALWAYS;
 
-	if (sort->engine->replaces_inputs && sort->process && !has_reports &&
+	if (sort->engine->follows_gnu_sort && sort->process && !has_reports &&
 	    !options->spec.checkpoint_path)
 		return 0;
 	return command_files_check(options, sort->process != NULL);
@@ -237,7 +237,7 @@ static int open_reports(struct gsort *sort)
 					    .html = options->report_path };
 	const int r = api_check_files(sort);
 
-	sort->drops_warnings = sort->process && !sort->engine->replaces_inputs &&
+	sort->drops_warnings = sort->process && !sort->engine->follows_gnu_sort &&
 			       command_files_drop_warnings(options);
 	if (r < 0 || !api_is_reporting_rank(sort))
 		return r;

@@ -36,7 +36,7 @@ enum api_operation { API_SORT, API_CHECK, API_EXPLAIN };
 struct api_engine {
 	const struct option_table *option_table;
 	const char *option_kind; /* follows the name of an unknown option in messages */
-	bool replaces_inputs;    /* the output of a program may be any input, as with GNU sort */
+	bool follows_gnu_sort;   /* in which files a program may use twice, and what it prints */
 	/* Complete the options when inputs and output are known. */
 	int (*finalize)(struct gsort *sort);
 	/* Run the operation in the thread of the sort. */
