@@ -8,9 +8,9 @@
  * The method is SQLite's. For each way to run gsort (sort_scenarios.h) and each fault point
  * (fault_points.h), a run without a fault counts the calls that pass the point. Then gsort is run
  * again with the first call failing, with the second, and so on; once and from then on; with each
- * errno that the system may return there. By default n is the first call, the last, a random one
- * (slow modes: only this), and the first of each call site that no earlier mode has tried. --all
- * tries each n. With modes, a point and an n, only these are tried.
+ * errno that the system may return there. By default n is the first call, the last (unless all from
+ * then on fail), a random one (slow modes: only this), and the first of each call site that no
+ * earlier mode has tried. --all tries each n. With modes, a point and an n, only these are tried.
  *
  * --interval=N, or GSORT_FAULT_INTERVAL=N in the environment, injects every N-th fault; the seed
  * decides which is the first. Without --seed the seed is GSORT_SEED, or the time.
@@ -151,12 +151,15 @@ static unsigned random_index(unsigned n)
 	return 1 + (unsigned)(next_random() % n);
 }
 
-/* Try the first call, the last, and a random one in between. */
+/*
+ * Try the first call, the last, and a random one in between. From the last call on is the same as
+ * only the last, unless the fault causes more calls.
+ */
 static void try_some(const struct sort_scenario *scenario, const struct fault_kind *kind,
 		     unsigned n)
 {
 	try_fault(scenario, kind, 1, n);
-	if (n > 1)
+	if (n > 1 && kind->n_times != FAULT_FOREVER)
 		try_fault(scenario, kind, n, n);
 	if (n > 2)
 		try_fault(scenario, kind, 1 + random_index(n - 2), n);

@@ -52,11 +52,22 @@ bool bytes_equal(struct byte_buffer actual, const void *data, size_t nbytes)
 
 bool file_contains(const char *path, const void *data, size_t nbytes)
 {
-	const struct byte_buffer actual = read_file(path);
-	const bool is_equal = bytes_equal(actual, data, nbytes);
+	static char piece[1 << 16];
+	const char *expected = data;
+	const int fd = open(path, O_RDONLY);
+	bool is_equal = fd >= 0;
+	size_t n_equal = 0;
+	ssize_t n = 0;
 
-	free(actual.data);
-	return is_equal;
+	/* In pieces: up to three files are compared after each fault, and new memory takes time. */
+	while (is_equal && (n = read(fd, piece, sizeof piece)) > 0) {
+		is_equal = (size_t)n <= nbytes - n_equal &&
+			   memcmp(piece, expected + n_equal, (size_t)n) == 0;
+		n_equal += (size_t)n;
+	}
+	if (fd >= 0)
+		close(fd);
+	return is_equal && n == 0 && n_equal == nbytes;
 }
 
 bool zst_contains(const char *path, const void *data, size_t nbytes)
