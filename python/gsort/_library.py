@@ -5,6 +5,7 @@ import ctypes
 import errno
 import json
 import os
+import re
 import sys
 import threading
 import warnings
@@ -79,19 +80,25 @@ _lib = _load()
 # Python names that differ from the option's name on the command line.
 _ALIASES = {'memory': 'buffer-size', 'threads': 'parallel', 'keys': 'key',
             'temp-directory': 'temporary-directory'}
+_KEYWORDS = {option: keyword.replace('-', '_') for keyword, option in _ALIASES.items()}
+
+# Words of other programs and packages for options, to suggest.
+_SYNONYMS = {'delimiter': 'field_separator', 'sep': 'field_separator', 'descending': 'reverse'}
 
 
 def _list_options(get_option):
-    options = {}
+    options, letters = {}, {}
     option = _Option()
     while get_option(len(options), byref(option), ctypes.sizeof(option)) == 0:
         options[option.name.decode()] = (option.argument, bool(option.repeatable),
                                          bool(option.cli_only))
-    return options
+        if option.letter:
+            letters[chr(option.letter)] = option.name.decode()
+    return options, letters
 
 
-_record_options = _list_options(_lib.gsort_get_option)
-_line_options = _list_options(_lib.gsort_get_line_option)
+_record_options, _record_letters = _list_options(_lib.gsort_get_option)
+_line_options, _line_letters = _list_options(_lib.gsort_get_line_option)
 # Operations that are functions of the package.
 _functions = {'check', 'C', 'explain', 'assume-size', 'output', 'help', 'version', 'progress',
               'completion', 'files0-from', 'lines'}
@@ -149,8 +156,13 @@ def _is_option(name, options):
 def _unexpected(function, keyword, known, lines):
     """Return the message for an unknown option."""
     message = f'{function}() got an unexpected keyword argument {keyword!r}'
+    synonym = _SYNONYMS.get(keyword, '')
+    if _is_option(_option_name(synonym), known):
+        return message + f'; did you mean {synonym!r}?'
     if lines:
         message += ' with lines=True'
+    elif _is_option(_option_name(synonym), _line_options):
+        return message + f'; did you mean {synonym!r} with lines=True?'
     elif _is_option(_option_name(keyword), _line_options):
         return message + ' without lines=True'
     suggestion = _suggest(keyword, known) or _find_part(keyword, known)
@@ -185,6 +197,26 @@ def option_rows(function, options):
         else:
             rows.append((name, _text(keyword, value, argument)))
     return rows
+
+
+# An option in a message: '-S, --buffer-size', '-t' or '--format=raw', not that of another program.
+_OPTION_PATTERN = re.compile(
+    r"(?<![\w'/.-])(?<!gsort )(?<!ulimit )(?<!chattr )"
+    r'(?:-(?P<letter>[A-Za-z])(?![\w-])(?:, --[a-z0-9-]+)?|--(?P<name>[a-z0-9-]+)(?:=(?P<value>\w+))?)')
+
+
+def _in_python_words(message, lines):
+    """Replace options of the command line in a message by keyword arguments."""
+    known, letters = (_line_options, _line_letters) if lines else (_record_options, _record_letters)
+
+    def to_keyword(match):
+        name = match['name'] or letters.get(match['letter'])
+        if not _is_option(name, known):
+            return match[0]
+        keyword = _KEYWORDS.get(name, name.replace('-', '_'))
+        return f'{keyword}={match["value"]!r}' if match['value'] else keyword
+
+    return _OPTION_PATTERN.sub(to_keyword, message.replace('gsort --lines sorts', 'lines=True sorts'))
 
 
 def _exception(code, message, paths=()):
@@ -288,6 +320,7 @@ class Sort:
         self._pid = os.getpid()
         self._warnings = []
         self._paths = []
+        self._sorts_lines = ('lines', None) in rows
         self._short_pieces = bytearray()  # of put_bytes()
         self._callback_error = None
         self._progress = None
@@ -417,7 +450,13 @@ class Sort:
         return json.loads(text)
 
     def _message(self):
-        return _lib.gsort_message(self._handle).decode(errors='replace')
+        return self._translate(_lib.gsort_message(self._handle))
+
+    def _translate(self, text):
+        """Decode a message, and name keyword arguments in it. Paths of the sort stay."""
+        message = text.decode(errors='replace')
+        path = next((path for path in self._paths if message.startswith(path)), '')
+        return path + _in_python_words(message[len(path):], self._sorts_lines)
 
     def _check(self, code):
         if code < 0:
@@ -427,7 +466,7 @@ class Sort:
     # it.
     def _on_message(self, _context, severity, text):
         if severity == _SEVERITY_WARNING:
-            self._warnings.append(text.decode(errors='replace'))
+            self._warnings.append(self._translate(text))
 
     def _on_progress(self, _context, progress):
         try:

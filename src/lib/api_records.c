@@ -48,18 +48,22 @@ static int finalize_records(struct gsort *sort)
 
 /* --- The operation --- */
 
-/* Print a notice about the default type if the user reads messages on a terminal. */
-static void notice_default_type(const struct gsort *sort, const struct input *input)
+/* Report the default type: warn a caller of the library, or notify the reader of a terminal. */
+static void report_default_type(const struct gsort *sort, const struct input *input)
 {
 	const char *path = sort->options.spec.n_inputs ? sort->options.spec.inputs[0] : "";
+	const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+	const char *operation = sort->operation == API_CHECK    ? "checking" :
+				sort->options.spec.merge_inputs ? "merging" :
+								  "sorting";
 
-	if (!sort->process || sort->operation == API_EXPLAIN || !api_is_reporting_rank(sort) ||
-	    !isatty(STDERR_FILENO) || !command_files_are_untyped(&sort->options, input))
+	if (sort->operation == API_EXPLAIN || !api_is_reporting_rank(sort) ||
+	    !command_files_are_untyped(&sort->options, input))
 		return;
-	notice("%s: no type given, %s as u64", strcmp(path, "-") == 0 ? "standard input" : path,
-	       sort->operation == API_CHECK    ? "checking" :
-	       sort->options.spec.merge_inputs ? "merging" :
-						 "sorting");
+	if (!sort->process)
+		warn("%s: no type given, %s as u64", name, operation);
+	else if (isatty(STDERR_FILENO))
+		notice("%s: no type given, %s as u64", name, operation);
 }
 
 static int on_inputs_opened(void *context, const struct sort_spec *spec,
@@ -69,7 +73,7 @@ static int on_inputs_opened(void *context, const struct sort_spec *spec,
 	const int r = command_files_check_inputs(&sort->options, sort->process != NULL, input);
 
 	if (r == 0)
-		notice_default_type(sort, input);
+		report_default_type(sort, input);
 	return r < 0 || !sort->options.debug ? r : debug_report_keys(spec, layout, input);
 }
 

@@ -373,6 +373,49 @@ def test_unknown_options_suggest_a_part_of_their_name():
             gsort.sort('in', 'out', lines=True, **{keyword: True})
 
 
+def test_synonyms_of_options_are_suggested():
+    for keyword, suggestion, options in (
+            ('delimiter', "'field_separator'\\?", {'lines': True}),
+            ('delimiter', "'field_separator' with lines=True", {}),
+            ('descending', "'reverse'\\?", {}), ('descending', "'reverse'\\?", {'lines': True})):
+        with pytest.raises(TypeError, match=f'did you mean {suggestion}'):
+            gsort.sort('in', 'out', **{keyword: ','}, **options)
+
+
+def test_messages_name_keyword_arguments(tmp_path, monkeypatch):
+    """A path with the form of an option stays as it is."""
+    monkeypatch.chdir(tmp_path)
+    text = tmp_path / 'a -t --format=raw'
+    text.write_text('item,price\ntea,12\n' * 1000)
+    with pytest.raises(ValueError) as caught:
+        gsort.sort(text.name, 'out')
+    assert str(caught.value) == ("a -t --format=raw: is text; lines=True sorts lines; to read it as "
+                                 "records use type, record_size or format='raw'")
+    for lines in (False, True):
+        with pytest.raises(ValueError, match="^memory: 'abc' "):
+            gsort.sort(text, 'out', memory='abc', lines=lines)
+        with pytest.raises(ValueError, match='^threads: '):
+            gsort.sort(text, 'out', threads='x', lines=lines)
+
+
+def test_records_of_unknown_type_cause_a_warning(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.array([3, 1, 2], 'u8').tofile('in')
+    np.save('in.npy', np.array([3, 1, 2]))
+    for function in (gsort.sort, gsort.argsort):
+        with pytest.warns(gsort.SortWarning, match='^in: no type given, sorting as u64$'):
+            function('in', 'out')
+    with pytest.warns(gsort.SortWarning, match='checking as u64'):
+        assert gsort.check('in') == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        gsort.sort('in.npy', 'out')
+        for options in ({'type': 'u64'}, {'record_size': 8, 'keys': '0:u64'}, {'lines': True},
+                        {'fields': 'a:u64', 'keys': 'a'}):
+            gsort.sort('in', 'out', **options)
+        gsort.sort_array(np.array([3, 1, 2]))
+
+
 def test_wrong_arguments_are_refused_before_the_sort(tmp_path):
     path = tmp_path / 'table'
     path.write_text('b\na\n')
