@@ -106,7 +106,9 @@ void job_stop(void)
 	fixture_n_keys = fixture_keys_capacity = 0;
 }
 
-int compare_encoded_keys(const void *a, const void *b)
+/* Not instrumented: with sanitizers the tests would spend a fifth of their time here. */
+__attribute__((no_sanitize("address", "thread", "undefined"))) int
+compare_encoded_keys(const void *a, const void *b)
 {
 	const encoded_key_t x = *(const encoded_key_t *)a, y = *(const encoded_key_t *)b;
 

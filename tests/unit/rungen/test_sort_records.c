@@ -35,12 +35,20 @@ static unsigned char *records;
 static size_t n_records;
 static struct key_fields *sorted_by;
 
+/* A record and the beginning of its key, which decides most comparisons. */
+struct keyed_record {
+	uint64_t word;
+	const unsigned char *record;
+};
+
 static int by_key_then_place(const void *a, const void *b)
 {
-	const unsigned char *x = *(unsigned char *const *)a, *y = *(unsigned char *const *)b;
-	const int order = key_compare(sorted_by, x, y);
+	const struct keyed_record *x = a, *y = b;
+	int order = (x->word > y->word) - (x->word < y->word);
 
-	return order ? order : (x > y) - (x < y);
+	if (order == 0)
+		order = key_compare(sorted_by, x->record, y->record);
+	return order ? order : (x->record > y->record) - (x->record < y->record);
 }
 
 static void make_records(const struct sort_case *shape, size_t n)
@@ -92,31 +100,34 @@ static void stop_job(void)
 /* Make the expected items. Returns their number. */
 static uint64_t make_expected(const struct sort_case *shape, unsigned char **ret_items)
 {
-	unsigned char **order = malloc((n_records + 1) * sizeof *order);
+	struct keyed_record *order = malloc((n_records + 1) * sizeof *order);
 	unsigned char *items = malloc(n_records * layout.item_nbytes + 1);
 	uint64_t n = 0;
 
 	assert_non_null(order);
 	assert_non_null(items);
-	for (size_t i = 0; i < n_records; i++)
-		order[i] = records + i * layout.record_nbytes;
 	sorted_by = &layout.record_keys;
+	for (size_t i = 0; i < n_records; i++) {
+		order[i].record = records + i * layout.record_nbytes;
+		order[i].word = key_word(sorted_by, order[i].record, 0);
+	}
 	qsort(order, n_records, sizeof *order, by_key_then_place);
 	for (size_t i = 0; i < n_records; i++) {
-		const uint64_t position = (uint64_t)(order[i] - records) / layout.record_nbytes;
+		const unsigned char *record = order[i].record;
+		const uint64_t position = (uint64_t)(record - records) / layout.record_nbytes;
 		unsigned char *last = items + (n - 1) * layout.item_nbytes;
 
-		if (shape->unique && i > 0 && key_compare(sorted_by, order[i - 1], order[i]) == 0) {
+		if (shape->unique && i > 0 &&
+		    key_compare(sorted_by, order[i - 1].record, record) == 0) {
 			const uint64_t count = layout_item_count(&layout, last) + 1;
 
 			if (shape->keep_last)
-				layout_project_record(&layout, order[i], position, last);
+				layout_project_record(&layout, record, position, last);
 			if (shape->count)
 				layout_set_item_count(&layout, last, count);
 			continue;
 		}
-		layout_project_record(&layout, order[i], position,
-				      items + n++ * layout.item_nbytes);
+		layout_project_record(&layout, record, position, items + n++ * layout.item_nbytes);
 	}
 	free(order);
 	*ret_items = items;
