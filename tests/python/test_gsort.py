@@ -199,7 +199,7 @@ def test_numpy_files_are_sorted(tmp_path):
 
 
 def test_a_sort_that_spills_is_right(tmp_path):
-    array = random.integers(0, 1 << 60, 4 << 20)
+    array = random.integers(0, 1 << 60, 1 << 20)
     temporary = tmp_path / 'temporary'
     temporary.mkdir()
     result = gsort.sort_array(array, memory='4M', temp_directory=temporary)
@@ -517,8 +517,8 @@ def test_files_without_permission_are_permission_errors():
 
 @pytest.mark.parametrize('kind', ['array', 'file', 'lines'])
 def test_a_lack_of_memory_is_a_memory_error(kind, tmp_path):
-    """Sort 128 MiB in 64 MiB of address space. In a child, because the limit is permanent."""
-    np.arange(16 << 20).tofile(tmp_path / 'in')
+    """Sort 96 MiB in 64 MiB of address space. In a child, because the limit is permanent."""
+    np.arange(12 << 20).tofile(tmp_path / 'in')
     (tmp_path / 'out').write_bytes(b'older')
     code = '''
 import gsort, numpy as np, resource, sys
@@ -559,7 +559,7 @@ def test_warnings_are_python_warnings(tmp_path):
 
 # Sorting this array takes several progress intervals on any processor.
 def sort_slowly(progress):
-    gsort.sort_array(random.integers(0, 1 << 60, 24 << 20), memory='16M', threads=1, progress=progress)
+    gsort.sort_array(random.integers(0, 1 << 60, 12 << 20), memory='16M', threads=1, progress=progress)
 
 
 def test_progress_is_reported():
