@@ -655,8 +655,10 @@ static int read_acquired_source(struct source_table *table, struct source *sourc
 		size_r = source_check_size(source);
 	if (size_r < 0)
 		return size_r;
-	return r < 0 ? fail(r, "%s: read of %zu bytes at %" PRIu64 " ends before the file does",
-			    source->name, nbytes, file_offset) :
+	return r < 0 ? fail(r,
+			    "%s: read of %zu byte%s at %" PRIu64 " ends before the file does; "
+			    "use a pipe: cat FILE | " GSORT_PROGRAM " ...",
+			    source->name, nbytes, nbytes == 1 ? "" : "s", file_offset) :
 		       0;
 }
 

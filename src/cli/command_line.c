@@ -171,13 +171,16 @@ int command_line_print_builtin(const struct cli_program *program, const struct g
 }
 
 /* Add operands as inputs; without operands and --files0-from, standard input. */
-static int add_inputs(struct gsort *sort, const struct parsed_command_line *parsed)
+static int add_inputs(const struct cli_program *program, struct gsort *sort,
+		      const struct parsed_command_line *parsed)
 {
 	int r = 0;
 
 	for (unsigned i = 0; i < parsed->n_operands && r == 0; i++)
-		r = *parsed->operands[i] ? gsort_add_input_path(sort, parsed->operands[i]) :
-					   cli_error(-ENOENT, "'': cannot open: %m");
+		r = *parsed->operands[i] ?
+			    gsort_add_input_path(sort, parsed->operands[i]) :
+			    cli_error(-ENOENT, program->sorts_lines ? "cannot read: '': %m" :
+								      "'': cannot open: %m");
 	if (r == 0 && parsed->n_operands == 0 && !gsort_get_set(sort, "files0-from"))
 		r = gsort_add_input_path(sort, "-");
 	return r;
@@ -218,7 +221,7 @@ static int parse_words(const struct cli_program *program, int argc, char **argv,
 		return r;
 	if (r < 0)
 		return *parsed.error ? cli_error(r, "%s", parsed.error) : r;
-	r = add_inputs(sort, &parsed);
+	r = add_inputs(program, sort, &parsed);
 	return r < 0 ? r : apply_defaults(program, sort);
 }
 

@@ -44,7 +44,8 @@ static int parse_number(const struct option_spec *spec, const char *argument, vo
 	const uint64_t n = strtoull(digits, &end, 10);
 
 	if (*digits < '0' || *digits > '9' || *end)
-		return fail(-EINVAL, "--%s: '%s' is not a number", spec->name, argument);
+		return fail(-EINVAL, "--%s: '%s' is not a number%s", spec->name, argument,
+			    option_suffix_hint(digits));
 	if (spec->max && (n < spec->min || n > spec->max))
 		return fail(-EINVAL, "--%s: '%s' is not from %" PRIu64 " to %" PRIu64, spec->name,
 			    argument, spec->min, spec->max);

@@ -102,6 +102,14 @@ static bool is_path(const struct options *options, size_t input)
 	return !endpoints || endpoints[input].kind == ENDPOINT_PATH;
 }
 
+/* Report a missing file of lines as GNU sort does. The program does so without reports, too. */
+static int check_line_file(const char *path)
+{
+	return strcmp(path, "-") != 0 && access(path, F_OK) < 0 ?
+		       fail(-errno, "cannot read: %s: %m", *path ? path : "''") :
+		       0;
+}
+
 static int check_sources(struct command_files *files)
 {
 	static const char hint[] = "use another name for the output";
@@ -111,7 +119,10 @@ static int check_sources(struct command_files *files)
 	for (size_t i = 0; i < options->spec.n_inputs && r == 0; i++) {
 		if (!is_path(options, i))
 			continue;
-		r = file_roles_check_input(&files->roles, options->spec.inputs[i]);
+		if (files->uses_streams && options->line_keys)
+			r = check_line_file(options->spec.inputs[i]);
+		if (r == 0)
+			r = file_roles_check_input(&files->roles, options->spec.inputs[i]);
 		if (r == 0)
 			r = check_outside_split(options, "input", options->spec.inputs[i], hint);
 	}

@@ -4,6 +4,7 @@
 #include "src/options/option_spec.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -249,6 +250,15 @@ int option_parse_nbytes(const struct option_spec *spec, const char *argument, vo
 	return 0;
 }
 
+const char *option_suffix_hint(const char *argument)
+{
+	const char *suffix = argument + strspn(argument, "0123456789");
+
+	return suffix > argument && isalpha((unsigned char)*suffix) ?
+		       "; suffixes are only for sizes" :
+		       "";
+}
+
 int option_parse_count(const struct option_spec *spec, const char *argument, void *target)
 {
 	const size_t n_digits = strspn(argument, "0123456789");
@@ -260,8 +270,9 @@ int option_parse_count(const struct option_spec *spec, const char *argument, voi
 	for (const char *digit = argument; *digit && n <= max; digit++)
 		n = n * 10 + (uint64_t)(*digit - '0');
 	if (!n_digits || argument[n_digits] || n < min || n > max)
-		return fail(-EINVAL, "%s: '%s' is not a number from %" PRIu64 " to %" PRIu64,
-			    option_format_name(spec, spelling), argument, min, max);
+		return fail(-EINVAL, "%s: '%s' is not a number from %" PRIu64 " to %" PRIu64 "%s",
+			    option_format_name(spec, spelling), argument, min, max,
+			    option_suffix_hint(argument));
 	*(unsigned *)option_member(spec, target) = (unsigned)n;
 	return 0;
 }
@@ -277,11 +288,11 @@ int option_parse_number(const struct option_spec *spec, const char *argument, vo
 		       !__builtin_add_overflow(n, (uint64_t)(*digit - '0'), &n);
 	option_format_name(spec, spelling);
 	if (spec->max && (!fits || n > spec->max))
-		return fail(-EINVAL, "%s: '%s' is not a number from 0 to %" PRIu64, spelling,
-			    argument, spec->max);
+		return fail(-EINVAL, "%s: '%s' is not a number from 0 to %" PRIu64 "%s", spelling,
+			    argument, spec->max, option_suffix_hint(argument));
 	if (!fits)
-		return fail(-EINVAL, "%s: '%s' is not a number from 0 to 2^64 - 1", spelling,
-			    argument);
+		return fail(-EINVAL, "%s: '%s' is not a number from 0 to 2^64 - 1%s", spelling,
+			    argument, option_suffix_hint(argument));
 	*(uint64_t *)option_member(spec, target) = n;
 	return 0;
 }

@@ -140,6 +140,9 @@ int option_parse_nbytes(const struct option_spec *spec, const char *argument, vo
 int option_parse_count(const struct option_spec *spec, const char *argument, void *target);
 int option_parse_number(const struct option_spec *spec, const char *argument, void *target);
 
+/* Return a hint for an argument that is a number with a suffix, such as 10K; else "". */
+const char *option_suffix_hint(const char *argument);
+
 /*
  * Return the level at which an output is compressed: the given one, or for a name *.zst the default
  * one; 0: it is not compressed. Warns of a name *.gz. path: NULL: standard output.

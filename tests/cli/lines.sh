@@ -246,6 +246,21 @@ for keys in -n -f '-k1,1V -k2,2 -k3,3n'; do
 	compare_with_gnu_sort $keys -S 64M mixed2
 done
 
+claim 'a missing file has one message, with reports and without'
+for options in '' --stats --stats-json=report; do
+	expect_failed '^gsort: cannot read: nosuch: No such file or directory$' $options nosuch
+	expect_failed "^gsort: cannot read: '': No such file or directory$" $options ''
+done
+
+claim 'an empty name of a directory is quoted'
+expect_failed "^gsort: '': temporary directory: No such file" -S 4M -T '' large
+
+claim 'a file of sysfs, which has fewer bytes than it says, is refused with a hint'
+for file in /sys/devices/system/cpu/online /sys/kernel/mm/transparent_hugepage/enabled; do
+	[ ! -r $file ] ||
+		expect_failed 'read of (1 byte|[0-9]+ bytes) at .* ends .*; use a pipe: cat' $file
+done
+
 claim 'messages quote file names'
 expect_failed "cannot read: no[$]'.n'such" "$(printf 'no\nsuch')"
 

@@ -99,6 +99,7 @@ expect_failure 'part files hold lines; use gsort --lines' -m parts
 expect_failure 'part files hold records, not lines' --lines -m records
 expect_failure 'has an input as a part file' --lines --split=2 -m parts -o parts
 expect_failure 'has an input as a part file' --lines --split=2 parts/part-0000 -o parts
+expect_failure "limit: '10K' is not a number; suffixes are only for sizes" --lines --limit=10K few
 expect_failure "split: 'x' is not a number" --lines --split=x few -o new
 expect_failure 'split: .0. is not from 1 to 1000' --lines --split=0 few -o new
 expect_failure 'split requires -o' --lines --split=2 few

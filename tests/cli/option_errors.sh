@@ -121,6 +121,7 @@ expect_error '--skip-bytes' --skip-bytes=x input
 expect_error '--skip-bytes' --skip-bytes=1T input
 expect_error '--partial.*error.keep.drop' --partial=perhaps input
 expect_error '--limit' --limit=x input
+expect_error "^gsort: --limit: '10K' is not .*; suffixes are only for sizes\$" --limit=10K input
 expect_error '--limit' --limit=-1 input
 expect_error '--limit' --limit=18446744073709551616 input
 expect_error '--count.*-u' --count input
