@@ -506,13 +506,16 @@ static int fail_full(struct spill *spill)
 {
 	const int r = full_reason(spill);
 	char limit_hint[SIZE_LIMIT_HINT_NBYTES], list[512] = "";
+	uint64_t stored_nbytes = spill->used_nbytes;
 	size_t length = 0;
 
+	for (size_t i = 0; i < spill->n_files; i++)
+		stored_nbytes -= spill->files[i].in_flight_nbytes;
 	for (size_t i = 0; i < spill->n_directories && length < sizeof list; i++)
 		length += (size_t)snprintf(list + length, sizeof list - length, "%s%s",
 					   i ? ", " : "", spill->files[i].directory);
 	return fail(r, "%s: %m: temporary files have %" PRIu64 " bytes and must grow%s", list,
-		    spill->used_nbytes,
+		    stored_nbytes,
 		    r == -EFBIG ?
 			    size_limit_hint(r, limit_hint) :
 		    spill->is_persistent ?
@@ -570,7 +573,7 @@ static int allocate_extent(struct spill *spill, size_t nbytes, struct spill_exte
 					     .offset = f->end,
 					     .nbytes = nbytes };
 	f->end += aligned_nbytes;
-	f->in_flight_nbytes += nbytes;
+	f->in_flight_nbytes += aligned_nbytes;
 	spill->used_nbytes += aligned_nbytes;
 	if (spill->peak_nbytes < spill->used_nbytes)
 		spill->peak_nbytes = spill->used_nbytes;
@@ -586,18 +589,19 @@ static bool is_full_error(int r)
 static int write_extent(struct spill *spill, struct spill_extent extent, const void *data)
 {
 	struct spill_file *f = &spill->files[extent.file];
+	const uint64_t aligned_nbytes = round_up_to_page(extent.nbytes);
 	const uint64_t begin_ns = clock_now_ns();
 	int r = write_file(f, spill->queue, extent.offset, data, extent.nbytes);
 
 	if (r < 0)
 		file_punch_hole(&f->file, extent.offset, extent.nbytes);
 	SCOPED_LOCK(&spill->lock);
-	f->in_flight_nbytes -= extent.nbytes;
+	f->in_flight_nbytes -= aligned_nbytes;
 	if (r == 0) {
 		f->written_nbytes += extent.nbytes;
 		f->busy_ns += clock_now_ns() - begin_ns;
 	} else {
-		spill->used_nbytes -= round_up_to_page(extent.nbytes);
+		spill->used_nbytes -= aligned_nbytes;
 	}
 	if (is_full_error(r))
 		f->full_error = r;
@@ -761,7 +765,7 @@ int spill_free_nbytes(struct spill *spill, uint64_t *ret_nbytes)
 		struct stat status;
 
 		if (stat(path, &status) < 0 || statvfs(path, &space) < 0)
-			return fail(-errno, "%s: temporary directory: %m", path);
+			return fail(-errno, "%s: temporary directory: %m", *path ? path : "''");
 		if (!shares_file_system(spill, i, status.st_dev))
 			nbytes += (uint64_t)space.f_bavail * space.f_frsize;
 	}

@@ -70,6 +70,8 @@ done
 on_tmpfs size=4000k sh -c 'cat lines | "$0" --lines -S 4M --temp-compress=none -T small' "$GSORT"
 expect_full 'small: No space.*: temporary files have [0-9]+ bytes and must grow; name a directory' \
 	'lines of a pipe'
+stored=$(sed 's/.*temporary files have \([0-9]*\) bytes.*/\1/' stderr)
+[ "$stored" -le $((4000 * 1024)) ] || fail "lines of a pipe: $stored bytes in 4000 KiB"
 on_tmpfs size=4000k sh -c '"$0" --lines -u -S 4M -T small lines > output && mv output small' \
 	"$GSORT"
 [ "$(cat code)" -eq 0 ] || fail "lines, -u: status $(cat code)"
