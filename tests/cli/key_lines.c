@@ -1,12 +1,13 @@
 /*
  * key_lines - print binary records as lines that GNU sort sorts by key
  *
- *	key_lines TYPE < records | LC_ALL=C sort -s -k1,1 | cut -d' ' -f2 | xxd -r -p
+ *	key_lines TYPE < records | LC_ALL=C sort -s -k1,1 | key_lines --bytes=2
  *	key_lines BYTES OFFSET:TYPE[:n|:t][:r]... < records | ...
  *
  * are the oracles for gsort -t TYPE and gsort -R BYTES -k ... . A line has four hexadecimal
  * columns: the keys in a form that sorts as text, the record, the keys as in the record, and the
- * position of the record, from 0, as a little-endian number of 8 bytes.
+ * position of the record, from 0, as a little-endian number of 8 bytes. --bytes=N prints the N-th
+ * column of each line as bytes, like cut and xxd -r -p, in half of their time.
  *
  * The first column is derived from the definition of the types. It shares no code and no method
  * with the encoding of gsort. The most significant byte comes first. A signed number begins with a
@@ -206,15 +207,47 @@ static void print_line(const unsigned char *record, unsigned long long position)
 	putchar('\n');
 }
 
+/* Return the value of a hexadecimal digit; -1: it is none. */
+static int digit_value(int c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Print a column of the lines on standard input as bytes. Returns 2 if it is not hexadecimal. */
+static int print_column(unsigned long column)
+{
+	unsigned long at = 1;
+	int c;
+
+	while ((c = getchar_unlocked()) != EOF) {
+		if (c == '\n') {
+			at = 1;
+		} else if (c == ' ') {
+			at++;
+		} else if (at == column) {
+			const int high = digit_value(c), low = digit_value(getchar_unlocked());
+
+			if (high < 0 || low < 0)
+				return 2;
+			putchar_unlocked(high << 4 | low);
+		}
+	}
+	return !ferror(stdin) && fflush(stdout) == 0 ? 0 : 2;
+}
+
 int main(int argc, char **argv)
 {
+	static const char bytes_option[] = "--bytes=";
 	static unsigned char record[MAX_NBYTES];
 	unsigned long long position = 0;
 	size_t n;
 
+	if (argc == 2 && !strncmp(argv[1], bytes_option, sizeof bytes_option - 1))
+		return print_column(strtoul(argv[1] + sizeof bytes_option - 1, NULL, 10));
 	if (!parse(argc, argv)) {
 		fprintf(stderr, "usage: key_lines TYPE < records\n"
-				"       key_lines BYTES OFFSET:TYPE[:r]... < records\n");
+				"       key_lines BYTES OFFSET:TYPE[:r]... < records\n"
+				"       key_lines --bytes=N < lines\n");
 		return 2;
 	}
 	while ((n = fread(record, 1, record_nbytes, stdin)) == record_nbytes)

@@ -72,7 +72,7 @@ sorted_lines() {
 
 # print_column N < LINES: print a column as bytes
 print_column() {
-	cut -d' ' -f"$1" | xxd -r -p
+	"$KEY_LINES" --bytes="$1"
 }
 
 # reference_sort SPEC [SORT-OPTION]... < RECORDS: print the records as GNU sort sorts them
