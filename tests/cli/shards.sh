@@ -105,7 +105,7 @@ claim "the makefile of docs/cluster.md"
 	"$GSORT" -t u64 input -o expected
 	(cd cluster && PATH="$(dirname "$GSORT"):$PATH" make -j2 > ../made 2>&1) ||
 		fail "make: $(tail -3 made)"
-	cat cluster/sorted.? > together
+	cat cluster/sorted.* > together
 	expect_same expected together "make -j"
 }
 
