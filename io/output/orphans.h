@@ -17,10 +17,7 @@
 
 #include "io/file/file.h"
 
-/*
- * The number of entries to read where temporary names are rare. A directory of many files is not
- * read for each of them.
- */
+/* How many entries to read where temporary names are rare: a large directory would take long. */
 enum { ORPHANS_FEW_ENTRIES = 1000 };
 
 /* ".gsort-temp-", the digits of the owner, if any, 16 random hexadecimal digits, and '\0'. */

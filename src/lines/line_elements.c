@@ -12,8 +12,8 @@ enum {
 	PREFETCH_N = 12,   /* elements fetched ahead of their turn */
 	CHECK_N = 1 << 16, /* elements between two looks at a cancellation */
 	/*
-	 * Rounds of sorting by eight bytes, before elements are compared in pairs. A round makes
-	 * keys that are not stored from their beginning; and rounds are nested.
+	 * After so many rounds of sorting by eight bytes, elements are compared in pairs. Each
+	 * round is nested in the one before. If keys are not stored, it makes them again.
 	 */
 	MAX_ROUNDS = 256,
 	MAX_REMADE_ROUNDS = 8,
@@ -143,7 +143,7 @@ static void sift_down(const struct line_elements *in, struct line_element *eleme
 	elements[i] = element;
 }
 
-/* (Williams, "Algorithm 232: Heapsort", CACM 1964) */
+/* Sort by comparing elements in pairs (Williams, "Algorithm 232: Heapsort", CACM 1964). */
 static void heap_sort(const struct line_elements *in, struct line_element *elements, size_t n,
 		      enum line_string string, size_t depth)
 {

@@ -14,8 +14,6 @@
 
 #include "src/lines/line_keys.h"
 
-/* Text and keys may be read so far past their end. */
-
 /* Also limits what an element can refer to: there is less than 1 TiB of text or keys. */
 enum { LINE_POSITION_BITS = 40, LINE_LENGTH_BITS = 64 - LINE_POSITION_BITS };
 
