@@ -7,13 +7,13 @@ generate -n 1000 -o other
 
 # kill_after TYPE N ARGUMENT...: sort to $to with a checkpoint and kill gsort as soon as the
 # manifest has N records of this type. The type is the byte after the magic of a record (manifest.c
-# and checkpoint_state.h in src/checkpoint/). Fails if the sort ended first.
+# and checkpoint_state.h in src/checkpoint/). Fails if the output was complete first.
 to=output
 kill_after() {
 	pattern=rmsg\\x0$1
 	n=$2
 	shift 2
-	rm -rf ck output .gsort-*
+	rm -rf ck output here/output .gsort-*
 	"$GSORT" --checkpoint=ck "$@" -o "$to" 2> stderr < input &
 	process=$!
 	while [ "$(grep -aoP "$pattern" ck/gsort-manifest 2> /dev/null | wc -l)" -lt "$n" ] &&
@@ -22,15 +22,21 @@ kill_after() {
 	done
 	kill -9 $process 2> /dev/null
 	wait $process 2> /dev/null
-	# A complete sort removes the runs first.
-	[ $? -eq 137 ] && [ -e ck/gsort-runs ]
+	# A complete sort renames its output, and then removes the runs.
+	[ $? -eq 137 ] && [ -e ck/gsort-runs ] && [ ! -e "$to" ]
 }
 
-# make_checkpoint TYPE N ARGUMENT...: repeat kill_after until it succeeds; copy ck to `kept`
-make_checkpoint() {
+# retry_kill_after TYPE N ARGUMENT...: repeat kill_after until it succeeds
+retry_kill_after() {
 	for i in $(seq 50); do
-		! kill_after "$@" || break
+		! kill_after "$@" || return 0
 	done
+	fail "gsort $*: completed before it was killed, 50 times"
+}
+
+# make_checkpoint TYPE N ARGUMENT...: as retry_kill_after, and copy ck to `kept`
+make_checkpoint() {
+	retry_kill_after "$@"
 	save_checkpoint
 }
 
@@ -201,7 +207,6 @@ ln -s here/output link
 to=link
 make_checkpoint 2 5 -S 1M --batch-size=2 input
 to=output
-rm -f here/output
 ln -sfn there/output link
 expect_resume_error "location of the output was '.*, as here/output' and is '.*, as there/output'" \
 	-S 1M input -o link
@@ -214,9 +219,7 @@ rm -rf here there link
 
 claim 'part files are written again from their runs, or from the input if the runs are missing'
 "$GSORT" --split=2 input -o parts
-for i in $(seq 50); do
-	! kill_after 2 2 -S 1M --split=2 input || break
-done
+retry_kill_after 2 2 -S 1M --split=2 input
 expect_resume_error "number of part files was '2' and is '0' now" -S 1M input -o output
 expect_resume_error "number of part files was '2' and is '3' now" -S 1M --split=3 input -o output
 rm ck/gsort-runs
@@ -289,6 +292,7 @@ make_completed_checkpoint() {
 		wait $process || fail "gsort $*: status $?"
 		[ ! -e saved-runs ] || break
 	done
+	[ -e saved-runs ] || fail "gsort $*: no runs were seen"
 	mkdir -m 1700 ck
 	mv saved-manifest ck/gsort-manifest
 	mv saved-runs ck/gsort-runs
