@@ -109,8 +109,7 @@ int line_sort_check(const struct line_sort_params *params, struct sort_summary *
 		line_ranks_abandon(&sort, r);
 	if (r == 0) {
 		*ret_summary =
-			(struct sort_summary){ .is_lines = true,
-					       .text_nbytes = sort.text_nbytes,
+			(struct sort_summary){ .input_nbytes = sort.text_nbytes,
 					       .n_records_in = sort.totals.read.n_records -
 							       line_input_share_n_more(sort.input),
 					       .type = "lines" };

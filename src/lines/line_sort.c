@@ -629,8 +629,8 @@ static void fill_summary(struct line_sort *sort)
 {
 	struct sort_summary *summary = &sort->summary;
 
-	summary->is_lines = true;
-	summary->text_nbytes = sort->text_nbytes;
+	summary->input_nbytes = sort->text_nbytes;
+	summary->is_merge = sort->spec->merge_inputs;
 	snprintf(summary->type, sizeof summary->type, "lines");
 	if (!summary->backend[0])
 		snprintf(summary->backend, sizeof summary->backend, "CPU, %u thread%s",

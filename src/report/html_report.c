@@ -194,17 +194,6 @@ static bool is_check(const struct html_page *page)
 	return !page->summary->backend[0];
 }
 
-static uint64_t input_nbytes(const struct html_page *page)
-{
-	return sort_summary_input_nbytes(page->summary);
-}
-
-/* Return what was sorted or checked. */
-static const char *unit(const struct html_page *page)
-{
-	return page->summary->is_lines ? "lines" : "records";
-}
-
 /* Write "134,217,728 records sorted in 2.27 s". */
 static void put_headline(const struct html_page *page, const struct html_report *report)
 {
@@ -218,19 +207,20 @@ static void put_headline(const struct html_page *page, const struct html_report 
 		return;
 	}
 	html_print(stream, "<h1>%s %s %s in %s</h1>\n<p class=\"lead\">",
-		   format_count(summary->n_records_in).text, unit(page),
-		   is_check(page)                              ? "checked" :
-		   summary->is_lines || summary->plan.n_chunks ? "sorted" :
-								 "merged",
+		   format_count(summary->n_records_in).text, sort_summary_unit(summary),
+		   is_check(page)    ? "checked" :
+		   summary->is_merge ? "merged" :
+				       "sorted",
 		   format_time(s).text);
 	if (is_check(page))
 		html_print(stream, "<strong>%s</strong>\n",
 			   report->has_disorder ? "Not in order. " : "In order. ");
-	html_print(stream, "%s of %s, %s", size_format(input_nbytes(page)).text, summary->type,
-		   format_rate(input_nbytes(page), s).text);
+	html_print(stream, "%s of %s, %s", size_format(summary->input_nbytes).text, summary->type,
+		   format_rate(summary->input_nbytes, s).text);
 	if (!is_check(page)) {
 		stats_report_format_device(report->stats_report, device);
-		html_print(stream, ", on %s. All %s were verified.", device, unit(page));
+		html_print(stream, ", on %s. All %s were verified.", device,
+			   sort_summary_unit(summary));
 	}
 	html_print(stream, "</p>\n");
 }
@@ -309,8 +299,7 @@ static void put_sort_metrics(const struct html_page *page)
 		   summary->n_partitions == 1 ? "" : "s", summary->n_windows);
 	html_print(page->stream,
 		   METRIC("%s through the page cache, %s by direct I/O, %s through mappings"),
-		   summary->is_lines ? "Lines written" : "Records written",
-		   format_count(summary->n_records_out).text,
+		   "Written", format_count(summary->n_records_out).text,
 		   size_format(summary->written.cached_nbytes).text,
 		   size_format(summary->written.direct_nbytes).text,
 		   size_format(summary->written.mmap_nbytes).text);
@@ -318,19 +307,21 @@ static void put_sort_metrics(const struct html_page *page)
 
 static void put_metrics(const struct html_page *page)
 {
-	const struct number_text size = size_format(input_nbytes(page)),
-				 count = format_count(page->summary->n_records_in);
+	const struct sort_summary *summary = page->summary;
+	const struct number_text size = size_format(summary->input_nbytes),
+				 count = format_count(summary->n_records_in);
 
 	html_open_section(page->stream, "summary", "Summary");
 	html_print(page->stream, "<dl class=\"figures\">\n");
-	if (page->summary->is_lines)
-		html_print(page->stream, METRIC("%s"), "Lines read", count.text, size.text);
+	if (summary->record_nbytes > 0)
+		html_print(page->stream, METRIC("%s of records, each of %" PRIu64 " bytes"), "Read",
+			   count.text, size.text, summary->record_nbytes);
 	else
-		html_print(page->stream, METRIC("%s, each of %" PRIu64 " bytes"), "Records read",
-			   count.text, size.text, page->summary->record_nbytes);
+		html_print(page->stream, METRIC("%s of %s"), "Read", count.text, size.text,
+			   summary->type);
 	html_print(page->stream, METRIC("%s of input"), "Time",
 		   format_time(ns_to_seconds(page->totals.elapsed_ns)).text,
-		   format_rate(input_nbytes(page), ns_to_seconds(page->totals.elapsed_ns)).text);
+		   format_rate(summary->input_nbytes, ns_to_seconds(page->totals.elapsed_ns)).text);
 	put_process_metrics(page);
 	if (!is_check(page))
 		put_sort_metrics(page);
@@ -371,7 +362,7 @@ static void put_plan(const struct html_page *page, const struct html_report *rep
 
 	html_open_section(page->stream, "plan", is_check(page) ? "Files" : "Files and plan");
 	put_files(page, report);
-	if (!is_check(page) && !page->summary->is_lines) {
+	if (page->summary->plan.memory_nbytes > 0) {
 		html_open_table(page->stream, "Plan, as --explain has it", columns, 2);
 		plan_text_for_each(&page->summary->plan, put_row, page->stream);
 		html_close_table(page->stream);

@@ -120,7 +120,6 @@ void stats_report_format_device(const struct stats_report *report, char text[sta
 struct stats_report_data {
 	struct rank_summary run;
 	double elapsed_s;
-	uint64_t input_nbytes;
 	bool has_ranks;
 	char device[DEVICE_NBYTES];
 };
@@ -141,10 +140,8 @@ void stats_report_totals(const struct stats_report *report, struct stats_totals 
 static struct stats_report_data collect_report_data(const struct stats_report *report)
 {
 	struct stats_report_data data = { .run = { .summary = *stats_report_summary(report) } };
-	const struct sort_summary *summary = &data.run.summary;
 
 	stats_report_totals(report, &data.run.totals);
-	data.input_nbytes = sort_summary_input_nbytes(summary);
 	data.elapsed_s = ns_to_seconds(data.run.totals.elapsed_ns);
 	data.has_ranks = report->rank_stats;
 	stats_report_format_device(report, data.device);
@@ -230,11 +227,11 @@ static void print_sort_summary(const struct stats_report_data *data, FILE *strea
 	const bool is_sort = summary->backend[0];
 
 	fprintf(stream, "%" PRIu64 " %s%s (%s) read", summary->n_records_in,
-		summary->is_lines ? "" : "records of ", summary->type,
-		size_format(data->input_nbytes).text);
+		summary->record_nbytes > 0 ? "records of " : "", summary->type,
+		size_format(data->run.summary.input_nbytes).text);
 	if (is_sort)
 		fprintf(stream, ", %" PRIu64 " written", summary->n_records_out);
-	fprintf(stream, ", %s", format_rate(data->input_nbytes, data->elapsed_s).text);
+	fprintf(stream, ", %s", format_rate(data->run.summary.input_nbytes, data->elapsed_s).text);
 	if (is_sort)
 		print_sort_details(data, stream);
 	fputc('\n', stream);
@@ -376,7 +373,7 @@ static void put_sort(json_t **object, const struct stats_report_data *data)
 
 	json_put(object, "type", json_string(summary->type));
 	put_fields(object, STAT_OF_RUN, STAT_INPUT, &data->run);
-	json_put(object, "input_bytes", json_number(data->input_nbytes));
+	json_put(object, "input_bytes", json_number(data->run.summary.input_nbytes));
 	if (!summary->backend[0])
 		return;
 	json_put(object, "backend", name_to_json(summary->backend));

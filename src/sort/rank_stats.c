@@ -123,7 +123,7 @@ static void add_fields(enum stat_scope scope, void *sum, const void *object)
 static void add_summary(struct rank_summary *sum, const struct rank_summary *entry)
 {
 	add_fields(STAT_OF_RUN, sum, entry);
-	sum->summary.text_nbytes += entry->summary.text_nbytes; /* in no table */
+	sum->summary.input_nbytes += entry->summary.input_nbytes; /* in no table */
 	for (enum phase i = 0; i < N_PHASES; i++) {
 		struct phase_totals *phase = &sum->totals.phases[i];
 

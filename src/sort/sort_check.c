@@ -92,6 +92,7 @@ static void fill_check_summary(const struct input_probe *probe, const struct ver
 	keys_format(spec->keys, spec->n_keys, spec->record_nbytes, ret_summary->type);
 	ret_summary->record_nbytes = spec->record_nbytes;
 	ret_summary->n_records_in = result->digest.n_records;
+	ret_summary->input_nbytes = result->digest.n_records * spec->record_nbytes;
 }
 
 /* Combine the results of all ranks. */

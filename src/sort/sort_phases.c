@@ -461,6 +461,8 @@ void sort_collect_summary(struct sort *sort)
 	keys_format(sort->spec->keys, sort->spec->n_keys, sort->spec->record_nbytes, summary->type);
 	summary->record_nbytes = job->layout->record_nbytes;
 	summary->n_records_in = integrity->totals.read.n_records;
+	summary->input_nbytes = summary->n_records_in * summary->record_nbytes;
+	summary->is_merge = sort->spec->merge_inputs;
 	summary->n_records_out = integrity->result.n_items;
 	summary->n_windows = integrity->result.n_windows;
 	summary->n_partitions = sort->output.n_partitions;

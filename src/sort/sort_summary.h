@@ -24,12 +24,12 @@ struct memory_estimate {
 
 /* A check sets only the members before `backend`. */
 struct sort_summary {
-	uint64_t record_nbytes;      /* 0: nothing is known, or lines were sorted */
-	bool is_lines;               /* records are lines of text */
-	uint64_t text_nbytes;        /* of all lines that were read */
-	char type[KEYS_TEXT_NBYTES]; /* of the keys: "u64le" */
+	uint64_t record_nbytes;      /* 0: the lengths vary */
+	char type[KEYS_TEXT_NBYTES]; /* of the keys: "u64le"; "lines"; "": nothing was read */
 	uint64_t n_records_in;       /* of a check: up to the first disorder */
+	uint64_t input_nbytes;       /* of these records */
 	char backend[128];           /* "CPU, 2 threads" */
+	bool is_merge;               /* of sorted inputs */
 	struct plan plan;
 	uint64_t n_records_out;
 	uint64_t buffer_nbytes; /* memory limit of the host */
@@ -53,16 +53,16 @@ struct sort_summary {
 	double peak_rates[N_STAGES];
 };
 
-/* Return whether records or lines were read: not if a resumed sort was complete already. */
+/* Return whether anything was read: not if a resumed sort was complete already. */
 static inline bool sort_summary_is_known(const struct sort_summary *summary)
 {
-	return summary->is_lines || summary->record_nbytes > 0;
+	return summary->type[0];
 }
 
-static inline uint64_t sort_summary_input_nbytes(const struct sort_summary *summary)
+/* Return what was read, in the plural. */
+static inline const char *sort_summary_unit(const struct sort_summary *summary)
 {
-	return summary->is_lines ? summary->text_nbytes :
-				   summary->n_records_in * summary->record_nbytes;
+	return summary->record_nbytes > 0 ? "records" : summary->type;
 }
 
 /* Callbacks of a sort; each may be NULL. */

@@ -15,7 +15,9 @@ enum { N_THREADS = 4, N_SPANS = 1000 };
 static const struct sort_summary summary = {
 	.backend = "CPU, 2 threads",
 	.record_nbytes = 8,
+	.type = "u64",
 	.n_records_in = 1 << 20,
+	.input_nbytes = 8 << 20,
 	.n_records_out = 1 << 20,
 	.buffer_nbytes = 64 << 20,
 	.chunk_nbytes = 1 << 20,
@@ -49,14 +51,12 @@ static struct stats *open_stats(enum phase phase)
 }
 
 /* Print the report of --stats to `text`. */
-static void print_report(struct stats *stats, const char *type, const struct sort_summary *of)
+static void print_report(struct stats *stats, const struct sort_summary *of)
 {
-	struct sort_summary typed = *of;
 	FILE *file = tmpfile();
 
 	assert_non_null(file);
-	snprintf(typed.type, sizeof typed.type, "%s", type);
-	stats_report_print(&(struct stats_report){ .stats = stats, .summary = &typed }, file);
+	stats_report_print(&(struct stats_report){ .stats = stats, .summary = of }, file);
 	rewind(file);
 	text[fread(text, 1, sizeof text - 1, file)] = '\0';
 	fclose(file);
@@ -81,14 +81,12 @@ static void join_lines(void)
 }
 
 /* Print the JSON to `text`, in one line. */
-static void print_json(struct stats *stats, const char *type, const struct sort_summary *of)
+static void print_json(struct stats *stats, const struct sort_summary *of)
 {
-	struct sort_summary typed = *of;
 	FILE *file = tmpfile();
 
 	assert_non_null(file);
-	snprintf(typed.type, sizeof typed.type, "%s", type);
-	stats_report_write_json(&(struct stats_report){ .stats = stats, .summary = &typed }, file);
+	stats_report_write_json(&(struct stats_report){ .stats = stats, .summary = of }, file);
 	rewind(file);
 	text[fread(text, 1, sizeof text - 1, file)] = '\0';
 	fclose(file);
@@ -98,7 +96,7 @@ static void print_json(struct stats *stats, const char *type, const struct sort_
 /* Return the JSON, and close the statistics. */
 static const char *report_json(struct stats *stats)
 {
-	print_json(stats, "u64", &summary);
+	print_json(stats, &summary);
 	stats_close(stats);
 	return text;
 }
@@ -154,7 +152,7 @@ TEST(stage_that_took_no_time_has_no_rate)
 
 	add_span(stats, STAGE_READ, 1, 2, 1 << 20);
 	add_span(stats, STAGE_SORT, 1, 1, 1 << 20);
-	print_report(stats, "u64", &summary);
+	print_report(stats, &summary);
 	stats_close(stats);
 	assert_has("\n  sort              1 MiB     0.000 s     0.000 s      0 %              -\n");
 }
@@ -193,10 +191,10 @@ TEST(unknown_values_are_omitted)
 	struct stats *stats = open_stats(PHASE_VERIFY);
 
 	add_span(stats, STAGE_VERIFY, 1, 2, 1 << 20);
-	print_report(stats, "u64", &unknown);
+	print_report(stats, &unknown);
 	assert_null(strstr(text, "records"));
 	assert_has("peak RSS\nverify: ");
-	print_json(stats, "u64", &unknown);
+	print_json(stats, &unknown);
 	stats_close(stats);
 	assert_null(strstr(text, "records"));
 	assert_has("\"peak_rss_bytes\": ");
@@ -357,7 +355,7 @@ TEST(devices_are_reported_separately)
 	span.device = 3;
 	stats_end_at(stats, span, span.begin_ns + 2 * S, 0);
 	stats_end_at(stats, span, span.begin_ns + 3 * S, 0);
-	print_json(stats, "u64", &two);
+	print_json(stats, &two);
 	assert_has("{\"device\": 2, \"gpu\": 4, \"chunks\": 5, \"sorted_bytes\": 50, "
 		   "\"partitions\": 0, \"merged_bytes\": 0, \"peer_read_bytes\": 0, "
 		   "\"staged_read_bytes\": 0, "
@@ -366,7 +364,7 @@ TEST(devices_are_reported_separately)
 		   "\"partitions\": 7, \"merged_bytes\": 60, \"peer_read_bytes\": 8, "
 		   "\"staged_read_bytes\": 9, "
 		   "\"busy_s\": 5.0, \"active_s\": 3.0}]");
-	print_report(stats, "u64", &two);
+	print_report(stats, &two);
 	stats_close(stats);
 	assert_has("  2 (GPU 4)         5         50 B          0");
 }
