@@ -54,7 +54,7 @@ int line_output_check_space(struct line_sort *sort)
 	    spec->n_shards || spec->zstd_level)
 		return 0;
 	if (sort->parts)
-		return line_part_files_check_space(sort, nbytes);
+		return output_check_space(sort->output, nbytes);
 	sort->has_output_size = true;
 	return output_set_expected_size(sort->output, nbytes);
 }
@@ -283,67 +283,64 @@ static bool output_is_input(const struct line_sort *sort)
 
 int line_output_open(struct line_sort *sort)
 {
-	int r;
+	const struct sort_spec *spec = sort->spec;
+	int r = file_set_open(spec, sort->calls, spec->zstd_level ? ".zst" : "",
+			      OUTPUT_SIZE_UNKNOWN,
+			      sort->checkpoint ? sort->checkpoint->checkpoint : NULL, &sort->set);
 
-	if (sort->spec->n_part_files)
-		return line_part_files_open(sort);
-	r = sort->ranks ? line_ranks_open_output(sort) :
-			  output_open_endpoint(sort->calls, sort->spec->output_path,
-					       sort->spec->output_endpoint, OUTPUT_SIZE_UNKNOWN,
-					       &sort->output);
-	if (r == 0 && output_is_input(sort))
-		r = output_refuse_input(sort->output);
+	if (r == 0 && spec->n_part_files)
+		r = line_part_files_open(sort);
 	if (r < 0)
-		output_abort(sort->output);
-	return r;
+		return r;
+	sort->output = sort->set.outputs[0];
+	return !sort->parts && output_is_input(sort) ? output_refuse_input(sort->output) : 0;
 }
 
-static int commit(struct line_sort *sort)
+/* replaces_input: the output replaces an input. */
+static int commit(struct line_sort *sort, bool replaces_input)
 {
-	const bool replaces_input = output_is_input(sort);
 	const enum output_durability durability = replaces_input ? OUTPUT_SYNC_DATA :
 								   OUTPUT_UNSYNCED;
-	int r = 0;
 
-	/* Another start must not take the sorted lines for its input. */
-	if (sort->checkpoint && replaces_input && !sort->ranks) {
-		r = output_complete(sort->output, durability);
-		if (r == 0)
-			r = checkpoint_record_done(sort->checkpoint->checkpoint, sort->output);
-	}
-	if (r == 0)
-		return output_commit(sort->output, durability);
-	output_abort(sort->output);
-	return r;
+	if (sort->parts)
+		return line_part_files_commit(sort);
+	return file_set_commit_file(&sort->set, durability,
+				    sort->checkpoint && replaces_input && !sort->ranks ?
+					    sort->checkpoint->checkpoint :
+					    NULL);
 }
 
-/* Other ranks than rank 0 only close the file. */
-static int commit_ranks(struct line_sort *sort)
+/* Other ranks than rank 0 only close the files. */
+static int commit_ranks(struct line_sort *sort, bool replaces_input)
 {
-	int r = line_ranks_close_output(sort, output_is_input(sort));
+	int r = file_set_close_joined(&sort->set, replaces_input);
 
-	if (r < 0) {
-		output_abort(sort->output);
+	if (r < 0)
 		return r;
-	}
-	if (sort->output)
-		r = commit(sort);
+	if (!sort->set.is_joined)
+		r = commit(sort, replaces_input);
 	return line_ranks_end(sort, r);
+}
+
+static int complete(struct line_sort *sort)
+{
+	const bool replaces_input = !sort->parts && output_is_input(sort);
+	const int r =
+		sort->checkpoint ? checkpoint_close_sync_thread(sort->checkpoint->checkpoint) : 0;
+
+	if (r < 0)
+		return r;
+	file_set_add_io_stats(&sort->set, &sort->summary.written);
+	return (sort->ranks ? commit_ranks : commit)(sort, replaces_input);
 }
 
 int line_output_close(struct line_sort *sort, int r)
 {
-	if (r == 0 && sort->checkpoint)
-		r = checkpoint_close_sync_thread(sort->checkpoint->checkpoint);
-	if (sort->parts) {
-		r = r < 0 ? r : line_part_files_commit(sort);
-		line_part_files_close(sort);
-		return r;
-	}
-	if (r == 0) {
-		output_add_io_stats(sort->output, &sort->summary.written);
-		return sort->ranks ? commit_ranks(sort) : commit(sort);
-	}
-	output_abort(sort->output);
+	if (r == 0)
+		r = complete(sort);
+	file_set_abort(&sort->set, r == 0);
+	line_part_files_close(sort->parts);
+	sort->parts = NULL;
+	sort->output = NULL;
 	return r;
 }

@@ -7,7 +7,7 @@
  *	part files   |     0     |     1     |     2     |     3     |
  *	partitions   0000000000000001111111111111111111111111222222222
  *
- * Each stripe of a file is written by one rank (collective_files.h). So a rank keeps the head, its
+ * Each stripe of a file is written by one rank (file_set.h). So a rank keeps the head, its
  * bytes of the stripe in which its partition begins, for the rank in whose partition that stripe
  * begins. The heads that a rank gets are in its last file.
  *
@@ -48,22 +48,6 @@ struct line_rank_output {
 static bool is_first(const struct line_sort *sort)
 {
 	return comm_rank(sort->spec->comm) == 0;
-}
-
-int line_ranks_open_output(struct line_sort *sort)
-{
-	const struct sort_spec *spec = sort->spec;
-	struct orphan_owner owner = { 0 };
-	int r = collective_files_open(spec->comm, &sort->output, 1, &sort->collective);
-
-	if (sort->checkpoint)
-		checkpoint_get_orphan_owner(sort->checkpoint->checkpoint, &owner);
-	if (r == 0 && is_first(sort))
-		r = output_open_shared(sort->calls, spec->output_path, OUTPUT_SIZE_UNKNOWN, true,
-				       &owner, &sort->output);
-	return r < 0 ? r :
-		       collective_files_share(&sort->collective, sort->calls, spec->output_path,
-					      NULL, NULL);
 }
 
 int line_ranks_number_lines(const struct line_sort *sort, uint64_t n, uint64_t *ret_n_before,
@@ -119,8 +103,7 @@ static uint64_t find_head(const struct line_sort *sort, unsigned rank, uint64_t 
 	*ret_begin = begin;
 	if (rank == 0 || extent->nbytes == 0)
 		return 0;
-	return u64_min(round_up(begin, sort->collective.stripe_nbytes) - begin,
-		       extent->first_nbytes);
+	return u64_min(round_up(begin, sort->set.stripe_nbytes) - begin, extent->first_nbytes);
 }
 
 /* Return the rank in whose partition the stripe of a head begins; in a header: rank 0. */
@@ -128,7 +111,7 @@ static unsigned find_head_writer(const struct line_sort *sort, unsigned rank, ui
 {
 	const struct line_rank_output *out = sort->rank_output;
 	const uint32_t file = (uint32_t)out->shares[rank].extent.first;
-	const uint64_t stripe = begin - begin % sort->collective.stripe_nbytes;
+	const uint64_t stripe = begin - begin % sort->set.stripe_nbytes;
 
 	while (rank > 0) {
 		const uint64_t nbytes = shared_nbytes(out, rank, file);
@@ -160,11 +143,9 @@ static int gather_shares(struct line_sort *sort, const struct line_extent *exten
 /* Collective: agree on stripes and compression. */
 static int agree_stripe_and_compression(struct line_sort *sort)
 {
-	const int r = collective_files_agree_stripe(&sort->collective);
+	const int r = file_set_agree_stripe(&sort->set);
 
-	return r == 0 && sort->spec->zstd_level ?
-		       collective_files_compress(&sort->collective, sort->spill) :
-		       r;
+	return r == 0 && sort->spec->zstd_level ? file_set_compress(&sort->set, sort->spill) : r;
 }
 
 /* Stop compressing a file, in which the content of this rank ends at an offset. */
@@ -175,8 +156,7 @@ static int end_frames(struct line_sort *sort, uint64_t content_end, bool may_be_
 	if (!out->is_compressing)
 		return 0;
 	out->is_compressing = false;
-	return collective_files_end_frames(&sort->collective, out->compressed, content_end,
-					   may_be_empty);
+	return file_set_end_frames(&sort->set, out->compressed, content_end, may_be_empty);
 }
 
 /* If the files are compressed, begin with one of them. Earlier files have all lines. */
@@ -193,9 +173,9 @@ static int begin_frames(struct line_sort *sort, uint32_t file)
 		return 0;
 	r = end_frames(sort, 0, true);
 	if (r == 0)
-		r = collective_files_begin_frames(&sort->collective, file, sort->spec->zstd_level,
-						  sort->n_compressors,
-						  file == extent->first ? out->head_end : 0);
+		r = file_set_begin_frames(&sort->set, file, sort->spec->zstd_level,
+					  sort->n_compressors,
+					  file == extent->first ? out->head_end : 0);
 	out->is_compressing = r == 0;
 	out->compressed = file;
 	return r;
@@ -258,8 +238,7 @@ int line_ranks_write(struct line_sort *sort, uint64_t offset, const void *bytes,
 
 	if (is_first_file && offset < out->head_end) {
 		n = u64_min(nbytes, out->head_end - offset);
-		r = collective_files_keep(&sort->collective, out->head_writer, file, offset, bytes,
-					  n);
+		r = file_set_keep(&sort->set, out->head_writer, file, offset, bytes, n);
 	}
 	if (r < 0 || n == nbytes)
 		return r;
@@ -298,9 +277,9 @@ static int finish_file(struct line_sort *sort, uint64_t *ret_nbytes)
 			    sort->offset, end);
 	*ret_nbytes = output_end(sort);
 	if (is_first(sort) && *ret_nbytes > end && !sort->spec->zstd_level)
-		output_record_remote_writes(
-			sort->output, *ret_nbytes - end - sort->collective.files[0].foreign_nbytes,
-			*ret_nbytes);
+		output_record_remote_writes(sort->output,
+					    *ret_nbytes - end - sort->set.files[0].foreign_nbytes,
+					    *ret_nbytes);
 	return 0;
 }
 
@@ -311,20 +290,20 @@ static int write_frames(struct line_sort *sort, const uint64_t *nbytes)
 	const unsigned rank = comm_rank(sort->spec->comm);
 	int r = end_frames(sort, begin_offset(out, rank + 1, out->compressed), true);
 
-	for (uint32_t i = 0; i < sort->collective.n && r == 0 && is_first(sort); i++)
+	for (uint32_t i = 0; i < sort->set.n && r == 0 && is_first(sort); i++)
 		if (nbytes[i] == 0) {
 			r = begin_frames(sort, i);
 			if (r == 0)
 				r = end_frames(sort, 0, false);
 		}
-	return r < 0 ? r : collective_files_write_frames(&sort->collective, nbytes);
+	return r < 0 ? r : file_set_write_frames(&sort->set, nbytes);
 }
 
 int line_rank_output_finish(struct line_sort *sort)
 {
-	struct collective_files *files = &sort->collective;
+	struct file_set *files = &sort->set;
 	uint64_t *nbytes = calloc(files->n, sizeof *nbytes);
-	int r = nbytes ? collective_files_exchange(files, is_own_stripe, sort) :
+	int r = nbytes ? file_set_exchange(files, is_own_stripe, sort) :
 			 fail(-ENOMEM, "no memory for the sizes of %u files", files->n);
 
 	if (r == 0)
@@ -335,26 +314,8 @@ int line_rank_output_finish(struct line_sort *sort)
 	return r;
 }
 
-int line_ranks_close_output(struct line_sort *sort, bool is_synced)
+void line_rank_output_close(struct line_rank_output *out)
 {
-	struct output *output = sort->output;
-	int r = 0;
-
-	if (!is_first(sort)) {
-		r = is_synced ? output_sync(output) : 0;
-		if (r < 0)
-			return r;
-		sort->output = NULL;
-		r = output_close_shared(output);
-	}
-	return r < 0 ? r : comm_barrier(sort->spec->comm);
-}
-
-void line_rank_output_close(struct line_sort *sort)
-{
-	struct line_rank_output *out = sort->rank_output;
-
-	collective_files_close(&sort->collective);
 	if (!out)
 		return;
 	pthread_mutex_destroy(&out->lock);

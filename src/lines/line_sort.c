@@ -49,8 +49,7 @@ void line_sort_stop_waiting(void *context)
 	struct line_sort *sort = context;
 
 	line_input_cancel(sort->input);
-	if (sort->output)
-		output_cancel(sort->output);
+	file_set_cancel(&sort->set);
 }
 
 int line_sort_reduce_block(struct line_sort *sort, struct line_view last, bool is_output)
@@ -613,7 +612,8 @@ void line_sort_close(struct line_sort *sort)
 	spill_begin_close(sort->spill);
 	run_list_free(&sort->runs);
 	line_ranks_close(sort);
-	line_rank_output_close(sort);
+	line_rank_output_close(sort->rank_output);
+	file_set_close(&sort->set);
 	free(sort->pending.bytes);
 	compression_close(sort->compression);
 	spill_close(sort->spill);
@@ -651,10 +651,8 @@ static int run_sort(struct line_sort *sort)
 	struct cancellation *cancellation = sort->spec->cancellation;
 	int r = line_output_open(sort);
 
-	if (r < 0) {
-		line_part_files_close(sort);
-		return r;
-	}
+	if (r < 0)
+		return line_output_close(sort, r);
 	cancellation_set_wakeup(cancellation, line_sort_stop_waiting, sort);
 	r = sort_to_output(sort);
 	if (r == -ECANCELED) /* an input does not report it */

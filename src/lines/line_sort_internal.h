@@ -19,7 +19,7 @@
 #include "src/lines/line_block.h"
 #include "src/lines/line_scan.h"
 #include "src/run/run.h"
-#include "src/sort/collective_files.h"
+#include "src/sort/file_set.h"
 #include "src/sort/sort_summary.h"
 
 struct line_sort_params;
@@ -78,11 +78,11 @@ struct line_sort {
 	struct line_input *input;
 	struct line_block *block;
 	struct device_text *text;      /* NULL: chunks are sorted in the block */
-	struct output *output;         /* the output file or current part file; owned */
+	struct file_set set;           /* the output */
+	struct output *output;         /* of the set: the single file or the current part file */
 	struct line_part_files *parts; /* NULL: the output is one file */
 	struct line_ranks *ranks;      /* NULL: a single process */
 	struct line_rank_output *rank_output;
-	struct collective_files collective; /* the output of several ranks */
 	size_t buffer_nbytes, block_nbytes, memory_nbytes;
 	uint64_t spill_memory_nbytes; /* for runs; the others go to temporary space */
 	uint32_t n_threads, n_compressors;
@@ -301,15 +301,9 @@ int line_output_close(struct line_sort *sort, int r);
 
 /* --- line_part_files.c --- */
 
-/*
- * Open the part files of sort.parts, and close them, also after an error. sort.output is the file
- * that is written.
- */
+/* Open sort.parts, the part files of the set, and close them, also after an error. */
 int line_part_files_open(struct line_sort *sort);
-void line_part_files_close(struct line_sort *sort);
-
-/* As output_check_space(). */
-int line_part_files_check_space(struct line_sort *sort, uint64_t nbytes);
+void line_part_files_close(struct line_part_files *parts);
 
 /*
  * Divide n_lines among the files, before the first block. This process writes lines from n_before
@@ -396,9 +390,6 @@ void line_ranks_close(struct line_sort *sort);
 
 /* Collectives, unless they say otherwise. line_rank_output_close() is always due. */
 
-/* Open the file that all ranks write to. */
-int line_ranks_open_output(struct line_sort *sort);
-
 /* Return how many of n lines each are those of lower ranks, and those of all ranks. */
 int line_ranks_number_lines(const struct line_sort *sort, uint64_t n, uint64_t *ret_n_before,
 			    uint64_t *ret_n_all);
@@ -412,7 +403,4 @@ int line_ranks_write(struct line_sort *sort, uint64_t offset, const void *bytes,
 /* The partition is written: exchange heads, and check the place. */
 int line_rank_output_finish(struct line_sort *sort);
 
-/* Close the output on all ranks but rank 0. is_synced: sync the data before. */
-int line_ranks_close_output(struct line_sort *sort, bool is_synced);
-
-void line_rank_output_close(struct line_sort *sort);
+void line_rank_output_close(struct line_rank_output *out);

@@ -1,5 +1,5 @@
 /*
- * collective_zst.c - a file whose frames several ranks compress (see collective_files.h)
+ * collective_zst.c - a file whose frames several ranks compress (see file_set.h)
  *
  *	frames       |     0     |     1     |     2     |     3     | 4 |
  *	partitions   000000000000000000111111111111111111111222222222222222
@@ -12,7 +12,7 @@
  * own. The last rank that has any also writes the index. Stripes of the compressed file have one
  * writer as well: the rank whose bytes begin the stripe.
  */
-#include "src/sort/collective_files.h"
+#include "src/sort/file_set.h"
 
 #include <errno.h>
 #include <inttypes.h>

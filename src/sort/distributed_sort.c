@@ -316,7 +316,7 @@ static int locate_partitions(struct sort *sort, uint64_t n)
 		rank_begin[i] = distributed->n_total;
 		distributed->n_total += n_of_rank;
 	}
-	return r < 0 ? r : collective_files_agree_stripe(&sort->output.collective);
+	return r < 0 ? r : file_set_agree_stripe(&sort->output.set);
 }
 
 int distributed_place_partition(struct sort *sort)
@@ -437,13 +437,6 @@ int distributed_check_output(struct sort *sort)
 	return broadcast_status(sort, r);
 }
 
-int distributed_complete(struct sort *sort)
-{
-	int r = is_first(sort) ? 0 : sort_output_close_shared(&sort->output);
-
-	return r < 0 ? r : comm_barrier(comm_of(sort));
-}
-
 int distributed_end(struct sort *sort, int r)
 {
 	r = broadcast_status(sort, r);
@@ -464,7 +457,7 @@ void distributed_close(struct sort *sort)
 	remote_runs_close(distributed->remote_runs);
 	all_to_all_close(distributed->all_to_all);
 	peer_memory_close(distributed->peer_memory);
-	collective_files_close(&sort->output.collective);
+	file_set_close(&sort->output.set);
 	free(distributed->cuts);
 	free(distributed->edges.first);
 	free(distributed->edges.last);

@@ -120,9 +120,6 @@ int distributed_finish_partition(struct sort *sort);
 /* Like integrity_check(), for all ranks. */
 int distributed_check_output(struct sort *sort);
 
-/* Close the output on all ranks but rank 0. */
-int distributed_complete(struct sort *sort);
-
 /* r: the result of the commit on rank 0, which all ranks return. */
 int distributed_end(struct sort *sort, int r);
 

@@ -68,35 +68,6 @@ static const char *part_extension(const struct sort_spec *spec, const struct out
 	return spec->zstd_level ? is_npy ? ".npy.zst" : ".zst" : is_npy ? ".npy" : "";
 }
 
-/* Create the directory of part files and everything in it. Ranks share all but the manifest. */
-static int open_part_files(struct sort_output *out)
-{
-	const struct sort_spec *spec = out->spec;
-	const uint64_t nbytes = sort_output_expected_nbytes(spec, out->job);
-	int r = part_files_open(out->job->io, spec->output_path, out->n_files,
-				part_extension(spec, out->header), &out->owner, &out->part_files);
-
-	if (r == 0)
-		r = part_files_open_outputs(out->part_files, spec->comm, out->outputs);
-	return r == 0 && nbytes != OUTPUT_SIZE_UNKNOWN ?
-		       output_check_space(out->outputs[0], nbytes) :
-		       r;
-}
-
-static int open_single_file(struct sort_output *out)
-{
-	const struct sort_spec *spec = out->spec;
-	const uint64_t nbytes = sort_output_expected_nbytes(spec, out->job);
-	int r;
-
-	if (spec->comm)
-		return output_open_shared(out->job->io, spec->output_path, nbytes, true,
-					  &out->owner, &out->outputs[0]);
-	r = output_open_endpoint(out->job->io, spec->output_path, spec->output_endpoint, nbytes,
-				 &out->outputs[0]);
-	return r < 0 ? r : output_refuse_terminal(out->outputs[0]);
-}
-
 /* An output may replace an input only if the sort reads all of it and commits atomically. */
 static int check_replaced_input(const struct sort_output *out, const struct output *output,
 				struct file_id identity)
@@ -127,7 +98,7 @@ static int check_replaced_part_files(const struct sort_output *out)
 	const struct input *input = out->job->input;
 	struct file_id identity;
 
-	for (size_t i = 0; part_files_old_file_id(out->part_files, i, &identity); i++)
+	for (size_t i = 0; part_files_old_file_id(out->set.part_files, i, &identity); i++)
 		if (input_has_file(input, identity) || input_has_manifest_file(input, identity))
 			return fail(-EINVAL,
 				    "%s: is a directory that contains an input; use another output",
@@ -137,10 +108,10 @@ static int check_replaced_part_files(const struct sort_output *out)
 
 static int check_output_is_no_input(struct sort_output *out)
 {
-	if (out->part_files)
+	if (out->set.part_files)
 		return check_replaced_part_files(out);
-	for (uint32_t i = 0; i < out->n_files; i++) {
-		const struct output *output = out->outputs[i];
+	for (uint32_t i = 0; i < out->set.n; i++) {
+		const struct output *output = out->set.outputs[i];
 		const struct input *input = out->job->input;
 		struct file_id identity;
 		int r;
@@ -162,52 +133,36 @@ static int check_output_is_no_input(struct sort_output *out)
 	return 0;
 }
 
-void sort_output_cancel(struct sort_output *out)
-{
-	for (uint32_t i = 0; i < out->n_files; i++)
-		if (out->outputs[i])
-			output_cancel(out->outputs[i]);
-}
-
 /* Called on cancellation: unblock waiting reads and writes. */
 static void cancel_waiting_io(void *context)
 {
 	struct sort_output *out = context;
 
 	input_cancel(out->job->input);
-	sort_output_cancel(out);
+	file_set_cancel(&out->set);
 }
 
 int sort_output_open(const struct sort_spec *spec, const struct job *job,
 		     struct output_header *header, struct checkpoint *checkpoint,
 		     struct sort_output *out)
 {
-	const uint32_t n = spec->n_part_files ? spec->n_part_files : 1;
 	int r;
 
 	*out = (struct sort_output){
-		.spec = spec, .job = job, .header = header, .checkpoint = checkpoint, .n_files = n
+		.spec = spec, .job = job, .header = header, .checkpoint = checkpoint
 	};
-	if (checkpoint)
-		checkpoint_get_orphan_owner(checkpoint, &out->owner);
 	pthread_mutex_init(&out->lock, NULL);
-	out->outputs = calloc(n + UINT64_C(1), sizeof *out->outputs);
-	out->files = calloc(n, sizeof *out->files);
-	if (!out->outputs || !out->files)
-		return fail(-ENOMEM, "no memory for %u outputs", n);
-	for (uint32_t i = 0; i < n; i++)
-		out->files[i].end = UINT64_MAX;
-	r = spec->comm ? collective_files_open(spec->comm, out->outputs, n, &out->collective) : 0;
+	r = file_set_open(spec, job->io, part_extension(spec, header),
+			  sort_output_expected_nbytes(spec, job), checkpoint, &out->set);
 	if (r < 0)
 		return r;
-	out->joined = spec->comm && comm_rank(spec->comm) != 0;
-	r = out->joined               ? 0 :
-	    sort_output_is_split(out) ? open_part_files(out) :
-					open_single_file(out);
-	if (r == 0 && spec->comm)
-		r = collective_files_share(&out->collective, job->io, spec->output_path,
-					   part_extension(spec, header),
-					   sort_output_is_split(out) ? &out->part_files : NULL);
+	out->files = calloc(out->set.n, sizeof *out->files);
+	if (!out->files)
+		return fail(-ENOMEM, "no memory for %u outputs", out->set.n);
+	for (uint32_t i = 0; i < out->set.n; i++)
+		out->files[i].end = UINT64_MAX;
+	if (!spec->comm && !sort_output_is_split(out))
+		r = output_refuse_terminal(out->set.outputs[0]);
 	if (r < 0)
 		return r;
 	cancellation_set_wakeup(spec->cancellation, cancel_waiting_io, out);
@@ -216,13 +171,14 @@ int sort_output_open(const struct sort_spec *spec, const struct job *job,
 
 const char *sort_output_name(const struct sort_output *out)
 {
-	return sort_output_is_split(out) ? out->spec->output_path : output_name(out->outputs[0]);
+	return sort_output_is_split(out) ? out->spec->output_path :
+					   output_name(out->set.outputs[0]);
 }
 
 bool sort_output_is_ordered(const struct sort_output *out)
 {
 	return out->spec->zstd_level ||
-	       (!sort_output_is_split(out) && output_is_ordered(out->outputs[0]));
+	       (!sort_output_is_split(out) && output_is_ordered(out->set.outputs[0]));
 }
 
 uint64_t sort_output_file_memory_nbytes(const struct layout *layout)
@@ -258,7 +214,7 @@ static bool can_prefault(const struct sort_output *out)
 {
 	const struct sort_spec *spec = out->spec;
 
-	return out->n_files <= MAX_PREFAULT_FILES && !spec->split_by_keys && !spec->comm &&
+	return out->set.n <= MAX_PREFAULT_FILES && !spec->split_by_keys && !spec->comm &&
 	       !spec->merge_inputs && spec->n_partitions != 1;
 }
 
@@ -277,18 +233,18 @@ void sort_output_start_prefault(struct sort_output *out)
 
 	if (nbytes == OUTPUT_SIZE_UNKNOWN || !can_prefault(out))
 		return;
-	n_threads = output_n_prefault_threads(out->outputs[0], nbytes, spec_n_threads(spec));
+	n_threads = output_n_prefault_threads(out->set.outputs[0], nbytes, spec_n_threads(spec));
 	if (n_threads == 0)
 		return;
 	if (sort_output_is_split(out))
 		sort_output_set_part_sizes(out, n_output_records(spec, out->job));
-	output_start_prefault(out->outputs, out->n_files, default_n_partitions(spec), n_threads);
+	output_start_prefault(out->set.outputs, out->set.n, default_n_partitions(spec), n_threads);
 }
 
 void sort_output_stop_prefault(struct sort_output *out)
 {
-	for (uint32_t i = 0; i < out->n_files; i++)
-		output_stop_prefault(out->outputs[i]);
+	for (uint32_t i = 0; i < out->set.n; i++)
+		output_stop_prefault(out->set.outputs[i]);
 }
 
 /* Each rank writes nearly the same amount. */
@@ -303,13 +259,13 @@ enum cache_policy sort_output_cache_policy(const struct sort_output *out)
 
 static void set_io_mode(struct sort_output *out, enum cache_policy policy)
 {
-	for (uint32_t i = 0; i < out->n_files; i++)
-		if (!out->outputs[i])
+	for (uint32_t i = 0; i < out->set.n; i++)
+		if (!out->set.outputs[i])
 			continue;
-		else if (out->n_files <= MAX_DIRECT_FILES)
-			set_file_io_mode(out->outputs[i], policy);
+		else if (out->set.n <= MAX_DIRECT_FILES)
+			set_file_io_mode(out->set.outputs[i], policy);
 		else if (policy == CACHE_BYPASS)
-			output_use_writeback(out->outputs[i]);
+			output_use_writeback(out->set.outputs[i]);
 }
 
 void sort_output_choose_io_mode(struct sort_output *out, enum cache_policy policy)
@@ -352,93 +308,62 @@ static void warn_ambiguous_format(const struct sort_output *out, const struct ou
 		     format_name(format));
 }
 
-void sort_output_add_io_stats(struct sort_output *out)
-{
-	for (uint32_t i = 0; i < out->n_files; i++)
-		if (out->outputs[i])
-			output_add_io_stats(out->outputs[i], &out->io_stats);
-}
-
 static int commit_file(struct sort_output *out)
 {
 	const enum output_durability durability = out->spec->fsync    ? OUTPUT_SYNC_ALL :
 						  out->replaces_input ? OUTPUT_SYNC_DATA :
 									OUTPUT_UNSYNCED;
-	struct output *output = out->outputs[0];
 	int r;
 
-	warn_ambiguous_format(out, output);
-	r = output_complete(output, durability);
+	warn_ambiguous_format(out, out->set.outputs[0]);
+	r = output_complete(out->set.outputs[0], durability);
 	if (r == 0)
 		r = input_check_state(out->job->input);
-	/* Another start must not take the sorted records for its input. */
-	if (r == 0 && out->checkpoint && out->replaces_input)
-		r = checkpoint_record_done(out->checkpoint, output);
-	if (r < 0)
-		return r;
-	out->outputs[0] = NULL;
-	return output_commit(output, durability);
+	return r < 0 ? r :
+		       file_set_commit_file(&out->set, durability,
+					    out->replaces_input ? out->checkpoint : NULL);
 }
 
-static int verify_manifest(struct output *manifest, const char *text)
+static int compare_with_file(struct output *output, const char *text)
 {
 	const size_t nbytes = strlen(text);
 	char *readback = malloc(nbytes);
-	int r = readback ? output_read_at(manifest, 0, readback, nbytes) :
+	int r = readback ? output_read_at(output, 0, readback, nbytes) :
 			   fail(-ENOMEM, "no memory for a part manifest");
 
 	if (r == 0 && memcmp(readback, text, nbytes) != 0)
-		r = sort_output_fail_verify(output_name(manifest));
+		r = sort_output_fail_verify(output_name(output));
 	free(readback);
 	return r;
 }
 
-/* Requires that all part files are complete. */
-static int write_manifest(struct sort_output *out, const uint64_t *sizes)
+static int verify_manifest(const struct sort_output *out, const struct part_manifest *manifest)
 {
-	struct output *manifest = out->outputs[out->n_files];
 	char *text;
-	int r = part_stats_format_manifest(out, sizes, &text);
+	int r = part_manifest_format(manifest, &text);
 
 	if (r < 0)
 		return r;
-	r = output_write_at(manifest, 0, text, strlen(text));
-	if (r == 0 && out->spec->verify)
-		r = verify_manifest(manifest, text);
+	r = compare_with_file(out->set.outputs[out->set.n], text);
 	free(text);
-	return r;
-}
-
-static int complete_part_files(struct sort_output *out, enum output_durability durability)
-{
-	uint64_t *sizes = calloc(out->n_files, sizeof *sizes);
-	int r = sizes ? 0 : fail(-ENOMEM, "no memory for %u part files", out->n_files);
-
-	for (uint32_t i = 0; i < out->n_files && r == 0; i++) {
-		struct stat status;
-
-		r = output_finalize(out->outputs[i], &status);
-		if (r == 0)
-			r = output_complete(out->outputs[i], durability);
-		if (r == 0)
-			sizes[i] = (uint64_t)status.st_size;
-	}
-	if (r == 0)
-		r = write_manifest(out, sizes);
-	if (r == 0)
-		r = output_complete(out->outputs[out->n_files], durability);
-	free(sizes);
 	return r;
 }
 
 static int commit_part_files(struct sort_output *out)
 {
-	const bool is_durable = out->spec->fsync;
-	int r = complete_part_files(out, is_durable ? OUTPUT_SYNC_DATA : OUTPUT_UNSYNCED);
+	const enum output_durability durability = out->spec->fsync ? OUTPUT_SYNC_DATA :
+								     OUTPUT_UNSYNCED;
+	struct part_manifest manifest;
+	int r = part_stats_make_manifest(out, &manifest);
 
 	if (r == 0)
+		r = file_set_complete_parts(&out->set, &manifest, durability);
+	if (r == 0 && out->spec->verify)
+		r = verify_manifest(out, &manifest);
+	part_manifest_free(&manifest);
+	if (r == 0)
 		r = input_check_state(out->job->input);
-	return r == 0 ? part_files_commit(out->part_files, out->outputs, is_durable) : r;
+	return r == 0 ? file_set_commit_parts(&out->set, durability) : r;
 }
 
 int sort_output_commit(struct sort_output *out)
@@ -449,7 +374,7 @@ int sort_output_commit(struct sort_output *out)
 	r = cancellation_check(out->spec->cancellation);
 	if (r < 0)
 		return r;
-	sort_output_add_io_stats(out);
+	file_set_add_io_stats(&out->set, &out->io_stats);
 	r = sort_output_is_split(out) ? commit_part_files(out) : commit_file(out);
 	out->is_committed = r == 0;
 	return r;
@@ -460,17 +385,12 @@ void sort_output_abort(struct sort_output *out)
 	if (!out->spec)
 		return;
 	cancellation_clear_wakeup(out->spec->cancellation);
-	for (uint32_t i = 0; out->outputs && i <= out->n_files; i++)
-		output_abort(out->outputs[i]);
-	free(out->outputs);
+	file_set_abort(&out->set, out->is_committed);
 	free(out->files);
 	free(out->rank_begin);
 	part_stats_close(&out->part_stats);
-	part_files_close(out->part_files, out->is_committed);
 	pthread_mutex_destroy(&out->lock);
 	out->rank_begin = NULL;
-	out->outputs = NULL;
 	out->files = NULL;
-	out->part_files = NULL;
 	out->spec = NULL;
 }

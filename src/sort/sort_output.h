@@ -24,13 +24,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "io/input/part_manifest.h"
-#include "io/output/orphans.h"
-#include "io/output/part_files.h"
 #include "src/checkpoint/checkpoint.h"
 #include "src/merge/sink.h"
 #include "src/plan/job.h"
-#include "src/sort/collective_files.h"
+#include "src/sort/file_set.h"
 
 /* A file. Members marked (L) are accessed with sort_output.lock held. */
 struct output_file {
@@ -56,7 +53,7 @@ struct part_stats_table {
 	uint32_t n_key_nbytes; /* kept of each key */
 
 	pthread_mutex_t lock;
-	struct part_stats *stats; /* n_files; with the lock */
+	struct part_stats *stats; /* of each file; with the lock */
 };
 
 struct sort_output {
@@ -65,23 +62,18 @@ struct sort_output {
 	struct output_header *header;          /* complete from begin on */
 	const struct input_runs *merge_inputs; /* read in place of job->input; or NULL */
 	struct checkpoint *checkpoint;         /* of the sort, or NULL */
-	struct output **outputs; /* of the files, then of the manifest; NULL: not or no more open */
-	struct output_file *files; /* n_files */
-	uint32_t n_files;
-	struct part_files *part_files; /* NULL: a single file, without the next member */
-	struct part_stats_table part_stats;
-	bool has_exact_sizes; /* the files end where `end` says */
+	struct file_set set;
+	struct output_file *files;          /* set.n */
+	struct part_stats_table part_stats; /* only with --split */
+	bool has_exact_sizes;               /* the files end where `end` says */
 	bool may_drop;        /* the final merge drops duplicates (-u), so sizes are upper bounds */
 	uint64_t n_expected;  /* records of all files; UINT64_MAX: not known before the merge */
 	pthread_mutex_t lock; /* serialises the beginning of files */
 
 	/* Of several ranks. */
-	uint64_t begin, end;                /* the records that this rank writes */
-	uint64_t *rank_begin;               /* by rank: `begin` of each; free() */
-	struct collective_files collective; /* what ranks write for each other */
-	enum cache_policy cache_policy;     /* the ranks of a host use the same one */
-	bool joined;                        /* rank 0 has created the files and will commit them */
-	struct orphan_owner owner; /* owner of temp files of killed runs of the same sort */
+	uint64_t begin, end;            /* the records that this rank writes */
+	uint64_t *rank_begin;           /* by rank: `begin` of each; free() */
+	enum cache_policy cache_policy; /* the ranks of a host use the same one */
 
 	bool replaces_input; /* the output has the name of an input */
 	bool is_committed;
@@ -197,7 +189,7 @@ void sort_output_abort(struct sort_output *out);
 /* --- several ranks --- */
 
 /*
- * Set where files that end at keys begin: n_files + 1 positions. Called before
+ * Set where files that end at keys begin: set.n + 1 positions. Called before
  * sort_output_begin().
  */
 void sort_output_place_part_files(struct sort_output *out, const uint64_t *part_bounds);
@@ -208,8 +200,8 @@ void sort_output_place_part_files(struct sort_output *out, const uint64_t *part_
  */
 int sort_output_sync_ranks(struct sort_output *out, uint64_t n_total);
 
-/* Sync and close the files on a rank that has joined, in place of sort_output_commit(). */
-int sort_output_close_shared(struct sort_output *out);
+/* Collective, as file_set_close_joined(). Then rank 0 calls sort_output_commit(). */
+int sort_output_close_joined(struct sort_output *out);
 
 /* ------------------------------------------------------------------------------------------------
  * Between the files of this module:
@@ -218,14 +210,6 @@ int sort_output_close_shared(struct sort_output *out);
  *	sort_output_files.c	header, records and statistics of each file
  *	sort_output_ranks.c	files that several ranks write, and the stripes of each rank
  */
-
-/* --- sort_output.c --- */
-
-/* Unblock waiting writes to all open files. */
-void sort_output_cancel(struct sort_output *out);
-
-/* Add the statistics of open files to io_stats. */
-void sort_output_add_io_stats(struct sort_output *out);
 
 /* --- sort_output_files.c --- */
 
@@ -243,9 +227,8 @@ void part_stats_close(struct part_stats_table *table);
 /* Collective: combine the statistics of all ranks on each of them. */
 int part_stats_gather(struct sort_output *out);
 
-/* Format the manifest, to be freed. sizes: of all part files. */
-int part_stats_format_manifest(const struct sort_output *out, const uint64_t *sizes,
-			       char **ret_text);
+/* Make a manifest without names and sizes. Free it in any case. */
+int part_stats_make_manifest(const struct sort_output *out, struct part_manifest *ret_manifest);
 
 /* --- sort_output_ranks.c --- */
 

@@ -116,13 +116,13 @@ static bool next_trailer(struct trailer_iterator *trailers, struct input_trailer
 /* Write the header of a file of n records, if it had to wait, and the trailers. */
 static int finish_framing(const struct sort_output *out, uint32_t i, uint64_t n)
 {
-	struct output *output = out->outputs[i];
+	struct output *output = out->set.outputs[i];
 	uint64_t offset = out->header->nbytes + n * out->job->layout->output_nbytes;
 	struct trailer_iterator trailers = { .out = out };
 	struct input_trailer trailer;
 	int r = writes_header_last(out, output) ? write_header(out, output, n) : 0;
 
-	while (i + 1 == out->n_files && r == 0 && next_trailer(&trailers, &trailer)) {
+	while (i + 1 == out->set.n && r == 0 && next_trailer(&trailers, &trailer)) {
 		if (trailer.nbytes)
 			r = output_write_at(output, offset, trailer.data, trailer.nbytes);
 		offset += trailer.nbytes;
@@ -152,7 +152,7 @@ static int verify_bytes(struct output *output, uint64_t offset, const void *byte
 
 static int verify_file_framing(const struct sort_output *out, uint32_t i, bool *ret_is_same)
 {
-	struct output *output = out->outputs[i];
+	struct output *output = out->set.outputs[i];
 	const uint64_t n = out->files[i].end - out->files[i].begin;
 	uint64_t offset = out->header->nbytes + n * out->job->layout->output_nbytes;
 	struct trailer_iterator trailers = { .out = out };
@@ -161,8 +161,7 @@ static int verify_file_framing(const struct sort_output *out, uint32_t i, bool *
 
 	output_header_set_count(out->header, n);
 	r = verify_bytes(output, 0, out->header->bytes, out->header->nbytes, ret_is_same);
-	while (i + 1 == out->n_files && r == 0 && *ret_is_same &&
-	       next_trailer(&trailers, &trailer)) {
+	while (i + 1 == out->set.n && r == 0 && *ret_is_same && next_trailer(&trailers, &trailer)) {
 		r = verify_bytes(output, offset, trailer.data, trailer.nbytes, ret_is_same);
 		offset += trailer.nbytes;
 	}
@@ -184,7 +183,7 @@ int sort_output_verify_framing(const struct sort_output *out)
 	bool is_same = true;
 	int r = 0;
 
-	for (uint32_t i = 0; i < out->n_files && r == 0 && is_same; i++)
+	for (uint32_t i = 0; i < out->set.n && r == 0 && is_same; i++)
 		r = verify_file_framing(out, i, &is_same);
 	if (r < 0)
 		return sort_output_fail_read_back(r, sort_output_name(out));
@@ -228,9 +227,9 @@ static int part_stats_open(const struct sort_output *out, struct part_stats_tabl
 	};
 	pthread_mutex_init(&ret_table->lock, NULL);
 	ret_table->keys = calloc(ret_table->n_keys + UINT64_C(1), sizeof *ret_table->keys);
-	ret_table->stats = calloc(out->n_files, sizeof *ret_table->stats);
+	ret_table->stats = calloc(out->set.n, sizeof *ret_table->stats);
 	if (!ret_table->keys || !ret_table->stats)
-		return fail(-ENOMEM, "no memory for %u part files", out->n_files);
+		return fail(-ENOMEM, "no memory for %u part files", out->set.n);
 	locate_output_keys(spec, ret_table);
 	return 0;
 }
@@ -318,7 +317,7 @@ static size_t collect_part_stats(const struct sort_output *out,
 	const struct part_stats *stats = out->part_stats.stats;
 	size_t n = 0;
 
-	for (uint32_t i = 0; i < out->n_files; i++)
+	for (uint32_t i = 0; i < out->set.n; i++)
 		if (stats[i].first_end > 0)
 			ret_stats[n++] = (struct indexed_part_stats){ i, stats[i] };
 	return n;
@@ -329,9 +328,9 @@ static int merge_gathered_stats(struct sort_output *out, const struct indexed_pa
 {
 	struct part_stats *stats = out->part_stats.stats;
 
-	memset(stats, 0, out->n_files * sizeof *stats);
+	memset(stats, 0, out->set.n * sizeof *stats);
 	for (size_t i = 0; i < n; i++) {
-		if (gathered[i].part_index >= out->n_files || gathered[i].stats.first_end == 0)
+		if (gathered[i].part_index >= out->set.n || gathered[i].stats.first_end == 0)
 			return fail(-EPROTO, "internal error: invalid part file of another rank");
 		merge_part_stats(&stats[gathered[i].part_index], &gathered[i].stats);
 	}
@@ -342,7 +341,7 @@ int part_stats_gather(struct sort_output *out)
 {
 	struct comm *comm = out->spec->comm;
 	const unsigned n_ranks = comm_size(comm);
-	struct indexed_part_stats *own_stats = calloc(out->n_files, sizeof *own_stats);
+	struct indexed_part_stats *own_stats = calloc(out->set.n, sizeof *own_stats);
 	size_t *sizes = calloc(n_ranks, sizeof *sizes), nbytes = 0;
 	void *gathered = NULL;
 	int r = own_stats && sizes ? 0 :
@@ -377,55 +376,49 @@ static char *format_hex_keys(const struct part_stats_table *table, const unsigne
 	return text;
 }
 
-static int describe_part_file(const struct sort_output *out, uint32_t i, uint64_t nbytes,
-			      struct manifest_part *entry)
+static void describe_part_file(const struct sort_output *out, uint32_t i,
+			       struct manifest_part *ret_part)
 {
 	const struct part_stats *stats = &out->part_stats.stats[i];
 
-	*entry = (struct manifest_part){ .name = strdup(part_files_name(out->part_files, i)),
-					 .nbytes = nbytes,
-					 .n_records = stats->digest.n_records,
-					 .checksum = stats->digest.sum };
+	*ret_part = (struct manifest_part){ .n_records = stats->digest.n_records,
+					    .checksum = stats->digest.sum };
 	if (stats->digest.n_records) {
-		entry->first_key = format_hex_keys(&out->part_stats, stats->first);
-		entry->last_key = format_hex_keys(&out->part_stats, stats->last);
+		ret_part->first_key = format_hex_keys(&out->part_stats, stats->first);
+		ret_part->last_key = format_hex_keys(&out->part_stats, stats->last);
 	}
-	return entry->name ? 0 : fail(-ENOMEM, "no memory for a part manifest");
 }
 
-int part_stats_format_manifest(const struct sort_output *out, const uint64_t *sizes,
-			       char **ret_text)
+int part_stats_make_manifest(const struct sort_output *out, struct part_manifest *ret_manifest)
 {
 	const struct part_stats_table *table = &out->part_stats;
 	const struct sort_spec *spec = out->spec;
-	struct part_manifest list = {
+
+	*ret_manifest = (struct part_manifest){
 		.content = output_header_has_count(out->header) ? PART_CONTENT_NPY :
 								  PART_CONTENT_RECORDS,
 		.is_zstd = spec->zstd_level > 0,
 		.record_nbytes = out->job->layout->output_nbytes,
 		.header_nbytes = spec->header_nbytes,
-		.keys = malloc((table->n_keys + UINT64_C(1)) * sizeof *list.keys),
+		.keys = malloc((table->n_keys + UINT64_C(1)) * sizeof *ret_manifest->keys),
 		.n_keys = table->n_keys,
 		.unique = spec->unique,
 		.split_by_keys = spec->split_by_keys || spec->unique,
-		.parts = calloc(out->n_files, sizeof *list.parts),
+		.parts = calloc(out->set.n, sizeof *ret_manifest->parts),
 	};
-	int r = list.keys && list.parts ? 0 : fail(-ENOMEM, "no memory for a part manifest");
-
-	if (r == 0)
-		memcpy(list.keys, table->keys, table->n_keys * sizeof *list.keys);
-	for (uint32_t i = 0; i < out->n_files && r == 0; i++) {
-		r = describe_part_file(out, i, sizes[i], &list.parts[i]);
-		list.n_records += list.parts[i].n_records;
-		list.n_parts = i + 1;
+	if (!ret_manifest->keys || !ret_manifest->parts)
+		return fail(-ENOMEM, "no memory for a part manifest");
+	memcpy(ret_manifest->keys, table->keys, table->n_keys * sizeof *ret_manifest->keys);
+	ret_manifest->n_parts = out->set.n;
+	for (uint32_t i = 0; i < out->set.n; i++) {
+		describe_part_file(out, i, &ret_manifest->parts[i]);
+		ret_manifest->n_records += ret_manifest->parts[i].n_records;
 	}
-	if (r == 0 && part_manifest_splits_key(&list))
-		r = fail(-EIO, "internal error: two part files have the same key; the output was "
-			       "not written");
-	if (r == 0)
-		r = part_manifest_format(&list, ret_text);
-	part_manifest_free(&list);
-	return r;
+	return part_manifest_splits_key(ret_manifest) ?
+		       fail(-EIO,
+			    "internal error: two part files have the same key; the output was "
+			    "not written") :
+		       0;
 }
 
 /* --- placing the files --- */
@@ -454,18 +447,18 @@ static bool merge_cuts_files(const struct sort_output *out)
 /* Place files of equal length. If the merge drops records, the last files are shorter. */
 static void place_equal_files(struct sort_output *out, uint64_t n_records)
 {
-	for (uint32_t i = 0; i < out->n_files; i++) {
+	for (uint32_t i = 0; i < out->set.n; i++) {
 		struct output_file *file = &out->files[i];
 
-		file->begin = equal_share_begin(n_records, i, out->n_files);
-		file->end = equal_share_begin(n_records, i + 1, out->n_files);
+		file->begin = equal_share_begin(n_records, i, out->set.n);
+		file->end = equal_share_begin(n_records, i + 1, out->set.n);
 	}
 	out->has_exact_sizes = !out->may_drop;
 }
 
 void sort_output_place_part_files(struct sort_output *out, const uint64_t *part_bounds)
 {
-	for (uint32_t i = 0; i < out->n_files; i++) {
+	for (uint32_t i = 0; i < out->set.n; i++) {
 		out->files[i].begin = part_bounds[i];
 		out->files[i].end = part_bounds[i + 1];
 	}
@@ -483,14 +476,14 @@ static int place_files_at_cuts(void *context, const uint64_t *part_bounds)
 static uint32_t find_file(const struct sort_output *out, uint64_t position)
 {
 	return (uint32_t)find_interval(out->files, sizeof *out->files,
-				       offsetof(struct output_file, begin), out->n_files, position);
+				       offsetof(struct output_file, begin), out->set.n, position);
 }
 
 /* --- beginning a file --- */
 
 static uint64_t file_nbytes(const struct sort_output *out, uint32_t i, uint64_t n_records)
 {
-	const bool is_last = i + 1 == out->n_files;
+	const bool is_last = i + 1 == out->set.n;
 
 	return out->spec->header_nbytes + n_records * out->job->layout->output_nbytes +
 	       (is_last ? sort_output_framing_nbytes(out->job->input, 0) : 0);
@@ -498,12 +491,12 @@ static uint64_t file_nbytes(const struct sort_output *out, uint32_t i, uint64_t 
 
 void sort_output_set_part_sizes(struct sort_output *out, uint64_t n_records)
 {
-	for (uint32_t i = 0; i < out->n_files; i++)
+	for (uint32_t i = 0; i < out->set.n; i++)
 		output_update_expected_size(
-			out->outputs[i],
+			out->set.outputs[i],
 			file_nbytes(out, i,
-				    equal_share_begin(n_records, i + 1, out->n_files) -
-					    equal_share_begin(n_records, i, out->n_files)));
+				    equal_share_begin(n_records, i + 1, out->set.n) -
+					    equal_share_begin(n_records, i, out->set.n)));
 }
 
 uint64_t sort_output_count_local(const struct sort_output *out, const struct output_file *file)
@@ -528,8 +521,8 @@ static int finish_file_writes(struct sort_output *out, uint32_t i)
 	struct stat status;
 
 	out->files[i].is_finished = true;
-	return out->collective.is_compressed ? sort_output_end_zst(out, i, true) :
-					       output_finalize(out->outputs[i], &status);
+	return out->set.is_compressed ? sort_output_end_zst(out, i, true) :
+					output_finalize(out->set.outputs[i], &status);
 }
 
 /* Finish complete files before file n, to free the memory of their compressors. With the lock. */
@@ -553,10 +546,9 @@ static int begin_compressed(struct sort_output *out, uint32_t i)
 
 	if (r < 0)
 		return r;
-	return out->collective.is_compressed ?
-		       sort_output_begin_zst(out, i) :
-		       output_compress(out->outputs[i], out->spec->zstd_level,
-				       spec_n_compressors(out->spec));
+	return out->set.is_compressed ? sort_output_begin_zst(out, i) :
+					output_compress(out->set.outputs[i], out->spec->zstd_level,
+							spec_n_compressors(out->spec));
 }
 
 /*
@@ -565,7 +557,7 @@ static int begin_compressed(struct sort_output *out, uint32_t i)
  */
 static int set_file_size(struct sort_output *out, uint32_t i, uint64_t nbytes)
 {
-	struct output *output = out->outputs[i];
+	struct output *output = out->set.outputs[i];
 	int r;
 
 	if (out->spec->comm)
@@ -593,9 +585,9 @@ static int begin_file_locked(struct sort_output *out, uint32_t i)
 		r = begin_compressed(out, i);
 	else if (n_expected != UINT64_MAX)
 		r = set_file_size(out, i, file_nbytes(out, i, n_expected));
-	if (r < 0 || out->joined || writes_header_last(out, out->outputs[i]))
+	if (r < 0 || out->set.is_joined || writes_header_last(out, out->set.outputs[i]))
 		return r;
-	return write_header(out, out->outputs[i], n_expected);
+	return write_header(out, out->set.outputs[i], n_expected);
 }
 
 int sort_output_begin_file(struct sort_output *out, uint32_t i)
@@ -624,7 +616,7 @@ static int write_local_bytes(struct sort_output *out, uint32_t i, uint64_t offse
 
 	return r < 0 || n_foreign == nbytes ?
 		       r :
-		       output_write_at(out->outputs[i], offset + n_foreign,
+		       output_write_at(out->set.outputs[i], offset + n_foreign,
 				       (const char *)data + n_foreign, nbytes - n_foreign);
 }
 
@@ -679,14 +671,16 @@ static void set_n_partitions(void *context, uint32_t n_partitions, uint32_t n_wr
 				   n_partitions * n_writers;
 
 	out->n_partitions = n_partitions;
-	for (uint32_t i = 0; i < out->n_files; i++)
-		if (out->outputs[i])
-			output_set_n_writers(out->outputs[i], n / out->n_files);
+	for (uint32_t i = 0; i < out->set.n; i++)
+		if (out->set.outputs[i])
+			output_set_n_writers(out->set.outputs[i], n / out->set.n);
 }
 
 static void cancel_sink(void *context)
 {
-	sort_output_cancel(context);
+	const struct sort_output *out = context;
+
+	file_set_cancel(&out->set);
 }
 
 /* Return the offset of a record in its file. */
@@ -705,9 +699,9 @@ static const struct output *any_output(const struct sort_output *out)
 {
 	uint32_t i = 0;
 
-	while (i + 1 < out->n_files && !out->outputs[i])
+	while (i + 1 < out->set.n && !out->set.outputs[i])
 		i++;
-	return out->outputs[i];
+	return out->set.outputs[i];
 }
 
 struct sink sort_output_sink(struct sort_output *out)
@@ -720,7 +714,7 @@ struct sink sort_output_sink(struct sort_output *out)
 		.item_nbytes = out->job->layout->output_nbytes,
 		.write = write_window,
 		.set_n_partitions = set_n_partitions,
-		.n_part_files = merge_cuts_files(out) ? out->n_files : 0,
+		.n_part_files = merge_cuts_files(out) ? out->set.n : 0,
 		.set_part_bounds = place_files_at_cuts,
 		.cancel = cancel_sink,
 	};
@@ -756,8 +750,8 @@ int sort_output_begin(struct sort_output *out, const struct input_runs *merge_in
 	if (sort_output_is_split(out))
 		r = part_stats_open(out, &out->part_stats);
 	if (r == 0 && spec->comm && spec->zstd_level)
-		r = collective_files_compress(&out->collective, out->job->spill);
-	return r == 0 && out->joined && sort_output_is_split(out) ?
+		r = file_set_compress(&out->set, out->job->spill);
+	return r == 0 && out->set.is_joined && sort_output_is_split(out) ?
 		       sort_output_open_shared_parts(out) :
 		       r;
 }
@@ -783,12 +777,13 @@ static int end_file(struct sort_output *out, uint32_t i, uint64_t begin)
 	int r;
 
 	if (out->has_exact_sizes && n != file->end - file->begin)
-		return fail_record_count(output_name(out->outputs[i]), n, file->end - file->begin);
+		return fail_record_count(output_name(out->set.outputs[i]), n,
+					 file->end - file->begin);
 	r = sort_output_begin_file(out, i);
-	if (r == 0 && !out->collective.is_compressed) /* else it is in the frames */
+	if (r == 0 && !out->set.is_compressed) /* else it is in the frames */
 		r = finish_framing(out, i, n);
-	if (r == 0 && output_is_atomic(out->outputs[i]) && !out->spec->comm)
-		r = output_finalize(out->outputs[i], &status);
+	if (r == 0 && output_is_atomic(out->set.outputs[i]) && !out->spec->comm)
+		r = output_finalize(out->set.outputs[i], &status);
 	file->begin = begin;
 	file->end = begin + n;
 	return r;
@@ -801,7 +796,7 @@ int sort_output_end(struct sort_output *out, uint64_t n_records)
 
 	if (out->n_expected != UINT64_MAX && n_records != out->n_expected)
 		return fail_record_count(sort_output_name(out), n_records, out->n_expected);
-	for (uint32_t i = 0; i < out->n_files && r == 0 && !out->joined; i++) {
+	for (uint32_t i = 0; i < out->set.n && r == 0 && !out->set.is_joined; i++) {
 		r = end_file(out, i, begin);
 		begin = out->files[i].end;
 	}
@@ -822,8 +817,8 @@ int sort_output_read_at(void *context, uint64_t position, void *buffer, size_t n
 		const uint64_t remaining = file->end * item_nbytes - position;
 		const size_t n = remaining < nbytes ? (size_t)remaining : nbytes;
 		const uint64_t offset = position - file->begin * item_nbytes;
-		const int r = n ? output_read_at(out->outputs[i], out->spec->header_nbytes + offset,
-						 to, n) :
+		const int r = n ? output_read_at(out->set.outputs[i],
+						 out->spec->header_nbytes + offset, to, n) :
 				  0;
 
 		if (r < 0)

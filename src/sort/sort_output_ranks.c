@@ -1,11 +1,11 @@
 /*
  * sort_output_ranks.c - output files that several ranks write (see sort_output.h)
  *
- * The ranks other than rank 0 join the files in which they have records (collective_files.h). Only
+ * The ranks other than rank 0 join the files in which they have records (file_set.h). Only
  * rank 0 writes headers, trailers and the manifest: when all ranks have merged, it learns the sizes
  * and statistics of the others and continues as if it had written everything.
  *
- * Each stripe of a file is written by one rank (collective_files.h). Rank 0 writes the page that
+ * Each stripe of a file is written by one rank (file_set.h). Rank 0 writes the page that
  * contains a header and the first records. It makes the frames of an empty file, and of a header
  * before records.
  */
@@ -26,12 +26,12 @@ int sort_output_open_shared_parts(struct sort_output *out)
 {
 	int r = 0;
 
-	for (uint32_t i = 0; i < out->n_files && r == 0; i++) {
+	for (uint32_t i = 0; i < out->set.n && r == 0; i++) {
 		const struct output_file *file = &out->files[i];
 
 		if (file->begin >= out->end || file->end <= out->begin || file->begin == file->end)
 			continue;
-		r = collective_files_join_part(&out->collective, out->part_files, i);
+		r = file_set_join_part(&out->set, i);
 	}
 	if (r == 0)
 		sort_output_choose_io_mode(out, out->cache_policy);
@@ -52,10 +52,10 @@ static unsigned find_byte_owner(const struct sort_output *out, uint32_t i, uint6
 				uint64_t *ret_end)
 {
 	const uint64_t header_nbytes = out->spec->header_nbytes;
-	const uint64_t first_nbytes = round_up(
-		header_nbytes, out->collective.is_compressed ? out->collective.stripe_nbytes :
-							       (uint64_t)sysconf(_SC_PAGESIZE));
-	const uint64_t begin = offset - offset % out->collective.stripe_nbytes;
+	const uint64_t first_nbytes =
+		round_up(header_nbytes, out->set.is_compressed ? out->set.stripe_nbytes :
+								 (uint64_t)sysconf(_SC_PAGESIZE));
+	const uint64_t begin = offset - offset % out->set.stripe_nbytes;
 	uint64_t record = out->files[i].begin;
 
 	if (offset < first_nbytes) {
@@ -64,7 +64,7 @@ static unsigned find_byte_owner(const struct sort_output *out, uint32_t i, uint6
 	}
 	if (begin > header_nbytes)
 		record += (begin - header_nbytes) / out->job->layout->output_nbytes;
-	*ret_end = begin + out->collective.stripe_nbytes;
+	*ret_end = begin + out->set.stripe_nbytes;
 	return find_record_rank(out, record);
 }
 
@@ -109,8 +109,7 @@ int sort_output_keep_foreign(struct sort_output *out, uint32_t i, uint64_t offse
 
 		if (owner == rank)
 			break;
-		r = collective_files_keep(&out->collective, owner, i, offset + done,
-					  (const char *)data + done, n);
+		r = file_set_keep(&out->set, owner, i, offset + done, (const char *)data + done, n);
 		done += n;
 	}
 	*ret_n_foreign = done;
@@ -123,15 +122,15 @@ int sort_output_keep_foreign(struct sort_output *out, uint32_t i, uint64_t offse
 int sort_output_set_shared_size(struct sort_output *out, uint32_t i, uint64_t nbytes)
 {
 	const struct output_file *file = &out->files[i];
-	const int r = output_check_limit(out->outputs[i], nbytes);
+	const int r = output_check_limit(out->set.outputs[i], nbytes);
 
-	if (r < 0 || !out->collective.names[i].preallocates)
+	if (r < 0 || !out->set.names[i].preallocates)
 		return r;
 	if (sort_output_is_split(out) &&
 	    sort_output_count_local(out, file) == file->end - file->begin)
-		output_update_expected_size(out->outputs[i], nbytes);
-	else if (collective_files_have_one_host(&out->collective))
-		output_enable_shared_mmap(out->outputs[i], nbytes);
+		output_update_expected_size(out->set.outputs[i], nbytes);
+	else if (file_set_have_one_host(&out->set))
+		output_enable_shared_mmap(out->set.outputs[i], nbytes);
 	return 0;
 }
 
@@ -139,10 +138,10 @@ int sort_output_set_shared_size(struct sort_output *out, uint32_t i, uint64_t nb
 static void record_other_writers(struct sort_output *out, uint32_t i, uint64_t n, uint64_t n_local)
 {
 	const uint64_t item_nbytes = out->job->layout->output_nbytes;
-	const uint64_t foreign_nbytes = out->collective.files[i].foreign_nbytes;
+	const uint64_t foreign_nbytes = out->set.files[i].foreign_nbytes;
 
 	if (n > n_local)
-		output_record_remote_writes(out->outputs[i],
+		output_record_remote_writes(out->set.outputs[i],
 					    (n - n_local) * item_nbytes - foreign_nbytes,
 					    out->spec->header_nbytes + n * item_nbytes);
 }
@@ -151,15 +150,13 @@ static void record_other_writers(struct sort_output *out, uint32_t i, uint64_t n
 
 int sort_output_begin_zst(struct sort_output *out, uint32_t i)
 {
-	return collective_files_begin_frames(&out->collective, i, out->spec->zstd_level,
-					     spec_n_compressors(out->spec),
-					     local_begin_offset(out, i));
+	return file_set_begin_frames(&out->set, i, out->spec->zstd_level,
+				     spec_n_compressors(out->spec), local_begin_offset(out, i));
 }
 
 int sort_output_end_zst(struct sort_output *out, uint32_t i, bool may_be_empty)
 {
-	const int r = collective_files_end_frames(&out->collective, i, local_end_offset(out, i),
-						  may_be_empty);
+	const int r = file_set_end_frames(&out->set, i, local_end_offset(out, i), may_be_empty);
 
 	out->files[i].is_finished = r == 0;
 	return r;
@@ -179,43 +176,43 @@ static int end_local_zst(struct sort_output *out, uint32_t i, bool is_empty)
 {
 	int r;
 
-	if (!out->outputs[i] || out->files[i].is_finished)
+	if (!out->set.outputs[i] || out->files[i].is_finished)
 		return 0;
 	r = sort_output_begin_file(out, i);
-	return r < 0 ? r : sort_output_end_zst(out, i, out->joined || !is_empty);
+	return r < 0 ? r : sort_output_end_zst(out, i, out->set.is_joined || !is_empty);
 }
 
 /* The part to be read back may begin in a frame that another host has written. */
 static int prepare_zst_readback(struct sort_output *out, uint32_t i)
 {
-	struct zst_index *index = &out->collective.files[i].index;
+	struct zst_index *index = &out->set.files[i].index;
 	const struct zst_index global_index = *index;
 	int r = 0;
 
-	if (!out->outputs[i])
+	if (!out->set.outputs[i])
 		return 0;
-	if (!collective_files_have_one_host(&out->collective))
-		r = output_sync(out->outputs[i]);
+	if (!file_set_have_one_host(&out->set))
+		r = output_sync(out->set.outputs[i]);
 	if (r < 0)
 		return r;
 	*index = (struct zst_index){ 0 };
-	return output_set_zst_index(out->outputs[i], global_index);
+	return output_set_zst_index(out->set.outputs[i], global_index);
 }
 
 static int write_frames(struct sort_output *out, uint64_t n_total)
 {
-	uint64_t *nbytes = calloc(out->n_files, sizeof *nbytes);
-	int r = nbytes ? 0 : fail(-ENOMEM, "no memory for %u outputs", out->n_files);
+	uint64_t *nbytes = calloc(out->set.n, sizeof *nbytes);
+	int r = nbytes ? 0 : fail(-ENOMEM, "no memory for %u outputs", out->set.n);
 
-	for (uint32_t i = 0; i < out->n_files && r == 0; i++) {
+	for (uint32_t i = 0; i < out->set.n && r == 0; i++) {
 		nbytes[i] = out->spec->header_nbytes +
 			    n_file_records(out, i, n_total) * out->job->layout->output_nbytes;
 		r = end_local_zst(out, i, nbytes[i] == 0);
 	}
 	if (r == 0)
-		r = collective_files_write_frames(&out->collective, nbytes);
+		r = file_set_write_frames(&out->set, nbytes);
 	free(nbytes);
-	for (uint32_t i = 0; i < out->n_files && r == 0 && out->spec->verify; i++)
+	for (uint32_t i = 0; i < out->set.n && r == 0 && out->spec->verify; i++)
 		r = prepare_zst_readback(out, i);
 	return r;
 }
@@ -238,30 +235,30 @@ static int sync_foreign_stripes(struct sort_output *out)
 {
 	int r = 0;
 
-	if (!out->spec->verify || collective_files_have_one_host(&out->collective))
+	if (!out->spec->verify || file_set_have_one_host(&out->set))
 		return 0;
-	for (uint32_t i = 0; i < out->n_files && r == 0; i++)
-		if (out->collective.files[i].foreign_nbytes > 0)
-			r = output_sync(out->outputs[i]);
+	for (uint32_t i = 0; i < out->set.n && r == 0; i++)
+		if (out->set.files[i].foreign_nbytes > 0)
+			r = output_sync(out->set.outputs[i]);
 	return r;
 }
 
 int sort_output_sync_ranks(struct sort_output *out, uint64_t n_total)
 {
-	int r = collective_files_exchange(&out->collective, is_own_stripe, out);
+	int r = file_set_exchange(&out->set, is_own_stripe, out);
 
 	if (r == 0)
 		r = sync_foreign_stripes(out);
 	if (r == 0 && sort_output_is_split(out))
 		r = part_stats_gather(out);
-	if (r == 0 && out->collective.is_compressed)
+	if (r == 0 && out->set.is_compressed)
 		r = write_frames(out, n_total);
 
-	for (uint32_t i = 0; i < out->n_files && r == 0 && !out->joined; i++) {
+	for (uint32_t i = 0; i < out->set.n && r == 0 && !out->set.is_joined; i++) {
 		struct output_file *file = &out->files[i];
 		const uint64_t n = n_file_records(out, i, n_total);
 
-		if (!out->collective.is_compressed)
+		if (!out->set.is_compressed)
 			record_other_writers(out, i, n, atomic_load(&file->n_records));
 		atomic_store(&file->n_records, n);
 	}
@@ -270,27 +267,16 @@ int sort_output_sync_ranks(struct sort_output *out, uint64_t n_total)
 
 /* --- the end --- */
 
-/* Close the file, as network file systems require. */
-static int close_shared_file(struct sort_output *out, uint32_t i)
+int sort_output_close_joined(struct sort_output *out)
 {
-	struct output *output = out->outputs[i];
-	const int r = out->spec->fsync || out->replaces_input ? output_sync(output) : 0;
+	int r = 0;
 
-	if (r < 0)
-		return r;
-	out->outputs[i] = NULL;
-	return output_close_shared(output);
-}
-
-int sort_output_close_shared(struct sort_output *out)
-{
-	int r = input_check_state(
-		out->job->input); /* no rank can remove them once they are closed */
-
-	cancellation_clear_wakeup(out->spec->cancellation);
-	sort_output_add_io_stats(out);
-	for (uint32_t i = 0; i < out->n_files && r == 0; i++)
-		r = out->outputs[i] ? close_shared_file(out, i) : 0;
-	out->is_committed = r == 0;
-	return r;
+	if (out->set.is_joined) {
+		/* No rank can remove the files once they are closed. */
+		r = input_check_state(out->job->input);
+		cancellation_clear_wakeup(out->spec->cancellation);
+		file_set_add_io_stats(&out->set, &out->io_stats);
+	}
+	return r < 0 ? r :
+		       file_set_close_joined(&out->set, out->spec->fsync || out->replaces_input);
 }

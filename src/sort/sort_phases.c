@@ -392,7 +392,7 @@ int sort_check_output(struct sort *sort)
 		return r;
 	r = integrity_verify(&sort->integrity, &sort->job, sort_output_read_at, &sort->output,
 			     sort_output_name(&sort->output));
-	if (r < 0 || sort->output.joined)
+	if (r < 0 || sort->output.set.is_joined)
 		return r;
 	return sort_output_verify_framing(&sort->output);
 }
@@ -406,10 +406,10 @@ int sort_commit_output(struct sort *sort)
 	if (sort->checkpoint)
 		r = checkpoint_close_sync_thread(sort->checkpoint);
 	if (r == 0 && is_distributed)
-		r = distributed_complete(sort);
+		r = sort_output_close_joined(&sort->output);
 	if (r < 0)
 		return r; /* aborts other ranks that wait for this one */
-	if (!is_distributed || !sort->output.joined)
+	if (!is_distributed || !sort->output.set.is_joined)
 		r = sort_output_commit(&sort->output);
 	return is_distributed ? distributed_end(sort, r) : r;
 }

@@ -58,12 +58,13 @@ int __wrap_distributed_finish_partition(struct sort *sort)
 }
 
 /* The output is checked but not committed. */
-int __real_distributed_complete(struct sort *sort);
-int __wrap_distributed_complete(struct sort *sort);
-int __wrap_distributed_complete(struct sort *sort)
+struct sort_output;
+int __real_sort_output_close_joined(struct sort_output *out);
+int __wrap_sort_output_close_joined(struct sort_output *out);
+int __wrap_sort_output_close_joined(struct sort_output *out)
 {
 	stop_at_phase("checked");
-	return __real_distributed_complete(sort);
+	return __real_sort_output_close_joined(out);
 }
 
 /* --- a sort of lines --- */
@@ -82,16 +83,13 @@ int __real_line_ranks_finish(struct line_sort *sort);
 int __wrap_line_ranks_finish(struct line_sort *sort);
 int __wrap_line_ranks_finish(struct line_sort *sort)
 {
-	stop_at_phase("written");
-	return __real_line_ranks_finish(sort);
-}
+	int r;
 
-int __real_line_ranks_close_output(struct line_sort *sort, bool is_synced);
-int __wrap_line_ranks_close_output(struct line_sort *sort, bool is_synced);
-int __wrap_line_ranks_close_output(struct line_sort *sort, bool is_synced)
-{
-	stop_at_phase("checked");
-	return __real_line_ranks_close_output(sort, is_synced);
+	stop_at_phase("written");
+	r = __real_line_ranks_finish(sort);
+	if (r == 0)
+		stop_at_phase("checked");
+	return r;
 }
 
 int __real_comm_open(const struct comm_params *params, transport_open_fn *open, void *argument,

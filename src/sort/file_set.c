@@ -1,15 +1,17 @@
 /*
- * collective_files.c - open files of rank 0, and exchange bytes (see collective_files.h)
+ * file_set.c - open and commit files, and exchange bytes of ranks (see file_set.h)
  */
-#include "src/sort/collective_files.h"
+#include "src/sort/file_set.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "src/base/diagnostics.h"
 #include "src/base/thread.h"
+#include "src/checkpoint/checkpoint.h"
 #include "src/comm/comm.h"
 
 /* Bytes of a stripe as they are sent. */
@@ -26,7 +28,7 @@ struct foreign_bytes {
 	struct stripe_bytes bytes;
 };
 
-static void drop_foreign(struct collective_files *files)
+static void drop_foreign(struct file_set *files)
 {
 	while (files->foreign) {
 		struct foreign_bytes *foreign = files->foreign;
@@ -36,53 +38,63 @@ static void drop_foreign(struct collective_files *files)
 	}
 }
 
-int collective_files_open(struct comm *comm, struct output **outputs, uint32_t n,
-			  struct collective_files *ret_files)
+/* --- Opening --- */
+
+static int create_single_file(struct file_set *files, uint64_t expected_nbytes,
+			      const struct orphan_owner *owner)
 {
-	*ret_files = (struct collective_files){ .comm = comm,
-						.outputs = outputs,
-						.n = n,
-						.files = calloc(n, sizeof *ret_files->files) };
-	if (!ret_files->files)
-		return fail(-ENOMEM, "no memory for %" PRIu32 " outputs", n);
-	pthread_mutex_init(&ret_files->lock, NULL);
-	return 0;
+	const struct sort_spec *spec = files->spec;
+
+	return files->comm ?
+		       output_open_shared(files->calls, spec->output_path, expected_nbytes, true,
+					  owner, &files->outputs[0]) :
+		       output_open_endpoint(files->calls, spec->output_path, spec->output_endpoint,
+					    expected_nbytes, &files->outputs[0]);
 }
 
-void collective_files_close(struct collective_files *files)
+/* Create the directory of part files and everything in it. Ranks share all but the manifest. */
+static int create_part_files(struct file_set *files, const char *extension,
+			     uint64_t expected_nbytes, const struct orphan_owner *owner)
 {
-	if (!files->files)
-		return;
-	drop_foreign(files);
-	for (uint32_t i = 0; i < files->n; i++) {
-		collective_zst_close(files->files[i].zst);
-		zst_index_free(&files->files[i].index);
-	}
-	pthread_mutex_destroy(&files->lock);
-	free(files->names);
-	free(files->files);
-	*files = (struct collective_files){ 0 };
-}
+	int r = part_files_open(files->calls, files->spec->output_path, files->n, extension, owner,
+				&files->part_files);
 
-/* --- Names --- */
+	if (r == 0)
+		r = part_files_open_outputs(files->part_files, files->comm, files->outputs);
+	return r == 0 && expected_nbytes != OUTPUT_SIZE_UNKNOWN ?
+		       output_check_space(files->outputs[0], expected_nbytes) :
+		       r;
+}
 
 /* Note the names by which the other ranks open the files and their directory. */
-static void note_names(struct collective_files *files, const struct part_files *part_files)
+static void note_names(struct file_set *files)
 {
 	for (uint32_t i = 0; i < files->n; i++) {
 		memcpy(files->names[i].name, output_shared_name(files->outputs[i]),
 		       sizeof files->names[i].name);
 		files->names[i].preallocates = output_can_preallocate(files->outputs[i]);
 	}
-	if (part_files)
-		memcpy(files->names[files->n].name, part_files_temp_name(part_files),
+	if (files->part_files)
+		memcpy(files->names[files->n].name, part_files_temp_name(files->part_files),
 		       sizeof files->names->name);
 }
 
-int collective_files_share(struct collective_files *files, const struct syscalls *calls,
-			   const char *path, const char *extension, struct part_files **part_files)
+/* Open the single file or the directory that rank 0 has created. */
+static int join_created_files(struct file_set *files, const char *extension)
 {
-	const bool is_first = comm_rank(files->comm) == 0;
+	const struct sort_spec *spec = files->spec;
+
+	return spec->n_part_files ?
+		       part_files_open_existing(files->calls, spec->output_path, files->n,
+						extension, files->names[files->n].name,
+						&files->part_files) :
+		       output_open_shared_existing(files->calls, spec->output_path,
+						   files->names[0].name, &files->outputs[0]);
+}
+
+/* Collective: let the other ranks open what rank 0 has created. */
+static int share_files(struct file_set *files, const char *extension)
+{
 	const size_t n_names = files->n + (size_t)1;
 	struct shared_name *names = calloc(n_names, sizeof *names);
 	int r;
@@ -90,48 +102,194 @@ int collective_files_share(struct collective_files *files, const struct syscalls
 	files->names = names;
 	if (!names)
 		return fail(-ENOMEM, "no memory for the names of %u files", files->n);
-	if (is_first)
-		note_names(files, part_files ? *part_files : NULL);
+	if (!files->is_joined)
+		note_names(files);
 	r = comm_broadcast(files->comm, names, n_names * sizeof *names, 0);
 	for (size_t i = 0; i < n_names; i++)
 		names[i].name[TEMP_NAME_SIZE - 1] = '\0';
-	if (r == 0 && !is_first)
-		r = part_files ? part_files_open_existing(calls, path, files->n, extension,
-							  names[files->n].name, part_files) :
-				 output_open_shared_existing(calls, path, names[0].name,
-							     &files->outputs[0]);
+	if (r == 0 && files->is_joined)
+		r = join_created_files(files, extension);
 	/* If rank 0 fails later, it removes the file; by then all ranks have opened it. */
 	return r < 0 ? r : comm_barrier(files->comm);
+}
+
+int file_set_open(const struct sort_spec *spec, const struct syscalls *calls, const char *extension,
+		  uint64_t expected_nbytes, const struct checkpoint *checkpoint,
+		  struct file_set *ret_files)
+{
+	const uint32_t n = spec->n_part_files ? spec->n_part_files : 1;
+	struct orphan_owner owner = { 0 };
+	int r = 0;
+
+	*ret_files = (struct file_set){
+		.spec = spec,
+		.calls = calls,
+		.n = n,
+		.outputs = calloc(n + UINT64_C(1), sizeof(struct output *)),
+		.comm = spec->comm,
+		.is_joined = spec->comm && comm_rank(spec->comm) != 0,
+		.files = spec->comm ? calloc(n, sizeof(struct set_file)) : NULL,
+	};
+	pthread_mutex_init(&ret_files->lock, NULL);
+	if (!ret_files->outputs || (spec->comm && !ret_files->files))
+		return fail(-ENOMEM, "no memory for %" PRIu32 " outputs", n);
+	if (checkpoint)
+		checkpoint_get_orphan_owner(checkpoint, &owner);
+	if (!ret_files->is_joined)
+		r = spec->n_part_files ?
+			    create_part_files(ret_files, extension, expected_nbytes, &owner) :
+			    create_single_file(ret_files, expected_nbytes, &owner);
+	return r == 0 && spec->comm ? share_files(ret_files, extension) : r;
 }
 
 /*
  * All ranks have seen the directory. If a file is missing now, another rank has probably failed and
  * removed it, and its error should be reported instead of this one.
  */
-int collective_files_join_part(struct collective_files *files, const struct part_files *part_files,
-			       uint32_t i)
+int file_set_join_part(struct file_set *files, uint32_t i)
 {
 	struct diagnostics *saved_messages = diagnostics_push(NULL);
 	const char *name = files->names[i].name;
-	int r = part_files_join_output(part_files, i, name, &files->outputs[i]);
+	int r = part_files_join_output(files->part_files, i, name, &files->outputs[i]);
 
 	diagnostics_push(saved_messages);
 	if (r == 0)
 		return 0;
 	r = r == -ENOENT ? comm_wait_remote_failure(files->comm) : 0;
-	return r < 0 ? r : part_files_join_output(part_files, i, name, &files->outputs[i]);
+	return r < 0 ? r : part_files_join_output(files->part_files, i, name, &files->outputs[i]);
+}
+
+void file_set_cancel(const struct file_set *files)
+{
+	for (uint32_t i = 0; i < files->n; i++)
+		if (files->outputs[i])
+			output_cancel(files->outputs[i]);
+}
+
+/* --- The end --- */
+
+void file_set_add_io_stats(const struct file_set *files, struct file_writer_stats *total)
+{
+	for (uint32_t i = 0; i < files->n; i++)
+		if (files->outputs[i])
+			output_add_io_stats(files->outputs[i], total);
+}
+
+int file_set_commit_file(struct file_set *files, enum output_durability durability,
+			 struct checkpoint *checkpoint)
+{
+	struct output *output = files->outputs[0];
+	int r = output_complete(output, durability);
+
+	/* Another start must not take the sorted records for its input. */
+	if (r == 0 && checkpoint)
+		r = checkpoint_record_done(checkpoint, output);
+	if (r < 0)
+		return r;
+	files->outputs[0] = NULL;
+	return output_commit(output, durability);
+}
+
+static int complete_part(struct file_set *files, uint32_t i, enum output_durability durability,
+			 struct manifest_part *part)
+{
+	struct stat status;
+	int r = output_finalize(files->outputs[i], &status);
+
+	if (r == 0)
+		r = output_complete(files->outputs[i], durability);
+	if (r < 0)
+		return r;
+	part->nbytes = (uint64_t)status.st_size;
+	part->name = strdup(part_files_name(files->part_files, i));
+	return part->name ? 0 : fail(-ENOMEM, "no memory for a part manifest");
+}
+
+int file_set_complete_parts(struct file_set *files, struct part_manifest *manifest,
+			    enum output_durability durability)
+{
+	struct output *output = files->outputs[files->n];
+	char *text;
+	int r = 0;
+
+	for (uint32_t i = 0; i < files->n && r == 0; i++)
+		r = complete_part(files, i, durability, &manifest->parts[i]);
+	if (r == 0)
+		r = part_manifest_format(manifest, &text);
+	if (r < 0)
+		return r;
+	r = output_write_at(output, 0, text, strlen(text));
+	free(text);
+	return r < 0 ? r : output_complete(output, durability);
+}
+
+int file_set_commit_parts(struct file_set *files, enum output_durability durability)
+{
+	return part_files_commit(files->part_files, files->outputs, durability != OUTPUT_UNSYNCED);
+}
+
+static int close_joined_file(struct file_set *files, uint32_t i, bool is_synced)
+{
+	struct output *output = files->outputs[i];
+	const int r = output && is_synced ? output_sync(output) : 0;
+
+	if (!output || r < 0)
+		return r;
+	files->outputs[i] = NULL;
+	return output_close_shared(output);
+}
+
+/* Network file systems require that a file is closed before another host completes it. */
+int file_set_close_joined(struct file_set *files, bool is_synced)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < files->n && r == 0 && files->is_joined; i++)
+		r = close_joined_file(files, i, is_synced);
+	if (r < 0)
+		return r;
+	if (files->is_joined) { /* it belongs to rank 0 now */
+		part_files_close(files->part_files, true);
+		files->part_files = NULL;
+	}
+	return comm_barrier(files->comm);
+}
+
+void file_set_abort(struct file_set *files, bool is_committed)
+{
+	for (uint32_t i = 0; files->outputs && i <= files->n; i++)
+		output_abort(files->outputs[i]);
+	free(files->outputs);
+	files->outputs = NULL;
+	part_files_close(files->part_files, is_committed);
+	files->part_files = NULL;
+}
+
+void file_set_close(struct file_set *files)
+{
+	if (!files->spec)
+		return;
+	drop_foreign(files);
+	for (uint32_t i = 0; files->files && i < files->n; i++) {
+		collective_zst_close(files->files[i].zst);
+		zst_index_free(&files->files[i].index);
+	}
+	pthread_mutex_destroy(&files->lock);
+	free(files->names);
+	free(files->files);
+	*files = (struct file_set){ 0 };
 }
 
 /* --- Stripes --- */
 
-int collective_files_agree_stripe(struct collective_files *files)
+int file_set_agree_stripe(struct file_set *files)
 {
 	if (comm_rank(files->comm) == 0)
 		files->stripe_nbytes = output_stripe_nbytes(files->outputs[0]);
 	return comm_broadcast(files->comm, &files->stripe_nbytes, sizeof files->stripe_nbytes, 0);
 }
 
-int collective_files_compress(struct collective_files *files, struct spill *spill)
+int file_set_compress(struct file_set *files, struct spill *spill)
 {
 	int r = 0;
 
@@ -143,7 +301,7 @@ int collective_files_compress(struct collective_files *files, struct spill *spil
 	return r;
 }
 
-bool collective_files_have_one_host(const struct collective_files *files)
+bool file_set_have_one_host(const struct file_set *files)
 {
 	for (unsigned i = 1; i < comm_size(files->comm); i++)
 		if (strcmp(comm_host(files->comm, i), comm_host(files->comm, 0)) != 0)
@@ -151,8 +309,8 @@ bool collective_files_have_one_host(const struct collective_files *files)
 	return true;
 }
 
-int collective_files_keep(struct collective_files *files, unsigned owner, uint32_t i,
-			  uint64_t offset, const void *data, size_t nbytes)
+int file_set_keep(struct file_set *files, unsigned owner, uint32_t i, uint64_t offset,
+		  const void *data, size_t nbytes)
 {
 	struct foreign_bytes *foreign = malloc(sizeof *foreign + nbytes);
 
@@ -167,7 +325,7 @@ int collective_files_keep(struct collective_files *files, unsigned owner, uint32
 }
 
 /* Set *ret_n to the number of messages for this rank. */
-static int count_incoming_stripes(const struct collective_files *files, uint64_t *ret_n)
+static int count_incoming_stripes(const struct file_set *files, uint64_t *ret_n)
 {
 	struct comm *comm = files->comm;
 	uint64_t *counts = calloc(comm_size(comm), sizeof *counts);
@@ -184,14 +342,14 @@ static int count_incoming_stripes(const struct collective_files *files, uint64_t
 }
 
 /* Write compressed bytes of any rank. */
-static int write_stored(struct collective_files *files, uint32_t i, uint64_t offset,
-			const void *data, size_t nbytes)
+static int write_stored(struct file_set *files, uint32_t i, uint64_t offset, const void *data,
+			size_t nbytes)
 {
 	files->files[i].stored_nbytes += nbytes;
 	return output_write_at(files->outputs[i], offset, data, nbytes);
 }
 
-static int write_foreign(struct collective_files *files, const struct stripe_bytes *stripe)
+static int write_foreign(struct file_set *files, const struct stripe_bytes *stripe)
 {
 	const uint32_t i = (uint32_t)stripe->file;
 
@@ -205,7 +363,7 @@ static int write_foreign(struct collective_files *files, const struct stripe_byt
 }
 
 /* Check the bytes of a message. is_own: NULL: compressed bytes, which any rank can write. */
-static bool is_valid_stripe(const struct collective_files *files, const struct stripe_bytes *stripe,
+static bool is_valid_stripe(const struct file_set *files, const struct stripe_bytes *stripe,
 			    size_t nbytes, unsigned from, is_own_stripe_fn *is_own, void *context)
 {
 	if (nbytes < sizeof *stripe || stripe->nbytes != nbytes - sizeof *stripe ||
@@ -216,14 +374,14 @@ static bool is_valid_stripe(const struct collective_files *files, const struct s
 }
 
 /* Compressed frames are cut at the stripes of the file, which may be longer than a frame. */
-static size_t max_message_nbytes(const struct collective_files *files)
+static size_t max_message_nbytes(const struct file_set *files)
 {
 	return sizeof(struct stripe_bytes) +
 	       (files->has_all_frames ? files->stored_stripe_nbytes : files->stripe_nbytes);
 }
 
 /* Receive n messages in any order. */
-static int receive_each_stripe(struct collective_files *files, uint64_t n, is_own_stripe_fn *is_own,
+static int receive_each_stripe(struct file_set *files, uint64_t n, is_own_stripe_fn *is_own,
 			       void *context, struct stripe_bytes *buffer)
 {
 	int r = 0;
@@ -248,7 +406,7 @@ static int receive_each_stripe(struct collective_files *files, uint64_t n, is_ow
 	return r;
 }
 
-static int send_foreign(struct collective_files *files)
+static int send_foreign(struct file_set *files)
 {
 	int r = 0;
 
@@ -259,7 +417,7 @@ static int send_foreign(struct collective_files *files)
 	return r;
 }
 
-static int receive_stripes(struct collective_files *files, uint64_t n, is_own_stripe_fn *is_own,
+static int receive_stripes(struct file_set *files, uint64_t n, is_own_stripe_fn *is_own,
 			   void *context)
 {
 	struct stripe_bytes *buffer = malloc(max_message_nbytes(files));
@@ -274,8 +432,7 @@ static int receive_stripes(struct collective_files *files, uint64_t n, is_own_st
  * Called twice if the files are compressed. The second call begins with a collective, so no message
  * of the first arrives in it.
  */
-int collective_files_exchange(struct collective_files *files, is_own_stripe_fn *is_own,
-			      void *context)
+int file_set_exchange(struct file_set *files, is_own_stripe_fn *is_own, void *context)
 {
 	uint64_t n = 0;
 	int r = count_incoming_stripes(files, &n);
@@ -294,25 +451,24 @@ int collective_files_exchange(struct collective_files *files, is_own_stripe_fn *
 
 /* --- Frames --- */
 
-int collective_files_begin_frames(struct collective_files *files, uint32_t i, int level,
-				  unsigned n_threads, uint64_t begin)
+int file_set_begin_frames(struct file_set *files, uint32_t i, int level, unsigned n_threads,
+			  uint64_t begin)
 {
 	const struct zst_sink sink = collective_zst_sink(files->files[i].zst);
 
 	return output_begin_segment(files->outputs[i], level, n_threads, begin, &sink);
 }
 
-int collective_files_end_frames(struct collective_files *files, uint32_t i, uint64_t content_end,
-				bool may_be_empty)
+int file_set_end_frames(struct file_set *files, uint32_t i, uint64_t content_end, bool may_be_empty)
 {
-	struct collective_file *file = &files->files[i];
+	struct set_file *file = &files->files[i];
 	const int r = collective_zst_flush_content(file->zst, content_end, files->outputs[i]);
 
 	return r < 0 ? r : output_end_segment(files->outputs[i], may_be_empty, &file->index);
 }
 
 /* Replace the own index by that of all ranks. */
-static int sync_index(struct collective_file *file, uint64_t content_nbytes)
+static int sync_index(struct set_file *file, uint64_t content_nbytes)
 {
 	struct zst_index global_index = { 0 };
 	const int r =
@@ -324,7 +480,7 @@ static int sync_index(struct collective_file *file, uint64_t content_nbytes)
 }
 
 struct zst_file_ref {
-	struct collective_files *files;
+	struct file_set *files;
 	uint32_t i;
 };
 
@@ -335,10 +491,10 @@ static int write_zst_stripe(void *context, unsigned owner, uint64_t offset, cons
 
 	return owner == comm_rank(file->files->comm) ?
 		       write_stored(file->files, file->i, offset, data, nbytes) :
-		       collective_files_keep(file->files, owner, file->i, offset, data, nbytes);
+		       file_set_keep(file->files, owner, file->i, offset, data, nbytes);
 }
 
-static int write_zst_file(struct collective_files *files, uint32_t i, uint64_t *ret_nbytes)
+static int write_zst_file(struct file_set *files, uint32_t i, uint64_t *ret_nbytes)
 {
 	struct zst_file_ref file = { files, i };
 	const struct stripe_sink sink = { .stripe_nbytes = files->stored_stripe_nbytes,
@@ -352,7 +508,7 @@ static int write_zst_file(struct collective_files *files, uint32_t i, uint64_t *
  * Check that every byte was written. Rank 0, which owns the files, accounts for the writes of
  * others.
  */
-static int check_stored_sizes(struct collective_files *files, const uint64_t *expected_nbytes,
+static int check_stored_sizes(struct file_set *files, const uint64_t *expected_nbytes,
 			      uint64_t *nbytes)
 {
 	int r;
@@ -375,7 +531,7 @@ static int check_stored_sizes(struct collective_files *files, const uint64_t *ex
 	return r;
 }
 
-int collective_files_write_frames(struct collective_files *files, const uint64_t *content_nbytes)
+int file_set_write_frames(struct file_set *files, const uint64_t *content_nbytes)
 {
 	uint64_t *expected_nbytes = calloc(2 * (size_t)files->n, sizeof *expected_nbytes);
 	int r = expected_nbytes ? 0 : fail(-ENOMEM, "no memory for %u outputs", files->n);
@@ -386,7 +542,7 @@ int collective_files_write_frames(struct collective_files *files, const uint64_t
 	for (uint32_t i = 0; i < files->n && r == 0; i++)
 		r = write_zst_file(files, i, &expected_nbytes[i]);
 	if (r == 0)
-		r = collective_files_exchange(files, NULL, NULL);
+		r = file_set_exchange(files, NULL, NULL);
 	if (r == 0)
 		r = check_stored_sizes(files, expected_nbytes, expected_nbytes + files->n);
 	free(expected_nbytes);

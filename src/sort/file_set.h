@@ -1,9 +1,16 @@
 /*
- * collective_files.h - files that several ranks write
+ * file_set.h - the files of an output, from opening to commit
  *
- * Rank 0 creates each file under a temporary name and commits it in the end. Part files are in a
- * temporary directory, which rank 0 creates and renames. The other ranks open the files by these
- * names.
+ *	open -> (writes to outputs) -> commit_file                      one file has its name
+ *	                           \-> complete_parts -> commit_parts   the directory has its name
+ *	                            \-> abort                           nothing has happened
+ *
+ * An output is one file, or a directory of part files with a manifest. What is in them is up to the
+ * client, and so is the order in which they are written.
+ *
+ * Several ranks may write to the files. Rank 0 creates each file under a temporary name and commits
+ * it in the end. Part files are in a temporary directory, which rank 0 creates and renames. The
+ * other ranks open the files by these names.
  *
  * A file is divided into stripes of equal length. Each stripe is written by one rank:
  *
@@ -30,15 +37,18 @@
 #include <stdint.h>
 
 #include "io/codec/zst.h"
-#include "io/output/orphans.h"
+#include "io/input/part_manifest.h"
 #include "io/output/part_files.h"
+#include "src/plan/sort_spec.h"
 
+struct checkpoint;
 struct collective_zst;
 struct comm;
 struct foreign_bytes;
 struct spill;
 
-struct collective_file {
+/* A file that several ranks write. */
+struct set_file {
 	uint64_t foreign_nbytes; /* written for other ranks, if it is not compressed */
 
 	/* If it is compressed; otherwise zeroed. */
@@ -54,12 +64,18 @@ struct shared_name {
 };
 
 /* A zeroed struct is closed. */
-struct collective_files {
-	struct comm *comm;
-	struct output **outputs;       /* n; NULL: this rank does not write to the file */
-	struct collective_file *files; /* n */
-	struct shared_name *names;     /* of the n files, and of the directory */
+struct file_set {
+	const struct sort_spec *spec;
+	const struct syscalls *calls;
 	uint32_t n;
+	struct output **outputs;       /* n, and the manifest; NULL: not open in this process */
+	struct part_files *part_files; /* NULL: a single file */
+
+	/* Of several ranks; otherwise zeroed. */
+	struct comm *comm;
+	bool is_joined;                /* another rank has created the files and will commit them */
+	struct set_file *files;        /* n */
+	struct shared_name *names;     /* of the n files, and of the directory */
 	uint64_t stripe_nbytes;        /* of a file or, if it is compressed, of its content */
 	bool is_compressed;            /* with the next two members */
 	uint64_t stored_stripe_nbytes; /* of the compressed file */
@@ -68,34 +84,64 @@ struct collective_files {
 	struct foreign_bytes *foreign; /* with the lock: bytes that other ranks write */
 };
 
-/* Open the state of n files. outputs must outlive it. */
-int collective_files_open(struct comm *comm, struct output **outputs, uint32_t n,
-			  struct collective_files *ret_files);
+/*
+ * Open the file or the part files of a spec. With several ranks it is a collective: rank 0 creates
+ * them, and the other ranks open the single file or the directory. extension: of part files.
+ * expected_nbytes: of all files, or OUTPUT_SIZE_UNKNOWN. checkpoint: of the sort, whose orphans are
+ * removed; or NULL. spec and calls must outlive the set. file_set_abort() and file_set_close() are
+ * due, also after a failure.
+ */
+int file_set_open(const struct sort_spec *spec, const struct syscalls *calls, const char *extension,
+		  uint64_t expected_nbytes, const struct checkpoint *checkpoint,
+		  struct file_set *ret_files);
 
-/* After the outputs are aborted, with no transfer in progress. */
-void collective_files_close(struct collective_files *files);
+/* Open part file i, which rank 0 has created. Not a collective. */
+int file_set_join_part(struct file_set *files, uint32_t i);
+
+/* Unblock waiting writes. */
+void file_set_cancel(const struct file_set *files);
+
+/* Add the statistics of the open files. */
+void file_set_add_io_stats(const struct file_set *files, struct file_writer_stats *total);
 
 /*
- * Collective: let the other ranks open what rank 0 has created for `path`. That is the single file,
- * or the directory *part_files, which the other ranks get (NULL: the single file). extension: of
- * part files.
+ * Complete the single file and give it its name. checkpoint: notes that the sort is done before the
+ * file replaces an input; or NULL.
  */
-int collective_files_share(struct collective_files *files, const struct syscalls *calls,
-			   const char *path, const char *extension, struct part_files **part_files);
+int file_set_commit_file(struct file_set *files, enum output_durability durability,
+			 struct checkpoint *checkpoint);
 
-/* Open the shared part file i. Not a collective. */
-int collective_files_join_part(struct collective_files *files, const struct part_files *part_files,
-			       uint32_t i);
+/*
+ * Complete the part files, and write a manifest that lists them. The caller has set what the
+ * manifest says about their content; names and sizes are added. Then give the directory its name.
+ */
+int file_set_complete_parts(struct file_set *files, struct part_manifest *manifest,
+			    enum output_durability durability);
+int file_set_commit_parts(struct file_set *files, enum output_durability durability);
+
+/*
+ * Collective, when all ranks have written: close the files on the ranks that have joined. Rank 0
+ * commits them after that. is_synced: sync the data first.
+ */
+int file_set_close_joined(struct file_set *files, bool is_synced);
+
+/* Remove what is not committed. The older output stays. is_committed: of the part files. */
+void file_set_abort(struct file_set *files, bool is_committed);
+
+/* Free the rest, with no transfer in progress. */
+void file_set_close(struct file_set *files);
+
+/* --- Stripes of several ranks --- */
 
 /* Collective, before any rank writes: agree on stripe_nbytes. Rank 0 has opened the outputs. */
-int collective_files_agree_stripe(struct collective_files *files);
+int file_set_agree_stripe(struct file_set *files);
 
 /* After that: compress the files. Frames are stored in the spill. */
-int collective_files_compress(struct collective_files *files, struct spill *spill);
+int file_set_compress(struct file_set *files, struct spill *spill);
 
 /* Keep bytes that rank `owner` writes. Thread-safe. */
-int collective_files_keep(struct collective_files *files, unsigned owner, uint32_t i,
-			  uint64_t offset, const void *data, size_t nbytes);
+int file_set_keep(struct file_set *files, unsigned owner, uint32_t i, uint64_t offset,
+		  const void *data, size_t nbytes);
 
 /* Return whether these bytes, which another rank has sent, are in a stripe of this rank. */
 typedef bool is_own_stripe_fn(void *context, unsigned from, uint64_t i, uint64_t offset,
@@ -103,31 +149,30 @@ typedef bool is_own_stripe_fn(void *context, unsigned from, uint64_t i, uint64_t
 
 /*
  * Collective, when all ranks have merged: send the kept bytes to the ranks that write them. Those
- * of compressed files wait for collective_files_end_frames().
+ * of compressed files wait for file_set_end_frames().
  */
-int collective_files_exchange(struct collective_files *files, is_own_stripe_fn *is_own,
-			      void *context);
+int file_set_exchange(struct file_set *files, is_own_stripe_fn *is_own, void *context);
 
 /*
  * Compress the content of a file from `begin` on, a multiple of the frame size, and stop when all
  * own content is written. content_end: where it ends, and the content of other ranks follows.
  * may_be_empty: make no frame if there is no content.
  */
-int collective_files_begin_frames(struct collective_files *files, uint32_t i, int level,
-				  unsigned n_threads, uint64_t begin);
-int collective_files_end_frames(struct collective_files *files, uint32_t i, uint64_t content_end,
-				bool may_be_empty);
+int file_set_begin_frames(struct file_set *files, uint32_t i, int level, unsigned n_threads,
+			  uint64_t begin);
+int file_set_end_frames(struct file_set *files, uint32_t i, uint64_t content_end,
+			bool may_be_empty);
 
 /*
  * Collective, after the content of all ranks is compressed: write the frames. content_nbytes: of
  * each file.
  */
-int collective_files_write_frames(struct collective_files *files, const uint64_t *content_nbytes);
+int file_set_write_frames(struct file_set *files, const uint64_t *content_nbytes);
 
 /* Return whether all ranks are on the same host. */
-bool collective_files_have_one_host(const struct collective_files *files);
+bool file_set_have_one_host(const struct file_set *files);
 
-/* --- collective_zst.c: a compressed file, for collective_files.c --- */
+/* --- collective_zst.c: a compressed file, for file_set.c --- */
 
 int collective_zst_open(struct comm *comm, struct spill *spill, struct collective_zst **ret_zst);
 
