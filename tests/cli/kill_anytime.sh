@@ -26,7 +26,7 @@ measure_milliseconds() {
 
 # kill_once SIGNAL NUMBER MILLISECONDS ARGUMENT...: a sort that gets a signal at that time is done,
 # or has changed nothing. Only SIGKILL can kill a sort that is done, between its commit and its
-# exit.
+# exit. With --foreground, timeout does not kill itself but waits until the sort has ended.
 kill_once() {
 	signal=$1
 	number=$2
@@ -34,7 +34,7 @@ kill_once() {
 	moment=$(printf '%d.%03d' $((before / 1000)) $((before % 1000)))
 	shift 3
 	cp older output
-	run_command timeout --preserve-status -s "$signal" "$moment" "$GSORT" "$@"
+	run_command timeout --foreground --preserve-status -s "$signal" "$moment" "$GSORT" "$@"
 	what="gsort $*: $signal after $moment s"
 	case $status in
 	0)
