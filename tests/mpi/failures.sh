@@ -108,16 +108,12 @@ rm changing
 
 claim "a killed rank ends all"
 start_ranks "" written random -o out/x
-signal_stopped KILL 1 written
-[ "$status" -ne 0 ] || fail "killed: status 0"
-wait_until is_process_gone || fail "a rank has not ended"
+kill_stopped 1 written
 expect_clean_directory "killed"
 
 claim "temp files of killed ranks are reported once by the next sort"
 start_ranks written written random -o out/x
-signal_stopped KILL 2 written
-[ "$status" -ne 0 ] || fail "all killed: status 0"
-wait_until is_process_gone || fail "a rank has not ended"
+kill_stopped 2 written
 ls -A out > left
 grep -q '^\.gsort-temp-' left && [ "$(wc -l < left)" -eq 1 ] || fail "there is: $(cat left)"
 run_ranks 2 random -o out/x
@@ -128,8 +124,7 @@ expect_rank_output "started again"
 
 claim "temp files of killed ranks with a checkpoint are removed silently by the resumed sort"
 start_ranks written written -S 1M --checkpoint=ck random -o out/x
-signal_stopped KILL 2 written
-wait_until is_process_gone || fail "a rank has not ended"
+kill_stopped 2 written
 ls -A out > left
 grep -q '^\.gsort-temp-' left && [ "$(wc -l < left)" -eq 1 ] || fail "there is: $(cat left)"
 run_ranks 2 -S 1M --checkpoint=ck random -o out/x

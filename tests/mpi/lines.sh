@@ -286,16 +286,12 @@ expect_kept "changed"
 claim "a killed rank ends all, and the old output stays"
 echo old > out/x
 start_ranks "" checked --lines words -o out/x
-signal_stopped KILL 1 checked
-[ "$status" -ne 0 ] || fail "killed: status 0"
-wait_until is_process_gone || fail "killed: a rank has not ended"
+kill_stopped 1 checked
 expect_kept "killed"
 
 claim "a killed rank leaves no part file"
 start_ranks "" written --lines --split=2 words -o out/x
-signal_stopped KILL 1 written
-[ "$status" -ne 0 ] || fail "part files: status 0"
-wait_until is_process_gone || fail "part files: a rank has not ended"
+kill_stopped 1 written
 expect_clean_directory "part files"
 
 claim "a rank that stays stopped is named"

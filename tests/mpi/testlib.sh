@@ -128,6 +128,13 @@ signal_stopped() {
 	wait_for_launcher "$3"
 }
 
+# kill_stopped N NAME: kill N stopped ranks, and wait until all ranks have ended
+kill_stopped() {
+	signal_stopped KILL "$1" "$2"
+	[ "$status" -ne 0 ] || fail "$2: killed: status 0"
+	wait_until is_process_gone || fail "$2: killed: a rank has not ended"
+}
+
 wait_for_launcher() {
 	wait $launcher
 	status=$?
