@@ -151,37 +151,22 @@ static bool parse_digits(const char **cursor, unsigned long *ret_number)
 	return true;
 }
 
-static int parse_shard(const char *argument, uint32_t *ret_shard, uint32_t *ret_n_shards)
+int options_parse_shard(const struct option_spec *spec, const char *argument, void *target)
 {
+	struct options *options = target;
 	unsigned long shard, n_shards;
 	const char *cursor = argument;
 
+	(void)spec;
 	if (!parse_digits(&cursor, &shard) || *cursor++ != '/' ||
 	    !parse_digits(&cursor, &n_shards) || *cursor || shard < 1 || shard > n_shards ||
 	    n_shards > MAX_SHARDS)
 		return fail(-EINVAL,
 			    "--shard: '%s' is not K/P with 1 <= K <= P <= %d, for example 2/8",
 			    argument, MAX_SHARDS);
-	*ret_shard = (uint32_t)shard;
-	*ret_n_shards = (uint32_t)n_shards;
+	options->spec.shard = (uint32_t)shard;
+	options->spec.n_shards = (uint32_t)n_shards;
 	return 0;
-}
-
-int options_parse_shard(const struct option_spec *spec, const char *argument, void *target)
-{
-	struct sort_spec *sort = (void *)((char *)target + spec->offset);
-
-	return parse_shard(argument, &sort->shard, &sort->n_shards);
-}
-
-static int same_shard(const char *first, const char *second)
-{
-	uint32_t shard = 0, n_shards = 0, other_shard = 0, n_other_shards = 0;
-	int r = parse_shard(first, &shard, &n_shards);
-
-	if (r == 0)
-		r = parse_shard(second, &other_shard, &n_other_shards);
-	return r < 0 ? r : shard == other_shard && n_shards == n_other_shards;
 }
 
 /* The value of --gpus. */
@@ -305,7 +290,7 @@ static const struct option_spec specs[] = {
 	{ RECORD_OPTIONS_ROW_TYPE, .section = "Records and keys", MEMBER(record) },
 	{ RECORD_OPTIONS_ROW_SIZE, MEMBER(record) },
 	{ RECORD_OPTIONS_ROW_KEY, MEMBER(record) },
-	{ RECORD_OPTIONS_ROW_FIELDS, MEMBER(record) },
+	{ RECORD_OPTIONS_ROW_FIELDS, .offset = offsetof(struct options, record) },
 	{ "reverse", 'r', NULL,
 	  "sort all keys in descending order; equal records keep their input order",
 	  .parse = option_parse_flag, MEMBER(record.reverse) },
@@ -332,8 +317,9 @@ static const struct option_spec specs[] = {
 	{ "merge", 'm', NULL, "merge inputs that are sorted already", .parse = option_parse_value,
 	  MEMBER(mode), .value = MODE_MERGE },
 	{ "shard", 0, "K/P", "with -m: write only the K-th of P shards of equal length",
-	  .parse = options_parse_shard, .offset = offsetof(struct options, spec),
-	  .same_value = same_shard, .required = "merge", .mpi_support = OPTION_MPI_NO,
+	  .parse = options_parse_shard, .offset = offsetof(struct options, spec.shard),
+	  .member_nbytes = sizeof(uint32_t[2]) /* n_shards follows */, .required = "merge",
+	  .mpi_support = OPTION_MPI_NO,
 	  .mpi_substitute = "ranks share a merge already; or run " GSORT_PROGRAM
 			    " -m --shard=K/P for each K" },
 	{ "split", 0, "P",

@@ -76,7 +76,7 @@ enum { OPTION_MAX_THREADS = 1024, OPTION_MAX_TIMEOUT_S = 1000000 };
 extern const struct option_choice option_backends[], option_check_modes[], option_explain_formats[],
 	option_progress_modes[], option_shared_memory_modes[];
 
-/* parse() functions of --shard, into a struct sort_spec at the row's offset, and of --zstd. */
+/* parse() functions of --shard, into a struct options, and of --zstd. */
 int options_parse_shard(const struct option_spec *spec, const char *argument, void *target);
 int options_parse_zstd(const struct option_spec *spec, const char *argument, void *target);
 

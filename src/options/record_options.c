@@ -227,12 +227,6 @@ int record_options_parse_fields(const struct option_spec *spec, const char *argu
 	return schema_parse(option_format_name(spec, spelling), argument, &record->schema);
 }
 
-/* Other spellings of the same fields are not recognised. */
-int record_options_same_fields(const char *first, const char *second)
-{
-	return strcmp(first, second) == 0;
-}
-
 /* --- Finalizing --- */
 
 /* Make the record one key. */

@@ -34,7 +34,10 @@ struct record_options {
 	uint32_t n_keys;
 };
 
-/* Rows without section and member; the member is the struct record_options. */
+/*
+ * Rows without section and member; the member is the struct record_options. That of FIELDS owns
+ * memory, so its row has only the offset.
+ */
 #define RECORD_OPTIONS_ROW_TYPE                                                                    \
 	.name = "type", .letter = 't', .argument = "TYPE[:n|:t]",                                  \
 	.help = "each record is one key of TYPE (see below); default u64",                         \
@@ -50,7 +53,7 @@ struct record_options {
 #define RECORD_OPTIONS_ROW_FIELDS                                                                  \
 	.name = "fields", .argument = "NAME:TYPE,...",                                             \
 	.help = "name the fields of a record for -k; without -k all fields are keys",              \
-	.parse = record_options_parse_fields, .same_value = record_options_same_fields
+	.parse = record_options_parse_fields
 
 /* The member is record_options.nan_position. */
 #define RECORD_OPTIONS_ROW_NAN                                                                     \
@@ -92,7 +95,6 @@ int record_options_parse_type(const struct option_spec *spec, const char *argume
 int record_options_parse_size(const struct option_spec *spec, const char *argument, void *target);
 int record_options_parse_key(const struct option_spec *spec, const char *argument, void *target);
 int record_options_parse_fields(const struct option_spec *spec, const char *argument, void *target);
-int record_options_same_fields(const char *first, const char *second);
 
 /*
  * Make the keys, check that they lie within the record, and set the record members of *spec, which

@@ -43,7 +43,7 @@ static const struct option_spec specs[] = {
 	{ RECORD_OPTIONS_ROW_TYPE, OPTION_MEMBER(struct check_options, record) },
 	{ RECORD_OPTIONS_ROW_SIZE, OPTION_MEMBER(struct check_options, record) },
 	{ RECORD_OPTIONS_ROW_KEY, OPTION_MEMBER(struct check_options, record) },
-	{ RECORD_OPTIONS_ROW_FIELDS, OPTION_MEMBER(struct check_options, record) },
+	{ RECORD_OPTIONS_ROW_FIELDS, .offset = offsetof(struct check_options, record) },
 	{ "reverse", 'r', NULL, "check for descending order", .parse = option_parse_flag,
 	  OPTION_MEMBER(struct check_options, record.reverse) },
 	{ RECORD_OPTIONS_ROW_NAN, OPTION_MEMBER(struct check_options, record.nan_position) },

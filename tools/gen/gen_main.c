@@ -72,7 +72,7 @@ static const struct option_spec specs[] = {
 	{ RECORD_OPTIONS_ROW_TYPE, OPTION_MEMBER(struct gen_options, record) },
 	{ RECORD_OPTIONS_ROW_SIZE, OPTION_MEMBER(struct gen_options, record) },
 	{ RECORD_OPTIONS_ROW_KEY, OPTION_MEMBER(struct gen_options, record) },
-	{ RECORD_OPTIONS_ROW_FIELDS, OPTION_MEMBER(struct gen_options, record) },
+	{ RECORD_OPTIONS_ROW_FIELDS, .offset = offsetof(struct gen_options, record) },
 	{ "prefix", 0, "BYTES", "make the first BYTES of the keys equal in all records",
 	  .parse = option_parse_number, OPTION_MEMBER(struct gen_options, prefix_nbytes) },
 	{ "dist", 'd', "DIST",
