@@ -49,22 +49,18 @@ static unsigned ceil_power_of_two(unsigned n)
 	return power;
 }
 
-int comm_broadcast(struct comm *comm, void *data, size_t nbytes, unsigned root)
+int comm_broadcast(struct comm *comm, void *data, size_t nbytes)
 {
-	const unsigned size = comm_size(comm);
-	const unsigned relative_rank = (comm_rank(comm) + size - root) % size;
+	const unsigned rank = comm_rank(comm), size = comm_size(comm);
 	/* At the beginning of a round, the multiples of 2 * step have the data. */
-	unsigned step = relative_rank == 0 ? ceil_power_of_two(size) :
-					     relative_rank & -relative_rank;
+	unsigned step = rank == 0 ? ceil_power_of_two(size) : rank & -rank;
 	int r = 0;
 
-	if (relative_rank != 0)
-		r = comm_receive_wait(comm, (relative_rank - step + root) % size, TAG, data,
-				      nbytes);
+	if (rank != 0)
+		r = comm_receive_wait(comm, rank - step, TAG, data, nbytes);
 	for (step /= 2; step > 0 && r == 0; step /= 2)
-		if (relative_rank + step < size)
-			r = comm_send_wait(comm, (relative_rank + step + root) % size, TAG, data,
-					   nbytes);
+		if (rank + step < size)
+			r = comm_send_wait(comm, rank + step, TAG, data, nbytes);
 	return r;
 }
 
@@ -115,7 +111,7 @@ static int reduce_and_broadcast(struct comm *comm, combine_fn *combine, uint64_t
 		return fail(-ENOMEM, "no memory for %zu values of all ranks", count);
 	r = reduce_to_root(comm, combine, rows, other_rows, count, width);
 	if (r == 0)
-		r = comm_broadcast(comm, rows, nbytes, 0);
+		r = comm_broadcast(comm, rows, nbytes);
 	free(other_rows);
 	return r;
 }

@@ -123,8 +123,8 @@ unsigned comm_host_size(const struct comm *comm, unsigned *ret_first);
 
 /* Collectives: every rank calls the same ones in the same order, one thread at a time. */
 
-/* Copy the data of rank `root` to all ranks. */
-int comm_broadcast(struct comm *comm, void *data, size_t nbytes, unsigned root);
+/* Copy the data of rank 0 to all ranks. */
+int comm_broadcast(struct comm *comm, void *data, size_t nbytes);
 
 /* Gather nbytes of every rank, by rank. own_data may be the rank's own place in ret_data. */
 int comm_allgather(struct comm *comm, const void *own_data, size_t nbytes, void *ret_data);

@@ -67,7 +67,7 @@ static void on_comm_message(void *context, const struct message *message)
 static int broadcast_outcome(struct comm *comm, int r)
 {
 	int64_t outcome = r;
-	const int broadcast_error = comm_broadcast(comm, &outcome, sizeof outcome, 0);
+	const int broadcast_error = comm_broadcast(comm, &outcome, sizeof outcome);
 
 	return broadcast_error < 0 ? broadcast_error : (int)outcome;
 }

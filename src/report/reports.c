@@ -224,7 +224,7 @@ int reports_open_rank_trace(struct reports *reports, struct comm *comm)
 	struct trace_process process = { .number = comm_rank(comm),
 					 .n_processes = comm_size(comm) };
 	uint64_t is_requested = reports->trace != NULL;
-	int r = comm_broadcast(comm, &is_requested, sizeof is_requested, 0);
+	int r = comm_broadcast(comm, &is_requested, sizeof is_requested);
 
 	if (r < 0 || !is_requested)
 		return r;

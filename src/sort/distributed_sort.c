@@ -31,7 +31,7 @@ static bool is_first(const struct sort *sort)
 int distributed_broadcast_status(struct comm *comm, int r)
 {
 	uint64_t failed = r < 0;
-	int status = comm_broadcast(comm, &failed, sizeof failed, 0);
+	int status = comm_broadcast(comm, &failed, sizeof failed);
 
 	if (status < 0 || comm_rank(comm) == 0)
 		return status < 0 ? status : r;
@@ -44,7 +44,7 @@ static int receive_description(struct comm *comm, const struct fingerprint *own,
 			       struct fingerprint *ret_first)
 {
 	struct fingerprint first = { .nbytes = own->nbytes };
-	int r = comm_broadcast(comm, &first.nbytes, sizeof first.nbytes, 0);
+	int r = comm_broadcast(comm, &first.nbytes, sizeof first.nbytes);
 
 	if (r < 0)
 		return r;
@@ -53,7 +53,7 @@ static int receive_description(struct comm *comm, const struct fingerprint *own,
 		return fail(-ENOMEM, "no memory for the description of rank 0");
 	if (comm_rank(comm) == 0)
 		memcpy(first.text, own->text, own->nbytes);
-	r = comm_broadcast(comm, first.text, first.nbytes, 0);
+	r = comm_broadcast(comm, first.text, first.nbytes);
 	if (r < 0)
 		free(first.text);
 	else

@@ -104,7 +104,7 @@ static int share_files(struct file_set *files, const char *extension)
 		return fail(-ENOMEM, "no memory for the names of %u files", files->n);
 	if (!files->is_joined)
 		note_names(files);
-	r = comm_broadcast(files->comm, names, n_names * sizeof *names, 0);
+	r = comm_broadcast(files->comm, names, n_names * sizeof *names);
 	for (size_t i = 0; i < n_names; i++)
 		names[i].name[TEMP_NAME_SIZE - 1] = '\0';
 	if (r == 0 && files->is_joined)
@@ -286,7 +286,7 @@ int file_set_agree_stripe(struct file_set *files)
 {
 	if (comm_rank(files->comm) == 0)
 		files->stripe_nbytes = output_stripe_nbytes(files->outputs[0]);
-	return comm_broadcast(files->comm, &files->stripe_nbytes, sizeof files->stripe_nbytes, 0);
+	return comm_broadcast(files->comm, &files->stripe_nbytes, sizeof files->stripe_nbytes);
 }
 
 int file_set_compress(struct file_set *files, struct spill *spill)

@@ -53,17 +53,16 @@ static int try_broadcasts(struct comm *comm, unsigned char *bytes, size_t max_nb
 	const size_t lengths[] = { 0, 1, 5000, max_nbytes };
 	int r = 0;
 
-	for (unsigned root = 0; root < comm_size(comm); root++)
-		for (unsigned i = 0; i < 4 && r == 0; i++) {
-			if (lengths[i] > max_nbytes)
-				continue;
-			memset(bytes, 0, lengths[i]);
-			if (comm_rank(comm) == root)
-				make_bytes(root, root, i, bytes, lengths[i]);
-			r = comm_broadcast(comm, bytes, lengths[i], root);
-			if (r == 0)
-				r = expect_bytes(root, root, i, bytes, lengths[i]);
-		}
+	for (unsigned i = 0; i < 4 && r == 0; i++) {
+		if (lengths[i] > max_nbytes)
+			continue;
+		memset(bytes, 0, lengths[i]);
+		if (comm_rank(comm) == 0)
+			make_bytes(0, 0, i, bytes, lengths[i]);
+		r = comm_broadcast(comm, bytes, lengths[i]);
+		if (r == 0)
+			r = expect_bytes(0, 0, i, bytes, lengths[i]);
+	}
 	return r;
 }
 
