@@ -208,7 +208,8 @@ expect_message '^gsort: nothing/: is the name of a directory' '-o nothing/'
 claim 'two different arguments of one option'
 for pair in '-tu32 -tu64' '-R8 -R12' '--limit=1 --limit=2' '--parallel=1 --parallel=2' \
 	'--backend=cpu --backend=auto' '--zstd --zstd=4' '--temp-limit=0 --temp-limit=1' \
-	'--trace=a --trace=b' '--temp-compress=none --temp-compress=delta'; do
+	'--trace=a --trace=b' '--temp-compress=none --temp-compress=delta' \
+	'--fields=a:u32 --fields=b:u32' '-m --shard=1/4 --shard=2/4'; do
 	# Word splitting is intended.
 	# shellcheck disable=SC2086
 	expect_error 'given twice' $pair input
