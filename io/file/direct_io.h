@@ -22,9 +22,6 @@
 /* Sufficient for every disk and file system. */
 #define DIRECT_ALIGN_NBYTES 4096
 
-/* Depth of a queue that all direct transfers share: no disk is faster with more requests. */
-enum { DIRECT_QUEUE_DEPTH = 32 };
-
 /* Return whether at least half of the range is in the page cache, or this cannot be determined. */
 bool direct_is_cached(const struct file *file, uint64_t offset, uint64_t nbytes);
 

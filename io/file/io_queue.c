@@ -17,7 +17,6 @@
 enum { MAX_THREADS = 16 };
 
 struct io_queue {
-	unsigned max_threads;
 	pthread_mutex_t lock;
 	pthread_cond_t submitted, done;
 	/* Guarded by the lock. */
@@ -68,14 +67,12 @@ static void *thread_main(void *argument)
 	return NULL;
 }
 
-int io_queue_open(unsigned depth, struct io_queue **ret_queue)
+int io_queue_open(struct io_queue **ret_queue)
 {
 	struct io_queue *queue = calloc(1, sizeof *queue);
 
-	assert(depth > 0);
 	if (!queue)
 		return -ENOMEM;
-	queue->max_threads = depth < MAX_THREADS ? depth : MAX_THREADS;
 	queue->end = &queue->first;
 	pthread_mutex_init(&queue->lock, NULL);
 	pthread_cond_init(&queue->submitted, NULL);
@@ -102,7 +99,7 @@ void io_queue_close(struct io_queue *queue)
 /* Start threads for the requests that idle threads do not run. Requires the lock. */
 static void start_threads(struct io_queue *queue)
 {
-	const unsigned n_possible = queue->max_threads - queue->threads.n_threads;
+	const unsigned n_possible = MAX_THREADS - queue->threads.n_threads;
 	const unsigned n_missing =
 		queue->n_waiting > queue->n_idle ? queue->n_waiting - queue->n_idle : 0;
 

@@ -3,7 +3,7 @@
  *
  * A request is a complete transfer at an offset, to or from memory of the caller. Short transfers
  * are continued and EINTR is retried, as in file.h. Any thread may submit any number of requests.
- * At most `depth` of them run at a time; the others wait in the order of submission. A queue has no
+ * At most 16 of them run at a time; the others wait in the order of submission. A queue has no
  * buffers, so a memory plan need not count it.
  *
  *	submit(requests, n)  ->  (something else)  ->  wait(request) for each
@@ -35,11 +35,8 @@ struct io_request {
 	struct io_request *next;
 };
 
-/*
- * Open a queue that runs at most `depth` (1 to 256) requests at a time. Returns 0 and a queue to
- * io_queue_close(), or -ENOMEM, which is not reported.
- */
-int io_queue_open(unsigned depth, struct io_queue **ret_queue);
+/* Open a queue. Returns 0, or -ENOMEM, which is not reported. */
+int io_queue_open(struct io_queue **ret_queue);
 
 /* Close a queue whose requests have all been waited for. NULL is ignored. */
 void io_queue_close(struct io_queue *queue);

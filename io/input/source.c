@@ -212,7 +212,7 @@ static int open_source(struct source_table *table, struct source *source)
 	/* Without O_DIRECT the file is read through the cache. */
 	if (source->is_large &&
 	    file_reopen(&file, O_RDONLY | O_DIRECT, &source->direct_file) == 0 && !table->queue)
-		io_queue_open(DIRECT_QUEUE_DEPTH, &table->queue);
+		io_queue_open(&table->queue);
 	table->n_open++;
 	return 0;
 }

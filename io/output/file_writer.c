@@ -44,7 +44,7 @@ void file_writer_destroy(struct file_writer *writer)
 void file_writer_use_adaptive_io(struct file_writer *writer)
 {
 	if (file_reopen(writer->file, O_WRONLY | O_DIRECT, &writer->direct) == 0)
-		io_queue_open(DIRECT_QUEUE_DEPTH, &writer->queue);
+		io_queue_open(&writer->queue);
 }
 
 void file_writer_bypass_cache(struct file_writer *writer)

@@ -289,7 +289,7 @@ static void bypass_cache_from(struct spill *spill, size_t first)
 {
 	for (size_t i = first; i < spill->n_files; i++)
 		bypass_cache_of(&spill->files[i]);
-	io_queue_open(DIRECT_QUEUE_DEPTH, &spill->queue); /* optional */
+	io_queue_open(&spill->queue); /* optional */
 }
 
 void spill_bypass_cache(struct spill *spill)

@@ -209,7 +209,7 @@ DIRECTORY_TEST(write_behind_drops_old_pages)
 
 static int with_queue(void **state)
 {
-	return fixture_start(state) < 0 ? -1 : io_queue_open(4, &queue);
+	return fixture_start(state) < 0 ? -1 : io_queue_open(&queue);
 }
 
 static int finish(void **state)

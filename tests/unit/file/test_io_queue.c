@@ -17,22 +17,15 @@ enum {
 static unsigned char data[N], back[N];
 
 /* Plain calls, and short and interrupted ones. */
-static const struct {
-	const struct syscalls *calls;
-	unsigned depth;
-} subjects[] = {
-	{ &syscalls_plain, 1 },
-	{ &syscalls_plain, 5 },
-	{ &faulty_calls, 3 },
-};
+static const struct syscalls *const subjects[] = { &syscalls_plain, &faulty_calls };
 
 enum { N_SUBJECTS = sizeof subjects / sizeof subjects[0] };
 
-static struct io_queue *open_queue(size_t subject)
+static struct io_queue *open_queue(void)
 {
 	struct io_queue *queue;
 
-	assert_int_equal(io_queue_open(subjects[subject].depth, &queue), 0);
+	assert_int_equal(io_queue_open(&queue), 0);
 	return queue;
 }
 
@@ -40,7 +33,7 @@ static struct file open_file(size_t subject)
 {
 	struct file file;
 
-	assert_int_equal(file_open(subjects[subject].calls, AT_FDCWD, fixture_path("f"),
+	assert_int_equal(file_open(subjects[subject], AT_FDCWD, fixture_path("f"),
 				   O_RDWR | O_CREAT | O_TRUNC, 0600, &file),
 			 0);
 	return file;
@@ -72,7 +65,7 @@ DIRECTORY_TEST(all_bytes_are_moved)
 	faults.max_transfer_nbytes = 1234;
 	faults.interrupt_every = 3;
 	for (size_t i = 0; i < N_SUBJECTS; i++) {
-		struct io_queue *queue = open_queue(i);
+		struct io_queue *queue = open_queue();
 		struct file file = open_file(i);
 
 		make_requests(requests, &file, true, data);
@@ -93,7 +86,7 @@ DIRECTORY_TEST(all_bytes_are_moved)
 DIRECTORY_TEST(end_of_file_is_an_error_of_its_own)
 {
 	for (size_t i = 0; i < N_SUBJECTS; i++) {
-		struct io_queue *queue = open_queue(i);
+		struct io_queue *queue = open_queue();
 		struct file file = open_file(i);
 		struct io_request across = { .file = &file,
 					     .offset = QUEUE_REQUEST_NBYTES / 2,
@@ -116,8 +109,8 @@ DIRECTORY_TEST(end_of_file_is_an_error_of_its_own)
 DIRECTORY_TEST(full_disk_fails_the_request_and_no_other)
 {
 	for (size_t i = 0; i < N_SUBJECTS; i++) {
-		struct io_queue *queue = open_queue(i);
-		struct file file = open_file(i), full = { .calls = subjects[i].calls };
+		struct io_queue *queue = open_queue();
+		struct file file = open_file(i), full = { .calls = subjects[i] };
 		struct io_request requests[2];
 
 		full.fd = open("/dev/full", O_WRONLY);
@@ -155,7 +148,7 @@ int __wrap_thread_start(void *(*run)(void *argument), void *argument, size_t sta
 DIRECTORY_TEST(requests_complete_without_threads)
 {
 	static struct io_request requests[N_QUEUE_REQUESTS];
-	struct io_queue *queue = open_queue(0);
+	struct io_queue *queue = open_queue();
 	struct file file = open_file(0);
 
 	lacks_threads = true;
@@ -206,7 +199,7 @@ static void *use_queue(void *argument)
 DIRECTORY_TEST(threads_share_a_queue)
 {
 	for (size_t i = 0; i < N_SUBJECTS; i++) {
-		struct io_queue *queue = open_queue(i);
+		struct io_queue *queue = open_queue();
 		struct file file = open_file(i);
 		struct queue_user users[N_USERS];
 		pthread_t threads[N_USERS];
