@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "src/base/size.h"
-#include "src/base/system_limits.h"
 #include "src/checkpoint/fingerprint.h"
 #include "src/comm/comm.h"
 #include "src/lib/lib_internal.h"
@@ -97,11 +96,7 @@ int api_distributed_check_planned(const struct gsort *sort, struct sort_spec *sp
 			       0;
 	if (spec->backend == BACKEND_AUTO) /* the GPUs of other hosts are unknown */
 		spec->backend = BACKEND_CPU;
-	/* Plan with the resources of this host where the user gave none for the ranks. */
-	if (!spec->memory_nbytes)
-		spec->memory_nbytes = memory_available_nbytes("") / 2;
-	if (!spec->n_threads)
-		spec->n_threads = cpus_available("");
+	options_divide_host(spec); /* each rank is assumed to have a host like this one */
 	return check_mpi_support(sort, "ranks");
 }
 
