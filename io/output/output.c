@@ -346,10 +346,9 @@ static int open_atomic(const struct syscalls *calls, const char *path,
 }
 
 int output_open_shared(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
-		       bool report_orphans, const struct orphan_owner *owner,
-		       struct output **ret_output)
+		       const struct orphan_owner *owner, struct output **ret_output)
 {
-	struct atomic_file_params params = { .kind = ATOMIC_SHARED, .is_silent = !report_orphans };
+	struct atomic_file_params params = { .kind = ATOMIC_SHARED };
 	int r;
 
 	if (owner)

@@ -97,12 +97,11 @@ size_t output_memory_nbytes(void);
  * opened it commits it, after output_record_remote_writes(): how much the others have written, and
  * where the last of that ends. Before that, each joined process calls output_close_shared(), which
  * frees the output in any case. If a process fails to close, aborts, or is killed, the file is lost
- * for all. report_orphans: true for the first of several outputs in a directory. owner: NULL: none
- * (see orphans_remove()). On failure *ret_output may be set; then the caller aborts it.
+ * for all. owner: NULL: none (see orphans_remove()). On failure *ret_output may be set; then the
+ * caller aborts it.
  */
 int output_open_shared(const struct syscalls *calls, const char *path, uint64_t expected_nbytes,
-		       bool report_orphans, const struct orphan_owner *owner,
-		       struct output **ret_output);
+		       const struct orphan_owner *owner, struct output **ret_output);
 int output_open_shared_existing(const struct syscalls *calls, const char *path, const char *name,
 				struct output **ret_output);
 int output_close_shared(struct output *output);

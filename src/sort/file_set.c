@@ -46,8 +46,8 @@ static int create_single_file(struct file_set *files, uint64_t expected_nbytes,
 	const struct sort_spec *spec = files->spec;
 
 	return files->comm ?
-		       output_open_shared(files->calls, spec->output_path, expected_nbytes, true,
-					  owner, &files->outputs[0]) :
+		       output_open_shared(files->calls, spec->output_path, expected_nbytes, owner,
+					  &files->outputs[0]) :
 		       output_open_endpoint(files->calls, spec->output_path, spec->output_endpoint,
 					    expected_nbytes, &files->outputs[0]);
 }

@@ -564,8 +564,7 @@ DIRECTORY_TEST(owner_is_kept_if_permitted)
 static void open_shared_twice(const char *path, uint64_t nbytes, struct output **ret_output,
 			      struct output **ret_joined)
 {
-	assert_int_equal(output_open_shared(&faulty_calls, path, nbytes, true, NULL, ret_output),
-			 0);
+	assert_int_equal(output_open_shared(&faulty_calls, path, nbytes, NULL, ret_output), 0);
 	assert_int_equal(output_open_shared_existing(&faulty_calls, path,
 						     output_shared_name(*ret_output), ret_joined),
 			 0);
@@ -580,9 +579,8 @@ static uint64_t check_shared(uint64_t announced_nbytes)
 	struct file_writer_stats stats = { 0 };
 
 	fill_pattern(divided_data, DIVIDED, 2);
-	assert_int_equal(output_open_shared(&faulty_calls, path, announced_nbytes, true, NULL,
-					    &outputs[0]),
-			 0);
+	assert_int_equal(
+		output_open_shared(&faulty_calls, path, announced_nbytes, NULL, &outputs[0]), 0);
 	assert_int_equal(output_open_shared_existing(&faulty_calls, path,
 						     output_shared_name(outputs[0]), &outputs[1]),
 			 0);
@@ -675,8 +673,7 @@ DIRECTORY_TEST(truncated_output_cannot_be_read_back)
 	static unsigned char back[N];
 	struct output *output;
 
-	assert_int_equal(
-		output_open_shared(&faulty_calls, fixture_path("f"), N, true, NULL, &output), 0);
+	assert_int_equal(output_open_shared(&faulty_calls, fixture_path("f"), N, NULL, &output), 0);
 	assert_int_equal(output_write_at(output, 0, output_bytes, N), 0);
 	assert_int_equal(truncate(fixture_path(output_shared_name(output)), N / 2), 0);
 	assert_int_equal(output_read_at(output, 0, back, N), -ENODATA);
@@ -691,7 +688,7 @@ DIRECTORY_TEST(output_above_the_size_limit_is_refused)
 	struct output *output;
 
 	assert_int_equal(output_open_shared(&faulty_calls, fixture_path("f"), OUTPUT_SIZE_UNKNOWN,
-					    true, NULL, &output),
+					    NULL, &output),
 			 0);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
 	small = before;
@@ -748,7 +745,7 @@ DIRECTORY_TEST(incomplete_shared_output_is_not_committed)
 	const char *path = old_file("f");
 	struct output *output;
 
-	assert_int_equal(output_open_shared(&faulty_calls, path, N, true, NULL, &output), 0);
+	assert_int_equal(output_open_shared(&faulty_calls, path, N, NULL, &output), 0);
 	assert_int_equal(output_write_at(output, 0, output_bytes, OUTPUT_WRITE_NBYTES), 0);
 	output_record_remote_writes(output, N - 2 * OUTPUT_WRITE_NBYTES, N);
 	assert_int_equal(output_commit(output, OUTPUT_UNSYNCED), -EIO);
@@ -777,7 +774,7 @@ DIRECTORY_TEST(pipe_cannot_be_a_shared_output)
 	assert_int_equal(mkfifo(path, 0600), 0);
 	reader = (struct pollfd){ .fd = open(path, O_RDONLY | O_NONBLOCK), .events = POLLIN };
 	assert_true(reader.fd >= 0);
-	assert_int_equal(output_open_shared(&faulty_calls, path, N, true, NULL, &output), -EINVAL);
+	assert_int_equal(output_open_shared(&faulty_calls, path, N, NULL, &output), -EINVAL);
 	assert_int_equal(output_open_shared_existing(&faulty_calls, path, ".gsort-temp-0", &output),
 			 -EINVAL);
 	assert_int_equal(poll(&reader, 1, 0), 0); /* no writer has come and gone */
