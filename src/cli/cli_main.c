@@ -135,7 +135,7 @@ static int run_with_progress(const struct cli_hooks *hooks, struct gsort *sort)
 	if (r == 0)
 		r = run_command(sort);
 	progress_display_close(display); /* removes the line before other output */
-	if (r > 0 && hooks->program && hooks->program->write_disorder)
+	if (r > 0 && hooks->program->write_disorder)
 		hooks->program->write_disorder(sort, stderr);
 	if (r < 0)
 		return r;
@@ -226,18 +226,14 @@ static void launcher_warn(void)
 
 int launcher_check_ranks(unsigned n_ranks)
 {
-	char text[256];
-
 	for (size_t i = 0; i < N_LAUNCHERS; i++) {
 		const char *size = getenv(launchers[i].size_variable);
 
 		if (!size || strtoul(size, NULL, 10) <= n_ranks)
 			continue;
-		snprintf(text, sizeof text, "%s started %s ranks (%s), but MPI sees %u; %s",
-			 launchers[i].name, size, launchers[i].size_variable, n_ranks,
-			 launchers[i].remedy);
-		cli_message(GSORT_ERROR, text);
-		return -EINVAL;
+		return cli_error(-EINVAL, "%s started %s ranks (%s), but MPI sees %u; %s",
+				 launchers[i].name, size, launchers[i].size_variable, n_ranks,
+				 launchers[i].remedy);
 	}
 	return 0;
 }

@@ -6,10 +6,10 @@
 #include "include/gsort.h"
 #include "src/cli/option_parse.h"
 
-/* Differences of gsort-mpi. Zero-initialised: gsort. */
+/* A program, and differences of gsort-mpi. */
 struct cli_hooks {
 	void *context;
-	const struct cli_program *program; /* NULL: gsort, of records */
+	const struct cli_program *program;
 	/*
 	 * Prefix of warnings and errors of a rank that prints nothing else; NULL: this process
 	 * prints everything.
@@ -71,20 +71,23 @@ struct cli_program {
 	const char *(*get_word)(unsigned i, unsigned n, char *text);
 };
 
+/* gsort, for records. */
+extern const struct cli_program record_program;
+
 /* Options of GNU sort that records do not have. */
 extern const struct unsupported_option unsupported_options[];
 
 /*
  * Set the options and inputs of a command line, and the defaults of a command: standard input,
- * standard output, $TMPDIR. argv is permuted: operands last. program NULL: gsort. Returns 0,
- * COMMAND_LINE_BUILTIN, or a negative errno (reported).
+ * standard output, $TMPDIR. argv is permuted: operands last. Returns 0, COMMAND_LINE_BUILTIN, or a
+ * negative errno (reported).
  */
 int command_line_parse(const struct cli_program *program, int argc, char **argv,
 		       struct gsort *sort);
 
 /*
- * Print the help, version or completion script after COMMAND_LINE_BUILTIN. program: as for
- * command_line_parse(). Returns 0 or a negative errno (reported).
+ * Print the help, version or completion script after COMMAND_LINE_BUILTIN. Returns 0 or a negative
+ * errno (reported).
  */
 int command_line_print_builtin(const struct cli_program *program, const struct gsort *sort);
 

@@ -17,7 +17,7 @@
 /* The path of standard output for the library. */
 static const char standard_output_path[] = "/dev/fd/1";
 
-static const struct cli_program default_program = {
+const struct cli_program record_program = {
 	.name = GSORT_PROGRAM,
 	.usage = "Usage: " GSORT_PROGRAM " [OPTION]... [FILE]...\n"
 		 "Sort fixed-size binary records, in files larger than memory.\n"
@@ -164,7 +164,7 @@ static void print_builtin(const struct cli_program *program, const struct gsort 
 /* A full disk is an error of --help, too. */
 int command_line_print_builtin(const struct cli_program *program, const struct gsort *sort)
 {
-	print_builtin(program ? program : &default_program, sort);
+	print_builtin(program, sort);
 	if (fflush(stdout) != 0 || ferror(stdout))
 		return cli_error(-errno, "standard output: %m");
 	return 0;
@@ -230,8 +230,6 @@ int command_line_parse(const struct cli_program *program, int argc, char **argv,
 	char **words = NULL;
 	int n, r;
 
-	if (!program)
-		program = &default_program;
 	if (!program->rewrite)
 		return parse_words(program, argc, argv, sort);
 	n = program->rewrite(argc, argv, &words);

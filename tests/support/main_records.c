@@ -7,7 +7,7 @@
 
 static int run_gsort(int argc, char **argv)
 {
-	return cli_main(&(struct cli_hooks){ 0 }, argc, argv);
+	return cli_main(&(struct cli_hooks){ .program = &record_program }, argc, argv);
 }
 
 int main(int argc, char **argv)

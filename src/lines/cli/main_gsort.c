@@ -9,7 +9,7 @@ static int run_gsort(int argc, char **argv)
 {
 	const struct cli_hooks hooks = { .program = lines_is_requested(argc, argv) ?
 							    &lines_program :
-							    NULL };
+							    &record_program };
 
 	return cli_main(&hooks, argc, argv);
 }

@@ -41,8 +41,8 @@ static int take_with_stdout(int fd, const char *word)
 
 	fflush(stdout);
 	assert_true(saved >= 0 && dup2(fd, STDOUT_FILENO) >= 0);
-	assert_int_equal(command_line_parse(NULL, 2, argv, sort), COMMAND_LINE_BUILTIN);
-	r = command_line_print_builtin(NULL, sort);
+	assert_int_equal(command_line_parse(&record_program, 2, argv, sort), COMMAND_LINE_BUILTIN);
+	r = command_line_print_builtin(&record_program, sort);
 	clearerr(stdout);
 	assert_true(dup2(saved, STDOUT_FILENO) >= 0);
 	close(saved);
