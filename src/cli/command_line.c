@@ -115,7 +115,6 @@ static void list_options(const struct cli_program *program, struct option_list *
 }
 
 struct sort_option_target {
-	const struct cli_program *program;
 	const struct option_list *options;
 	struct gsort *sort;
 };
@@ -208,9 +207,7 @@ static int apply_defaults(const struct cli_program *program, struct gsort *sort)
 static int parse_words(const struct cli_program *program, int argc, char **argv, struct gsort *sort)
 {
 	struct option_list options;
-	struct sort_option_target target = { .program = program,
-					     .options = &options,
-					     .sort = sort };
+	struct sort_option_target target = { .options = &options, .sort = sort };
 	struct parsed_command_line parsed;
 	int r;
 
