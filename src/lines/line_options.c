@@ -250,6 +250,8 @@ static const struct option_spec specs[] = {
 	  .parse = option_parse_flag, MEMBER(spec.count), .required = "unique" },
 	{ "limit", 0, "N", "write only the first N lines of the result", .parse = parse_number,
 	  MEMBER(spec.limit) },
+	{ "fsync", 0, NULL, "sync the output to stable storage before exit",
+	  .parse = option_parse_flag, MEMBER(spec.fsync), .required = "output" },
 
 	{ "buffer-size", 'S', "SIZE", "limit host memory; at least 4 MiB are used",
 	  .section = "Resources", .parse = parse_size, MEMBER(spec.memory_nbytes), OF_GNU_SORT },
@@ -322,6 +324,7 @@ static const struct option_conflict conflicts[] = {
 	NOT_WITH_CHECK("limit", "a check writes nothing"),
 	NOT_WITH_CHECK("zstd", "a check writes nothing"),
 	NOT_WITH_CHECK("checkpoint", "a check writes nothing"),
+	NOT_WITH_CHECK("fsync", "a check writes nothing"),
 	NOT_WITH_CHECK("explain", "a check has no plan"),
 	{ "explain", "stats", "nothing is sorted" },
 	{ "explain", "stats-json", "nothing is sorted" },

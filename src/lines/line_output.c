@@ -299,11 +299,12 @@ int line_output_open(struct line_sort *sort)
 /* replaces_input: the output replaces an input. */
 static int commit(struct line_sort *sort, bool replaces_input)
 {
-	const enum output_durability durability = replaces_input ? OUTPUT_SYNC_DATA :
-								   OUTPUT_UNSYNCED;
+	const enum output_durability durability = sort->spec->fsync ? OUTPUT_SYNC_ALL :
+						  replaces_input    ? OUTPUT_SYNC_DATA :
+								      OUTPUT_UNSYNCED;
 
 	if (sort->parts)
-		return line_part_files_commit(sort);
+		return line_part_files_commit(sort, durability);
 	return file_set_commit_file(&sort->set, durability,
 				    sort->checkpoint && replaces_input && !sort->ranks ?
 					    sort->checkpoint->checkpoint :
@@ -313,7 +314,7 @@ static int commit(struct line_sort *sort, bool replaces_input)
 /* Other ranks than rank 0 only close the files. */
 static int commit_ranks(struct line_sort *sort, bool replaces_input)
 {
-	int r = file_set_close_joined(&sort->set, replaces_input);
+	int r = file_set_close_joined(&sort->set, sort->spec->fsync || replaces_input);
 
 	if (r < 0)
 		return r;

@@ -332,7 +332,7 @@ int line_part_files_write_block(struct line_sort *sort, const struct line_sink *
 				uint64_t *ret_nbytes, struct digest *ret_digest);
 
 /* Write the manifest, and give the directory its name. */
-int line_part_files_commit(struct line_sort *sort);
+int line_part_files_commit(struct line_sort *sort, enum output_durability durability);
 
 /* --- line_ranks.c --- */
 

@@ -238,7 +238,7 @@ claim '--lines may be abbreviated'
 expect_same expected found '--lin'
 
 claim 'options of records are refused by name, and words are listed'
-for words in '--argsort --argsort:.not.with.--lines' '--fsync --fsync:.not.with' \
+for words in '--argsort --argsort:.not.with.--lines' '--verify --verify:.not.with' \
 	'--sort=xx general-numeric,' '--check=xx diagnose-first,'; do
 	expect_failure "${words#* }" --lines "${words% *}" table
 done
@@ -252,7 +252,7 @@ if command -v script > /dev/null; then
 fi
 
 claim 'a check has no output'
-for option in --limit=1 --zstd; do
+for option in --limit=1 --zstd --fsync; do
 	expect_failure "-c, --check and ${option%=1} cannot be used" --lines -c $option table
 done
 

@@ -101,6 +101,19 @@ expect_status 2
 [ ! -e ck ] || fail 'the checkpoint is left'
 [ -z "$(ls -d .gsort-* 2> /dev/null)" ] || fail "left behind: $(ls -d .gsort-*)"
 
+claim '--lines --fsync syncs the lines and their directory'
+for options in '' --split=2; do
+	strace -f --seccomp-bpf -qq -y -o trace -e trace=fsync,fdatasync "$GSORT" --lines --fsync \
+		$options input -o synced 2> stderr
+	status=$?
+	expect_status 0 "$options"
+	grep -q "sync([0-9]*<$PWD/" trace || fail "$options: no file was synced"
+	grep -q "fsync([0-9]*<$PWD>)" trace || fail "$options: the directory was not synced"
+	rm -r synced
+done
+sort input > expected
+run_with_each_fault fsync,fdatasync EIO --lines --fsync input -o output
+
 echo "$n_refused refused, $n_survived tolerated"
 [ "$n_refused" -gt 0 ] || fail 'nothing was refused'
 
