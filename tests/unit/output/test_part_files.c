@@ -398,6 +398,17 @@ static void change_before_rename(void)
 	change();
 }
 
+/* Wait for a tick of the clock of file times, so that the next change has another time. */
+static void wait_for_tick(void)
+{
+	struct timespec before, now;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &before);
+	do
+		clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	while (now.tv_sec == before.tv_sec && now.tv_nsec == before.tv_nsec);
+}
+
 FIXTURE_TEST(change_while_it_is_written_is_refused)
 {
 	static void (*const changes[])(void) = { add_file,     add_directory,    lengthen_part,
@@ -409,7 +420,7 @@ FIXTURE_TEST(change_while_it_is_written_is_refused)
 		fixture_clear();
 		is_durable = false;
 		assert_int_equal(write_parts(3, 'a'), 0);
-		usleep(5000); /* a tick of the file system's clock */
+		wait_for_tick();
 		change = changes[i % N_CHANGES];
 		is_durable = i >= N_CHANGES;
 		while_written = is_durable ? NULL : change;
