@@ -24,7 +24,8 @@ count_stored_runs() {
 # runs. Repeat this until the ranks were killed before the output was complete.
 kill_after() {
 	for attempt in $(seq 50); do
-		rm -rf ck out/x
+		rm -rf ck out
+		mkdir out
 		! kill_once_after "$@" || return 0
 	done
 	fail "kill_after $*, $options: complete before the kill, $attempt times"
