@@ -36,7 +36,6 @@ static int plain_openat(int directory, const char *path, int flags, mode_t mode)
 }
 
 const struct syscalls syscalls_plain = {
-	.name = "plain",
 	.openat = plain_openat,
 	.close = close,
 	.read = read,

@@ -24,7 +24,6 @@ struct undo_table;
 
 /* Each member has the contract of the system call of its name: -1 and errno on failure. */
 struct syscalls {
-	const char *name;
 	int (*openat)(int directory, const char *path, int flags, mode_t mode);
 	int (*close)(int fd);
 	ssize_t (*read)(int fd, void *buffer, size_t nbytes);

@@ -90,7 +90,7 @@ static int map_file_range(const struct file *file, int protection, uint64_t offs
 	}
 	atomic_store(&entry->begin, (uintptr_t)pages);
 	atomic_store(&entry->end, (uintptr_t)pages + n_before + nbytes);
-	*ret_mapping = (struct mapping){ pages + n_before, nbytes, entry };
+	*ret_mapping = (struct mapping){ pages + n_before, entry };
 	return 0;
 }
 

@@ -46,7 +46,6 @@ bool mapping_table_handle_fault(struct mapping_table *table, const void *address
 /* Plain data. All zeros: not open. */
 struct mapping {
 	const unsigned char *bytes;
-	size_t nbytes;
 	struct mapping_entry *entry;
 };
 

@@ -14,7 +14,7 @@
 #include "src/base/diagnostics.h"
 #include "src/record/layout.h"
 
-enum { MAGIC_NBYTES = 6, VERSION_NBYTES = 2 };
+enum { MAGIC_NBYTES = 6 };
 
 bool npy_has_magic(const unsigned char *bytes, size_t n)
 {

@@ -58,7 +58,6 @@ struct spill_file {
 
 struct spill {
 	/* Constant once anything is stored. */
-	const struct syscalls *calls;
 	uint64_t limit_nbytes;
 	size_t n_directories;
 	size_t n_files; /* a multiple of n_directories; file i is in directory i % n_directories */
@@ -230,7 +229,6 @@ int spill_open(const struct syscalls *calls, const char *const *directories, siz
 		free(spill);
 		return fail(-ENOMEM, "no memory for the names of %zu temporary directories", n);
 	}
-	spill->calls = calls;
 	spill->limit_nbytes = limit_nbytes;
 	spill->n_directories = spill->n_files = n;
 	pthread_mutex_init(&spill->lock, NULL);

@@ -21,7 +21,6 @@ void diagnostics_init(struct diagnostics *diagnostics, message_callback *callbac
 	diagnostics->context = context;
 	pthread_mutex_init(&diagnostics->lock, NULL);
 	diagnostics->failed = false;
-	diagnostics->error = 0;
 	diagnostics->text[0] = '\0';
 }
 
@@ -69,12 +68,11 @@ static void report_error(int r, const char *format, va_list args)
 	pthread_mutex_lock(&diagnostics->lock);
 	if (!diagnostics->failed) {
 		diagnostics->failed = true;
-		diagnostics->error = r;
 		errno = -r;
 		vsnprintf(diagnostics->text, sizeof diagnostics->text, format, args);
 		if (r == -EMFILE)
 			append_file_limit_hint(diagnostics->text);
-		emit_message(diagnostics, &(struct message){ MESSAGE_ERROR, r, diagnostics->text });
+		emit_message(diagnostics, &(struct message){ MESSAGE_ERROR, diagnostics->text });
 	}
 	pthread_mutex_unlock(&diagnostics->lock);
 }
@@ -98,7 +96,7 @@ static void report_message(enum message_kind kind, const char *format, va_list a
 		return;
 	vsnprintf(text, sizeof text, format, args);
 	pthread_mutex_lock(&diagnostics->lock);
-	emit_message(diagnostics, &(struct message){ kind, 0, text });
+	emit_message(diagnostics, &(struct message){ kind, text });
 	pthread_mutex_unlock(&diagnostics->lock);
 }
 

@@ -34,7 +34,6 @@ enum message_kind {
 
 struct message {
 	enum message_kind kind;
-	int error; /* of an error: the negative errno */
 	const char *text;
 };
 
@@ -51,8 +50,7 @@ struct diagnostics {
 	void *context;
 	pthread_mutex_t lock;
 	bool failed;
-	int error;                 /* these describe the first error */
-	char text[MESSAGE_NBYTES]; /* "" if there is none */
+	char text[MESSAGE_NBYTES]; /* of the first error; "" if there is none */
 };
 
 void diagnostics_init(struct diagnostics *diagnostics, message_callback *callback, void *context);

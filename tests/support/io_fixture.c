@@ -151,7 +151,6 @@ static int faulty_fsetxattr(int fd, const char *name, const void *value, size_t 
 }
 
 struct syscalls faulty_calls = {
-	.name = "faulty",
 	.openat = faulty_openat,
 	.close = faulty_close,
 	.read = faulty_read,

@@ -17,7 +17,6 @@ struct diagnostics_job {
 	struct diagnostics diagnostics;
 	int number;
 	unsigned n_received[MESSAGE_NOTICE + 1];
-	int last_error;
 	char last[256];
 	unsigned n_foreign; /* messages of other jobs */
 };
@@ -35,7 +34,6 @@ static void receive_message(void *context, const struct message *message)
 	struct diagnostics_job *job = context;
 
 	job->n_received[message->kind]++;
-	job->last_error = message->error;
 	job->n_foreign += number_of(message->text) != job->number;
 	snprintf(job->last, sizeof job->last, "%s", message->text);
 }
@@ -57,10 +55,8 @@ TEST(only_the_first_error_counts)
 	assert_int_equal(fail(-ENOSPC, "job 1: b: %m"), -ENOSPC);
 	diagnostics_push(NULL);
 	assert_int_equal(job.n_received[MESSAGE_ERROR], 1);
-	assert_int_equal(job.last_error, -EIO);
 	assert_string_equal(job.last, "job 1: a: Input/output error");
 	assert_true(job.diagnostics.failed);
-	assert_int_equal(job.diagnostics.error, -EIO);
 	assert_string_equal(job.diagnostics.text, job.last);
 	diagnostics_destroy(&job.diagnostics);
 }
@@ -166,7 +162,6 @@ TEST(concurrent_jobs_are_isolated)
 		assert_int_equal(jobs[i].n_received[MESSAGE_ERROR], 1);
 		assert_int_equal(jobs[i].n_received[MESSAGE_WARNING], N_THREADS * N_ROUNDS);
 		assert_int_equal(jobs[i].n_received[MESSAGE_NOTICE], N_THREADS * N_ROUNDS);
-		assert_int_equal(jobs[i].diagnostics.error, -EIO - i);
 		diagnostics_destroy(&jobs[i].diagnostics);
 	}
 }
