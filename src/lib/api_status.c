@@ -151,21 +151,23 @@ static double bytes_per_second(uint64_t nbytes, uint64_t elapsed_ns)
 	return elapsed_ns ? (double)nbytes * 1e9 / (double)elapsed_ns : 0;
 }
 
+enum { PROGRESS_LINE_NBYTES = 128 };
+
 /* Format "run generation: 25 %, 512 MiB/s, 0:06 left". */
-static void format_phase(const struct gsort_progress *progress, double rate, char *text,
-			 size_t capacity)
+static void format_phase(const struct gsort_progress *progress, double rate,
+			 char text[static PROGRESS_LINE_NBYTES])
 {
 	const struct number_text rate_text = size_format((uint64_t)rate);
 	const uint64_t remaining_nbytes = progress->total_nbytes - progress->done_nbytes;
 
 	if (progress->total_nbytes == 0)
-		snprintf(text, capacity, "%s: %s, %s/s", progress->phase,
+		snprintf(text, PROGRESS_LINE_NBYTES, "%s: %s, %s/s", progress->phase,
 			 size_format(progress->done_nbytes).text, rate_text.text);
 	else if (progress->done_nbytes >= progress->total_nbytes || progress->done_nbytes == 0)
-		snprintf(text, capacity, "%s: %d %%, %s/s", progress->phase,
+		snprintf(text, PROGRESS_LINE_NBYTES, "%s: %d %%, %s/s", progress->phase,
 			 progress->done_nbytes ? 100 : 0, rate_text.text);
 	else
-		snprintf(text, capacity, "%s: %u %%, %s/s, %s left", progress->phase,
+		snprintf(text, PROGRESS_LINE_NBYTES, "%s: %u %%, %s/s, %s left", progress->phase,
 			 percent(progress->done_nbytes, progress->total_nbytes), rate_text.text,
 			 format_duration((double)remaining_nbytes / rate).text);
 }
@@ -188,8 +190,6 @@ static double overall_remaining_s(const struct gsort_progress *progress, double 
 	       (double)(remaining - phase_nbytes) / overall_rate;
 }
 
-enum { PROGRESS_LINE_NBYTES = 128 };
-
 /*
  * Format "run generation: 43 %, 1.2 GiB/s, 0:12 left; total 20 %, 0:40 left". The total is omitted
  * if there is only one phase, or the size of one is unknown. Empty if no phase has begun.
@@ -203,7 +203,7 @@ static void format_progress(const struct gsort_progress *progress,
 	line[0] = '\0';
 	if (!progress->phase || !*progress->phase)
 		return;
-	format_phase(progress, rate, line, PROGRESS_LINE_NBYTES);
+	format_phase(progress, rate, line);
 	if (progress->overall_total_nbytes == 0 ||
 	    progress->overall_total_nbytes == progress->total_nbytes)
 		return;

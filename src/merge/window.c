@@ -62,7 +62,7 @@ static int alloc_window_memory(const struct job *job, enum memory_kind kind, uin
 {
 	int r = nbytes ? device_alloc(job_device(job), kind, nbytes, ret_memory) : 0;
 
-	return r < 0 ? job_fail_memory(job, job->merge_device, r, kind, "windows", nbytes) : 0;
+	return r < 0 ? job_fail_window_memory(job, r, kind, nbytes) : 0;
 }
 
 static int open_buffers(const struct job *job, const struct window_sizes *sizes,

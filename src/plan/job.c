@@ -50,14 +50,13 @@ int job_fail_device(const struct job *job, uint32_t device_index, int r, const c
 	return fail(r, "%s: %s: %m%s", job_device_name(job, device_index, name), what, hint);
 }
 
-int job_fail_memory(const struct job *job, uint32_t device_index, int r, enum memory_kind kind,
-		    const char *what, uint64_t nbytes)
+int job_fail_window_memory(const struct job *job, int r, enum memory_kind kind, uint64_t nbytes)
 {
 	char name[NAME_NBYTES];
 
-	return fail(r, "%s: no %smemory for %s of %" PRIu64 " bytes: %m%s",
-		    job_device_name(job, device_index, name), kind == MEMORY_HOST ? "host " : "",
-		    what, nbytes, memory_hint(job, kind));
+	return fail(r, "%s: no %smemory for windows of %" PRIu64 " bytes: %m%s",
+		    job_device_name(job, job->merge_device, name),
+		    kind == MEMORY_HOST ? "host " : "", nbytes, memory_hint(job, kind));
 }
 
 /* --- Temporary space --- */

@@ -73,9 +73,8 @@ struct job {
  */
 int job_fail_device(const struct job *job, uint32_t device_index, int r, const char *what);
 
-/* Report that an allocation of device or host memory failed. what: such as "windows" */
-int job_fail_memory(const struct job *job, uint32_t device_index, int r, enum memory_kind kind,
-		    const char *what, uint64_t nbytes);
+/* Report that the merging device has no memory for windows, its own or the host's. Returns r. */
+int job_fail_window_memory(const struct job *job, int r, enum memory_kind kind, uint64_t nbytes);
 
 /* Return whether the merging device can read the memory of the given one. */
 static inline bool job_can_access(const struct job *job, uint32_t device_index)
