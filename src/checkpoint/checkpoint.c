@@ -530,7 +530,17 @@ static struct sync_request *create_run_request(const struct run *run, size_t fir
 					       size_t n_replaced)
 {
 	const struct run_index *index = run_file_index(run_spilled_file(run));
-	const struct saved_run saved = {
+	const size_t blocks_nbytes = index->n_blocks * sizeof *index->blocks;
+	struct sync_request *request = calloc(1, sizeof *request);
+	struct saved_run *saved = malloc(sizeof *saved + blocks_nbytes);
+
+	if (!request || !saved) {
+		free(request);
+		free(saved);
+		fail(-ENOMEM, "no memory for a record of a checkpoint");
+		return NULL;
+	}
+	*saved = (struct saved_run){
 		.first = first,
 		.n_replaced = n_replaced,
 		.origin = run->origin,
@@ -538,21 +548,12 @@ static struct sync_request *create_run_request(const struct run *run, size_t fir
 		.item_nbytes = index->item_nbytes,
 		.n_blocks = index->n_blocks,
 	};
-	const struct payload_slice slices[] = {
-		{ &saved, sizeof saved }, { index->blocks, index->n_blocks * sizeof *index->blocks }
-	};
-	struct sync_request *request = calloc(1, sizeof *request);
-
-	if (!request) {
-		fail(-ENOMEM, "no memory for a record of a checkpoint");
-		return NULL;
-	}
-	request->type = RECORD_RUN;
-	request->payload = payload_join(slices, 2, &request->nbytes);
-	if (request->payload)
-		return request;
-	free(request);
-	return NULL;
+	if (blocks_nbytes)
+		memcpy(saved->blocks, index->blocks, blocks_nbytes);
+	*request = (struct sync_request){ .type = RECORD_RUN,
+					  .payload = saved,
+					  .nbytes = sizeof *saved + blocks_nbytes };
+	return request;
 }
 
 /* Remove those of n runs that are results of unrecorded merges. Recorded runs are kept. */

@@ -21,33 +21,6 @@
 
 /* --- Records --- */
 
-/* The part of a payload that is not read yet. */
-struct payload_reader {
-	const unsigned char *next;
-	size_t remaining_nbytes;
-};
-
-/* Return the next n objects of nbytes each, or NULL if there are fewer. */
-static const void *payload_read_array(struct payload_reader *reader, uint64_t n, size_t nbytes)
-{
-	const unsigned char *array = reader->next;
-
-	if (n > reader->remaining_nbytes / nbytes)
-		return NULL;
-	reader->next += n * nbytes;
-	reader->remaining_nbytes -= n * nbytes;
-	return array;
-}
-
-static bool payload_read_struct(struct payload_reader *reader, void *to, size_t nbytes)
-{
-	const void *from = payload_read_array(reader, 1, nbytes);
-
-	if (from)
-		memcpy(to, from, nbytes);
-	return from;
-}
-
 /* Returns NULL after a message. */
 static void *copy_bytes(const void *bytes, size_t nbytes)
 {
@@ -60,10 +33,10 @@ static void *copy_bytes(const void *bytes, size_t nbytes)
 	return to;
 }
 
-static int visit_header(struct checkpoint_state *state, struct payload_reader *reader)
+static int visit_header(struct checkpoint_state *state, const struct manifest_record *record)
 {
-	state->fingerprint_nbytes = reader->remaining_nbytes;
-	state->fingerprint = copy_bytes(reader->next, reader->remaining_nbytes);
+	state->fingerprint_nbytes = record->nbytes;
+	state->fingerprint = copy_bytes(record->payload, record->nbytes);
 	return state->fingerprint ? 0 : -ENOMEM;
 }
 
@@ -98,57 +71,60 @@ static int splice_run(struct checkpoint_state *state, size_t first, size_t n,
 	return 0;
 }
 
-static int visit_run(struct checkpoint_state *state, struct payload_reader *reader)
+static int visit_run(struct checkpoint_state *state, const struct manifest_record *record)
 {
+	const struct saved_run *saved = record->payload;
+	const size_t blocks_nbytes = record->nbytes - sizeof *saved;
 	struct checkpoint_run run;
-	struct saved_run saved;
-	const void *blocks;
 	int r;
 
-	if (!payload_read_struct(reader, &saved, sizeof saved) ||
-	    saved.item_nbytes > 2 * LAYOUT_MAX_RECORD_NBYTES || saved.first > state->n_runs ||
-	    saved.n_replaced > state->n_runs - saved.first)
+	if (record->nbytes < sizeof *saved || blocks_nbytes % sizeof *saved->blocks ||
+	    saved->n_blocks != blocks_nbytes / sizeof *saved->blocks ||
+	    saved->item_nbytes > 2 * LAYOUT_MAX_RECORD_NBYTES || saved->first > state->n_runs ||
+	    saved->n_replaced > state->n_runs - saved->first)
 		return -EBADMSG;
-	blocks = payload_read_array(reader, saved.n_blocks, sizeof(struct run_block));
-	if (!blocks || reader->remaining_nbytes)
-		return -EBADMSG;
-	run.origin = saved.origin;
+	run.origin = saved->origin;
 	run.index = (struct run_index){
-		.blocks = copy_bytes(blocks, saved.n_blocks * sizeof(struct run_block)),
-		.n_blocks = saved.n_blocks,
-		.item_nbytes = (uint32_t)saved.item_nbytes,
+		.blocks = copy_bytes(saved->blocks, blocks_nbytes),
+		.n_blocks = saved->n_blocks,
+		.item_nbytes = (uint32_t)saved->item_nbytes,
 	};
 	if (!run.index.blocks)
 		return -ENOMEM;
-	r = check_index(&run.index, saved.n_items);
+	r = check_index(&run.index, saved->n_items);
 	if (r == 0)
-		r = splice_run(state, saved.first, saved.n_replaced, &run);
+		r = splice_run(state, saved->first, saved->n_replaced, &run);
 	if (r < 0)
 		free(run.index.blocks);
 	return r;
 }
 
+static bool copy_payload(const struct manifest_record *record, void *to, size_t nbytes)
+{
+	if (record->nbytes != nbytes)
+		return false;
+	memcpy(to, record->payload, nbytes);
+	return true;
+}
+
 int checkpoint_state_visit(void *context, const struct manifest_record *record)
 {
 	struct checkpoint_state *state = context;
-	struct payload_reader reader = { record->payload, record->nbytes };
 
 	if ((record->type == RECORD_HEADER) != !state->fingerprint)
 		return -EBADMSG;
 	state->is_done = false; /* the output was not published, and the sort went on */
 	switch (record->type) {
 	case RECORD_HEADER:
-		return visit_header(state, &reader);
+		return visit_header(state, record);
 	case RECORD_RUN:
-		return visit_run(state, &reader);
+		return visit_run(state, record);
 	case RECORD_DONE:
-		state->is_done = payload_read_struct(&reader, &state->done, sizeof state->done);
+		state->is_done = copy_payload(record, &state->done, sizeof state->done);
 		return state->is_done ? 0 : -EBADMSG;
 	case RECORD_DAMAGED:
-		state->is_damaged = true;
-		return payload_read_struct(&reader, &state->damage, sizeof state->damage) ?
-			       0 :
-			       -EBADMSG;
+		state->is_damaged = copy_payload(record, &state->damage, sizeof state->damage);
+		return state->is_damaged ? 0 : -EBADMSG;
 	default:
 		return -EBADMSG;
 	}
@@ -168,28 +144,6 @@ void checkpoint_state_free(struct checkpoint_state *state)
 	checkpoint_state_free_runs(state);
 	free(state->fingerprint);
 	*state = (struct checkpoint_state){ 0 };
-}
-
-void *payload_join(const struct payload_slice *slices, size_t n, size_t *ret_nbytes)
-{
-	size_t nbytes = 0;
-	char *payload;
-
-	for (size_t i = 0; i < n; i++)
-		nbytes += slices[i].nbytes;
-	payload = malloc(nbytes + 1);
-	if (!payload) {
-		fail(-ENOMEM, "no memory for %zu bytes of a checkpoint", nbytes);
-		return NULL;
-	}
-	nbytes = 0;
-	for (size_t i = 0; i < n; i++) {
-		if (slices[i].nbytes)
-			memcpy(payload + nbytes, slices[i].bytes, slices[i].nbytes);
-		nbytes += slices[i].nbytes;
-	}
-	*ret_nbytes = nbytes;
-	return payload;
 }
 
 /* --- The runs --- */

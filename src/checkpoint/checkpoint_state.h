@@ -55,7 +55,8 @@ struct saved_run {
 	uint64_t first, n_replaced; /* it replaces n_replaced runs of the list from `first` on */
 	struct run_origin origin;
 	uint64_t n_items, item_nbytes;
-	uint64_t n_blocks; /* of the struct run_block that follow this struct */
+	uint64_t n_blocks;
+	struct run_block blocks[]; /* n_blocks */
 };
 
 /* Identifies the complete output: its status before the rename, which does not change these. */
@@ -95,15 +96,6 @@ void checkpoint_state_free_runs(struct checkpoint_state *state);
 
 /* Free the members of the state, which may be zeroed. */
 void checkpoint_state_free(struct checkpoint_state *state);
-
-/* A part of a payload. */
-struct payload_slice {
-	const void *bytes;
-	size_t nbytes;
-};
-
-/* Concatenate n slices. The caller frees the result. Returns NULL after a message. */
-void *payload_join(const struct payload_slice *slices, size_t n, size_t *ret_nbytes);
 
 /*
  * Read the damaged block again, because only the first read may have been wrong. Returns 0 if the

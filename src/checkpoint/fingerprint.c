@@ -19,7 +19,7 @@
 #include "src/comm/comm.h"
 
 /* Increment it when the format of the manifest or of the runs changes. */
-#define CHECKPOINT_FORMAT_VERSION 9
+#define CHECKPOINT_FORMAT_VERSION 10
 
 /* The beginning of the names of entries with the state of an input. */
 static const char input_state_prefix[] = "state of input ";

@@ -10,21 +10,29 @@
 
 static struct checkpoint_state saved;
 
-static int visit(enum checkpoint_record type, const struct payload_slice *extents, size_t n)
+static int visit(enum checkpoint_record type, const void *payload, size_t nbytes)
 {
-	size_t nbytes;
-	void *payload = payload_join(extents, n, &nbytes);
-	int r;
-
-	assert_non_null(payload);
-	r = checkpoint_state_visit(&saved, &(struct manifest_record){ type, payload, nbytes });
-	free(payload);
-	return r;
+	return checkpoint_state_visit(&saved, &(struct manifest_record){ type, payload, nbytes });
 }
 
 static int visit_header(void)
 {
-	return visit(RECORD_HEADER, &(struct payload_slice){ "words", 6 }, 1);
+	return visit(RECORD_HEADER, "words", 6);
+}
+
+/* Record a run of one block. */
+static int visit_saved_run(const struct saved_run *run, const struct run_block *block)
+{
+	const size_t nbytes = sizeof *run + sizeof *block;
+	struct saved_run *payload = malloc(nbytes);
+	int r;
+
+	assert_non_null(payload);
+	*payload = *run;
+	payload->blocks[0] = *block;
+	r = visit(RECORD_RUN, payload, nbytes);
+	free(payload);
+	return r;
 }
 
 /* Record a run of one block of items of 8 bytes. */
@@ -37,9 +45,8 @@ static int visit_run(size_t first, size_t n_replaced, uint64_t n_records,
 				       .n_items = block->n_items,
 				       .item_nbytes = 8,
 				       .n_blocks = 1 };
-	const struct payload_slice extents[] = { { &run, sizeof run }, { block, sizeof *block } };
 
-	return visit(RECORD_RUN, extents, 2);
+	return visit_saved_run(&run, block);
 }
 
 static int visit_good_run(size_t first, size_t n_replaced, uint64_t n_records)
@@ -67,7 +74,7 @@ static int visit_done(void)
 {
 	const struct saved_done done = { .inode = 1 };
 
-	return visit(RECORD_DONE, &(struct payload_slice){ &done, sizeof done }, 1);
+	return visit(RECORD_DONE, &done, sizeof done);
 }
 
 static int start(void **state)
@@ -126,9 +133,8 @@ FIXTURE_TEST(runs_of_impossible_items_are_refused)
 	const uint32_t nbytes = 2 * LAYOUT_MAX_RECORD_NBYTES + 1;
 	const struct run_block block = { .n_items = 1, .stored_nbytes = nbytes };
 	const struct saved_run run = { .n_items = 1, .item_nbytes = nbytes, .n_blocks = 1 };
-	const struct payload_slice extents[] = { { &run, sizeof run }, { &block, sizeof block } };
 
-	assert_int_equal(visit(RECORD_RUN, extents, 2), -EBADMSG);
+	assert_int_equal(visit_saved_run(&run, &block), -EBADMSG);
 	assert_int_equal(saved.n_runs, 0);
 }
 
@@ -141,11 +147,10 @@ FIXTURE_TEST(only_the_first_record_is_the_header)
 
 FIXTURE_TEST(short_or_unknown_records_are_refused)
 {
-	assert_int_equal(visit(RECORD_DONE, &(struct payload_slice){ "short", 5 }, 1), -EBADMSG);
+	assert_int_equal(visit(RECORD_DONE, "short", 5), -EBADMSG);
 	assert_false(saved.is_done);
-	assert_int_equal(visit(RECORD_RUN, &(struct payload_slice){ "", 0 }, 1), -EBADMSG);
-	assert_int_equal(visit((enum checkpoint_record)99, &(struct payload_slice){ "?", 1 }, 1),
-			 -EBADMSG);
+	assert_int_equal(visit(RECORD_RUN, "", 0), -EBADMSG);
+	assert_int_equal(visit((enum checkpoint_record)99, "?", 1), -EBADMSG);
 	assert_int_equal(saved.n_runs, 0);
 }
 

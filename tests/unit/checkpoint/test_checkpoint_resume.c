@@ -192,19 +192,17 @@ FIXTURE_TEST(manifest_must_be_truncatable)
 	assert_int_equal(open_and_abandon(), 0);
 }
 
-static void append(enum checkpoint_record type, const struct payload_slice *slices, size_t n)
+static void append_header(const void *payload, size_t nbytes)
 {
 	struct manifest manifest = { .path = path_in_state(CHECKPOINT_MANIFEST),
 				     .begin = CHECKPOINT_MANIFEST_BEGIN };
-	size_t nbytes;
-	void *payload = payload_join(slices, n, &nbytes);
 
 	assert_int_equal(
 		file_open(&faulty_calls, AT_FDCWD, manifest.path, O_RDWR, 0, &manifest.file), 0);
 	assert_int_equal(file_size(&manifest.file, &manifest.end), 0);
-	assert_int_equal(
-		manifest_append(&manifest, &(struct manifest_record){ type, payload, nbytes }), 0);
-	free(payload);
+	assert_int_equal(manifest_append(&manifest, &(struct manifest_record){ RECORD_HEADER,
+									       payload, nbytes }),
+			 0);
 	file_close(&manifest.file);
 }
 
@@ -213,13 +211,17 @@ static void forge_header(const char *name, size_t name_nbytes)
 {
 	const struct sort_spec spec = options.spec;
 	struct fingerprint fingerprint;
-	struct payload_slice slices[2] = { { name, name_nbytes } };
+	char *text;
 
 	assert_int_equal(fingerprint_create(&spec, false, &fingerprint), 0);
-	slices[1] = (struct payload_slice){ fingerprint.text, fingerprint.nbytes };
+	text = malloc(name_nbytes + fingerprint.nbytes);
+	assert_non_null(text);
+	memcpy(text, name, name_nbytes);
+	memcpy(text + name_nbytes, fingerprint.text, fingerprint.nbytes);
 	assert_int_equal(truncate(path_in_state(CHECKPOINT_MANIFEST), CHECKPOINT_MANIFEST_BEGIN),
 			 0);
-	append(RECORD_HEADER, slices, 2);
+	append_header(text, name_nbytes + fingerprint.nbytes);
+	free(text);
 	free(fingerprint.text);
 }
 
