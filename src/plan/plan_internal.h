@@ -51,24 +51,15 @@ uint64_t plan_max_windows(const struct plan *plan);
 
 /* --- plan_passes.c --- */
 
-/* Merges of runs of equal length until at most fan_in are left, as merge_passes() does them. */
-struct pass_counts {
-	uint32_t n_passes; /* merges that a record goes through at most, the final one included */
-	/* The sum of the lengths of merged runs, before the final merge, in runs. */
-	uint64_t n_moved_runs;
-	uint64_t n_merges; /* before the final one */
-};
-
-struct pass_counts plan_count_passes(uint64_t n_runs, uint32_t fan_in);
-
 /*
- * Volumes of the merges of runs of run_length, each of which leaves at most max_length. They are in
- * the unit of these lengths.
+ * The merges of runs of run_length until at most fan_in are left, as merge_passes() does them. Each
+ * leaves at most max_length; UINT64_MAX: all. Volumes are in the unit of these lengths.
  */
 struct pass_volumes {
-	uint64_t n_merged, n_stored; /* read and stored by all merges but the final one */
+	uint64_t n_merges;           /* before the final one */
+	uint64_t n_merged, n_stored; /* read and stored by these */
 	uint64_t n_final;            /* read by the final merge */
-	uint64_t n_passes;           /* merges that a record goes through at most */
+	uint64_t n_passes; /* merges that a record goes through at most, the final one included */
 };
 
 struct pass_volumes plan_pass_volumes(uint64_t n_runs, uint32_t fan_in, uint64_t run_length,

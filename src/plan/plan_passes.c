@@ -18,12 +18,6 @@ static uint64_t saturating_add(uint64_t a, uint64_t b)
 	return u64_min(a, UINT64_MAX - b) + b;
 }
 
-/* Scale a value of n_runs to n_moved of them. */
-static uint64_t scale_to_runs(uint64_t value, uint64_t n_runs, uint64_t n_moved)
-{
-	return n_runs ? saturating_mul(divide_up(value, n_runs), n_moved) : 0;
-}
-
 /*
  * The tree of merges. Its leaves are the runs, and every node has fan_in children, except for one
  * at the bottom. With n_level_nodes, the largest power of fan_in that is not above n_runs, some
@@ -47,20 +41,6 @@ static struct merge_tree make_merge_tree(uint64_t n_runs, uint32_t fan_in)
 	tree.n_inner_nodes = divide_up(n_runs - tree.n_level_nodes, fan_in - 1);
 	tree.n_bottom_runs = n_runs - tree.n_level_nodes + tree.n_inner_nodes;
 	return tree;
-}
-
-struct pass_counts plan_count_passes(uint64_t n_runs, uint32_t fan_in)
-{
-	struct pass_counts passes = { .n_passes = 1 };
-	struct merge_tree tree;
-
-	if (n_runs <= fan_in)
-		return passes;
-	tree = make_merge_tree(n_runs, fan_in);
-	passes.n_merges = divide_up(n_runs - fan_in, fan_in - 1);
-	passes.n_passes = (uint32_t)tree.depth + (tree.n_bottom_runs > 0);
-	passes.n_moved_runs = saturating_mul(n_runs, tree.depth - 1) + tree.n_bottom_runs;
-	return passes;
 }
 
 /* Return the length of a merge of n runs. */
@@ -107,6 +87,7 @@ static struct pass_volumes chained_volumes(uint64_t n_runs, uint32_t fan_in, uin
 		saturating_add(max_length, saturating_mul(fan_in - 1, run_length));
 
 	return (struct pass_volumes){
+		.n_merges = n_merges,
 		.n_merged = saturating_add(saturating_mul(first_fan_in, run_length),
 					   saturating_mul(n_merges - 1, full_length)),
 		.n_stored = saturating_mul(n_merges, max_length),
@@ -128,7 +109,8 @@ struct pass_volumes plan_pass_volumes(uint64_t n_runs, uint32_t fan_in, uint64_t
 	if (run_length > max_length)
 		return chained_volumes(n_runs, fan_in, run_length, max_length);
 	tree = make_merge_tree(n_runs, fan_in);
-	volumes.n_passes = plan_count_passes(n_runs, fan_in).n_passes;
+	volumes.n_merges = divide_up(n_runs - fan_in, fan_in - 1);
+	volumes.n_passes = tree.depth + (tree.n_bottom_runs > 0);
 	volumes.n_merged = saturating_mul(tree.n_bottom_runs, run_length);
 	volumes.n_final = level_length(&tree, fan_in, n_subtree_nodes, run_length, max_length);
 	volumes.n_stored =
@@ -383,26 +365,24 @@ static uint64_t peak_temp_nbytes(const struct plan_request *request, const struc
 }
 
 /*
- * Set the volumes of passes. No merge leaves more records than the limit; run generation does not
- * either, but inputs of -m may be longer.
+ * Set the volumes of the merges of n_runs, which all together store stored_nbytes. No merge leaves
+ * more records than the limit; run generation does not either, but inputs of -m may be longer.
  */
-static void set_pass_volumes(const struct plan_request *request, const struct pass_counts *passes,
-			     uint64_t stored_nbytes, uint64_t n_merged, struct plan *plan)
+static void set_pass_volumes(const struct plan_request *request, uint64_t stored_nbytes,
+			     uint64_t n_runs, struct plan *plan)
 {
-	struct pass_volumes volumes;
+	const uint64_t max_nbytes =
+		request->limit ? saturating_mul(request->limit, request->layout->item_nbytes) :
+				 UINT64_MAX;
+	const struct pass_volumes volumes = plan_pass_volumes(
+		n_runs, plan->fan_in, n_runs ? divide_up(stored_nbytes, n_runs) : 0, max_nbytes);
 
-	plan->merge_pass_input_nbytes =
-		scale_to_runs(stored_nbytes, n_merged, passes->n_moved_runs);
-	plan->merge_pass_nbytes = plan->merge_pass_input_nbytes;
-	plan->final_merge_stored_nbytes = stored_nbytes;
-	if (!request->limit || !passes->n_merges)
-		return;
-	volumes = plan_pass_volumes(n_merged, plan->fan_in, divide_up(stored_nbytes, n_merged),
-				    saturating_mul(request->limit, request->layout->item_nbytes));
+	plan->n_merges = volumes.n_merges;
+	plan->n_passes = (uint32_t)volumes.n_passes;
 	plan->merge_pass_input_nbytes = volumes.n_merged;
 	plan->merge_pass_nbytes = volumes.n_stored;
-	plan->final_merge_stored_nbytes = volumes.n_final;
-	plan->n_passes = (uint32_t)volumes.n_passes;
+	plan->final_merge_stored_nbytes =
+		volumes.n_merges ? u64_min(volumes.n_final, stored_nbytes) : stored_nbytes;
 }
 
 void plan_merge_passes(const struct plan_request *request, struct plan *plan)
@@ -420,24 +400,22 @@ void plan_merge_passes(const struct plan_request *request, struct plan *plan)
 	const uint64_t n_spilled =
 		request->n_input_runs ? n_stored : apply_limit(request, n_stored, n_stored_runs);
 	const uint64_t n_in_memory = records_spilled_to_memory(request, plan, n, n_runs);
-	const uint64_t n_merged = final_merge_runs(request, n_stored_runs);
-	struct pass_counts passes = plan_count_passes(n_merged, plan->fan_in);
+	/* A part of an endless input has no number of passes. */
+	const uint64_t n_merged = request->assumes_unbounded && !request->n_input_runs ?
+					  0 :
+					  final_merge_runs(request, n_stored_runs);
 	uint64_t stored_nbytes;
 
-	if (request->assumes_unbounded && !request->n_input_runs)
-		passes = (struct pass_counts){ .n_passes = 1 };
 	plan->expected_nbytes = nbytes;
 	plan->is_unbounded = request->assumes_unbounded;
 	plan->n_spilled_runs = merges_in_place ? 0 : n_stored_runs;
-	plan->n_merges = passes.n_merges;
 	plan->n_stored_records = n_stored + n_in_memory;
-	plan->n_passes = passes.n_passes;
 	plan->spilled_nbytes = saturating_mul(n_spilled, item_nbytes);
 	plan->spilled_to_memory_nbytes = saturating_mul(n_in_memory, item_nbytes);
 	stored_nbytes = merges_in_place ? saturating_mul(n, item_nbytes) :
 					  saturating_add(plan->spilled_nbytes,
 							 plan->spilled_to_memory_nbytes);
-	set_pass_volumes(request, &passes, stored_nbytes, n_merged, plan);
+	set_pass_volumes(request, stored_nbytes, n_merged, plan);
 	plan->temp_nbytes = merges_in_place ? u64_min(plan->merge_pass_nbytes, stored_nbytes) :
 					      stored_nbytes;
 	plan_count_pass(request, plan, n);
