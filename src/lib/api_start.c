@@ -76,12 +76,6 @@ struct saved_request {
 	struct options options;
 };
 
-static void save_request(const struct gsort *sort, struct saved_request *ret_saved)
-{
-	*ret_saved =
-		(struct saved_request){ .arguments = sort->arguments, .options = sort->options };
-}
-
 /* Undo completing. Arrays that grew keep their new places. */
 static void restore_request(struct gsort *sort, const struct saved_request *saved)
 {
@@ -287,46 +281,33 @@ static int start_threads(struct gsort *sort)
 
 int api_start_check(struct gsort *sort, enum api_operation operation)
 {
-	struct saved_request saved;
-	int r;
+	const struct saved_request saved = { sort->arguments, sort->options };
+	const int r = finalize_request(sort, operation, false);
 
-	save_request(sort, &saved);
-	r = finalize_request(sort, operation, false);
 	restore_request(sort, &saved);
 	return r;
 }
 
 int api_start(struct gsort *sort, enum api_operation operation, bool accepts_puts)
 {
-	struct saved_request saved;
+	const struct saved_request saved = { sort->arguments, sort->options };
 	int r;
 
 	if (sort->has_started && sort->operation != operation)
 		return fail(-EINVAL, "handle is in use for another operation; open another one");
 	if (sort->has_started)
 		return 0;
-	save_request(sort, &saved);
 	r = finalize_request(sort, operation, accepts_puts);
-	if (r < 0)
-		goto out;
-	r = open_reports(sort);
-	if (r < 0)
-		goto out;
-	if (sort->comm && operation != API_EXPLAIN) {
+	if (r == 0)
+		r = open_reports(sort);
+	if (r == 0 && sort->comm && operation != API_EXPLAIN)
 		r = reports_open_rank_trace(&sort->reports, sort->comm);
-		if (r < 0)
-			goto out;
-	}
-	r = open_stats(sort);
-	if (r < 0)
-		goto out;
-	if (operation != API_EXPLAIN) {
+	if (r == 0)
+		r = open_stats(sort);
+	if (r == 0 && operation != API_EXPLAIN)
 		r = api_distributed_open_progress(sort);
-		if (r < 0)
-			goto out;
-	}
-	r = start_threads(sort);
-out:
+	if (r == 0)
+		r = start_threads(sort);
 	sort->has_started = r == 0;
 	if (r < 0) {
 		api_distributed_close_progress(sort);
