@@ -294,10 +294,10 @@ static ssize_t read_some(int fd, void *buffer, size_t nbytes)
 
 /*
  * Read the whole file, and append a NUL. getdelim() would copy each name once more. Names beyond
- * memory_nbytes are counted, but not kept.
+ * memory_nbytes are counted, but not kept. *ret_n: number of names; the last one may lack its NUL.
  */
 static int read_name_list(int fd, const char *path, uint64_t memory_nbytes, char **ret_text,
-			  size_t *ret_nbytes)
+			  size_t *ret_nbytes, size_t *ret_n)
 {
 	size_t nbytes = 0, capacity = 0, n_names = 0, n_read = 0;
 	char *text = NULL;
@@ -337,19 +337,11 @@ static int read_name_list(int fd, const char *path, uint64_t memory_nbytes, char
 	text[nbytes] = '\0';
 	*ret_text = text;
 	*ret_nbytes = nbytes;
+	*ret_n = n_names + (nbytes > 0 && text[nbytes - 1]);
 	return 0;
 out:
 	free(text);
 	return r;
-}
-
-static size_t count_names(const char *text, size_t nbytes)
-{
-	size_t n = 0;
-
-	for (size_t offset = 0; offset < nbytes; offset += strlen(text + offset) + 1)
-		n++;
-	return n;
 }
 
 static int split_names(const char *path, const char *text, const char **names, size_t n)
@@ -383,15 +375,14 @@ int files0_read(const char *path, uint64_t memory_nbytes, const char ***ret_path
 	const int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
 	const char **names = NULL;
 	char *text = NULL;
-	size_t nbytes = 0, n;
+	size_t nbytes = 0, n = 0;
 	int r;
 
 	if (fd < 0)
 		return fail(-errno, "%s: cannot open this list of file names: %m", path);
-	r = read_name_list(fd, path, memory_nbytes, &text, &nbytes);
+	r = read_name_list(fd, path, memory_nbytes, &text, &nbytes, &n);
 	if (r < 0)
 		goto out;
-	n = count_names(text, nbytes);
 	if (n == 0) {
 		r = fail(-EINVAL, "--files0-from: %s: contains no file names", path);
 		goto out;
