@@ -307,15 +307,6 @@ static int open_dir_and_resume(struct checkpoint *checkpoint)
 	return r;
 }
 
-/* Check that the inputs can be read again. */
-static int check_input_size(const struct sort_spec *spec, uint64_t input_nbytes)
-{
-	if (input_nbytes == INPUT_SIZE_UNKNOWN)
-		return fail(-ESPIPE, "%s: a checkpoint requires inputs of known size, not pipes",
-			    spec->checkpoint_path);
-	return 0;
-}
-
 /*
  * Check that the output can be written from the beginning again. The check does not open the
  * output: the reader of a pipe would see an end of file.
@@ -338,11 +329,13 @@ int checkpoint_open(const struct syscalls *io, const struct sort_spec *spec,
 		    const struct layout *layout, const struct input *input, uint64_t input_nbytes,
 		    struct checkpoint **ret_checkpoint)
 {
-	int r = check_input_size(spec, input_nbytes);
 	struct checkpoint *checkpoint;
+	int r;
 
-	if (r == 0 && !spec->comm)
-		r = check_rewritable(spec);
+	if (input_nbytes == INPUT_SIZE_UNKNOWN) /* they cannot be read again */
+		return fail(-ESPIPE, "%s: a checkpoint requires inputs of known size, not pipes",
+			    spec->checkpoint_path);
+	r = spec->comm ? 0 : check_rewritable(spec);
 	if (r < 0)
 		return r;
 	checkpoint = calloc(1, sizeof *checkpoint);

@@ -227,8 +227,8 @@ static uint64_t new_pages_nbytes(uint64_t *counted, uint64_t begin, uint64_t end
 	const uint64_t previous = *counted;
 
 	begin = begin / SPILL_ALIGN_NBYTES * SPILL_ALIGN_NBYTES;
-	*counted = (end + SPILL_ALIGN_NBYTES - 1) / SPILL_ALIGN_NBYTES * SPILL_ALIGN_NBYTES;
-	return *counted - (begin > previous ? begin : previous);
+	*counted = round_up(end, SPILL_ALIGN_NBYTES);
+	return *counted - u64_max(begin, previous);
 }
 
 int checkpoint_state_punch_unused(const struct checkpoint_state *state,
@@ -308,9 +308,7 @@ static const uint64_t min_budget_nbytes = UINT64_C(64) << 20;
 
 uint64_t checkpoint_input_budget(uint64_t nbytes)
 {
-	const uint64_t fraction_nbytes = nbytes / BUDGET_DIVISOR;
-
-	return fraction_nbytes > min_budget_nbytes ? fraction_nbytes : min_budget_nbytes;
+	return u64_max(nbytes / BUDGET_DIVISOR, min_budget_nbytes);
 }
 
 /* The check of the input records of a run, by several threads. */

@@ -22,6 +22,7 @@
 #include "io/codec/checksum.h"
 #include "io/file/file.h"
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/base/thread.h"
 
 #define RECORD_HEADER_MAGIC UINT32_C(0x67736d72)
@@ -42,7 +43,7 @@ _Static_assert(sizeof(struct manifest_record_header) % MANIFEST_ALIGN_NBYTES == 
 
 static uint64_t padded_nbytes(uint64_t nbytes)
 {
-	return (nbytes + MANIFEST_ALIGN_NBYTES - 1) / MANIFEST_ALIGN_NBYTES * MANIFEST_ALIGN_NBYTES;
+	return round_up(nbytes, MANIFEST_ALIGN_NBYTES);
 }
 
 static uint64_t record_header_checksum(const struct manifest_record_header *header)
