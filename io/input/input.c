@@ -822,14 +822,6 @@ int input_open_endpoints(const struct syscalls *calls, const char *const *paths,
 	return 0;
 }
 
-int input_open(const struct syscalls *calls, const char *const *paths, size_t n,
-	       uint64_t record_nbytes, struct input **ret_input)
-{
-	const struct framing framing = { .record_nbytes = record_nbytes };
-
-	return input_open_endpoints(calls, paths, NULL, n, &framing, ret_input);
-}
-
 /* The source is not probed again, because what was read from it is gone. */
 static void move_source(struct input *from, struct input_source *entry, struct input *to)
 {

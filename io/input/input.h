@@ -59,10 +59,6 @@ int input_open_endpoints(const struct syscalls *calls, const char *const *paths,
 			 const struct endpoint *endpoints, size_t n, const struct framing *framing,
 			 struct input **ret_input);
 
-/* Open n paths as one stream of records, without headers and trailers. */
-int input_open(const struct syscalls *calls, const char *const *paths, size_t n,
-	       uint64_t record_nbytes, struct input **ret_input);
-
 /* Close an input without readers. NULL is ignored. */
 void input_close(struct input *input);
 

@@ -2,6 +2,7 @@
  * input_fixture.c - files and pipes of known bytes (see input_fixture.h)
  */
 #include "tests/support/input_fixture.h"
+#include "tests/support/open_input.h"
 
 unsigned char input_bytes[N];
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/support/open_input.h"
 #include "tests/support/unit_test.h"
 
 struct records {

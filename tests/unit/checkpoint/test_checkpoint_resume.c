@@ -11,6 +11,7 @@
 #include "src/checkpoint/fingerprint.h"
 
 #include "tests/support/io_fixture.h"
+#include "tests/support/open_input.h"
 #include "tests/support/parsed_options.h"
 #include "tests/support/unit_test.h"
 

@@ -4,6 +4,7 @@
 #include "src/checkpoint/checkpoint_state.h"
 
 #include "tests/support/captured_messages.h"
+#include "tests/support/open_input.h"
 #include "tests/support/record_fixture.h"
 
 #include <errno.h>

@@ -4,6 +4,7 @@
 #include "src/cost/calibrate.h"
 
 #include "tests/support/io_fixture.h"
+#include "tests/support/open_input.h"
 #include "tests/support/unit_test.h"
 
 #define MS UINT64_C(1000000)

@@ -7,6 +7,7 @@
 
 #include "src/base/thread.h"
 #include "tests/support/input_fixture.h"
+#include "tests/support/open_input.h"
 #include "tests/support/unit_test.h"
 
 /* Make a sparse file, which stays open. Its name goes to `path`. */

@@ -5,6 +5,7 @@
 #include "src/merge/cuts.h"
 
 #include "tests/support/numbered_runs.h"
+#include "tests/support/open_input.h"
 #include "tests/support/race.h"
 #include "tests/support/unit_test.h"
 

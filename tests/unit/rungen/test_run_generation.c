@@ -5,6 +5,7 @@
 #include "src/rungen/chunk_pool.h"
 
 #include "tests/support/job_fixture.h"
+#include "tests/support/open_input.h"
 #include "tests/support/race.h"
 #include "tests/support/unit_test.h"
 

@@ -10,6 +10,7 @@
 #include "src/merge/merge.h"
 
 #include "tests/support/job_fixture.h"
+#include "tests/support/open_input.h"
 #include "tests/support/unit_test.h"
 
 struct sort_case {

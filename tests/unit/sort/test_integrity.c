@@ -5,6 +5,7 @@
 #include "src/sort/sort_internal.h"
 
 #include "tests/support/job_fixture.h"
+#include "tests/support/open_input.h"
 #include "tests/support/unit_test.h"
 
 enum { N = 1000 };

@@ -9,6 +9,7 @@
 #include "src/base/diagnostics.h"
 #include "tests/support/io_fixture.h"
 #include "tests/support/captured_messages.h"
+#include "tests/support/open_input.h"
 #include "tests/support/separate_memory_backend.h"
 #include "tests/support/unit_test.h"
 

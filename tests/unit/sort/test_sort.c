@@ -9,6 +9,7 @@
 #include "src/sort/setup.h"
 #include "tests/support/io_fixture.h"
 #include "tests/support/captured_messages.h"
+#include "tests/support/open_input.h"
 #include "tests/support/unit_test.h"
 
 enum { N = 1000 };
