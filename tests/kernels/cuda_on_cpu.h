@@ -19,7 +19,6 @@
 #include <string.h>
 
 #include <algorithm>
-#include <vector>
 
 #include "tests/kernels/threads_on_cpu.h"
 
@@ -80,17 +79,20 @@ struct emulated_warp {
 	}
 };
 
+enum { MAX_WARPS = 32 };
+
 struct emulated_block {
 	emulated_barrier barrier;
-	std::vector<emulated_warp *> warps;
+	emulated_warp *warps[MAX_WARPS];
 	unsigned votes[2];
 	unsigned char *shared;
 
-	emulated_block(unsigned n_threads, size_t shared_nbytes) : barrier(n_threads), votes()
+	emulated_block(unsigned n_threads, size_t shared_nbytes)
+	    : barrier(n_threads), warps(), votes()
 	{
 		shared = new unsigned char[shared_nbytes];
-		for (unsigned first = 0; first < n_threads; first += 32)
-			warps.push_back(new emulated_warp(min(n_threads - first, 32u)));
+		for (unsigned i = 0; i * 32 < n_threads; i++)
+			warps[i] = new emulated_warp(min(n_threads - i * 32, 32u));
 	}
 	~emulated_block()
 	{
@@ -134,12 +136,27 @@ static inline emulated_warp *this_warp()
 
 static inline uint32_t emulated_exchange(uint32_t value, unsigned source_lane)
 {
-	emulated_warp *warp = this_warp();
-	uint32_t *slots = warp->slots[this_thread()->warp_turn ^= 1];
+	emulated_thread *self = this_thread();
+	emulated_warp *warp = self->block->warps[self->thread_index.x / 32];
+	uint32_t *slots = warp->slots[self->warp_turn ^= 1];
 
-	slots[threadIdx.x % 32] = value;
+	slots[self->thread_index.x % 32] = value;
 	warp->barrier.wait();
 	return slots[source_lane];
+}
+
+/* Return the values of all lanes, combined by |. Lanes that the warp lacks never write. */
+static inline uint32_t emulated_combine(uint32_t value)
+{
+	emulated_thread *self = this_thread();
+	emulated_warp *warp = self->block->warps[self->thread_index.x / 32];
+	uint32_t *slots = warp->slots[self->warp_turn ^= 1], combined = 0;
+
+	slots[self->thread_index.x % 32] = value;
+	warp->barrier.wait();
+	for (unsigned lane = 0; lane < 32; lane++)
+		combined |= slots[lane];
+	return combined;
 }
 
 static inline void __syncwarp()
@@ -159,20 +176,12 @@ static inline uint32_t __shfl_xor_sync(unsigned, uint32_t value, unsigned distan
 
 static inline int __any_sync(unsigned, int predicate)
 {
-	uint32_t any = predicate != 0;
-
-	for (unsigned distance = 16; distance; distance /= 2)
-		any |= __shfl_xor_sync(~0u, any, distance);
-	return (int)any;
+	return (int)emulated_combine(predicate != 0);
 }
 
 static inline unsigned __ballot_sync(unsigned, int predicate)
 {
-	uint32_t votes = predicate ? 1u << threadIdx.x % 32 : 0;
-
-	for (unsigned distance = 16; distance; distance /= 2)
-		votes |= __shfl_xor_sync(~0u, votes, distance);
-	return votes;
+	return emulated_combine(predicate ? 1u << threadIdx.x % 32 : 0);
 }
 
 static inline int __ffs(int x)
@@ -270,7 +279,7 @@ static inline void emulated_launch(CUstream_st *stream, Kernel kernel, unsigned 
 		}
 	};
 
-	emulated_pool::of_this_thread().launch({
+	emulated_pool::launch({
 		.run = [](const void *context) { (*(const decltype(run) *)context)(); },
 		.context = &run,
 		.block = &block,

@@ -16,10 +16,9 @@
 #pragma once
 
 #include <stdlib.h>
+#include <ucontext.h>
 
 #include <vector>
-
-#include <ucontext.h>
 
 #if defined(__SANITIZE_THREAD__)
 #define EMULATION_UNDER_TSAN 1
@@ -47,7 +46,7 @@
 #endif
 
 /* Marks functions of the emulation itself, which several threads run without synchronisation. */
-#define EMULATION_ONLY __attribute__((noinline, no_sanitize("thread", "address")))
+#define EMULATION_ONLY __attribute__((noinline, no_sanitize("thread", "address", "undefined")))
 
 struct emulated_index {
 	unsigned x;
@@ -79,12 +78,19 @@ struct emulated_work {
 	unsigned n_threads, n_blocks;
 };
 
+class emulated_pool;
+
+/* The pool of this CPU thread; NULL: it has launched no kernel. Reading this needs no call. */
+static __thread emulated_pool *pool_of_this_thread __attribute__((tls_model("initial-exec")));
+
 class emulated_pool
 {
 	enum { STACK_NBYTES = 256 << 10 };
 
 	emulated_thread launching;
 	std::vector<emulated_thread *> threads;
+	emulated_thread **turns; /* the threads of the launch, in the order of their turns */
+	unsigned turn, n_unfinished;
 	emulated_thread *current;
 	emulated_work work;
 	bool backwards;
@@ -120,21 +126,33 @@ class emulated_pool
 #endif
 	}
 
+	/* The first switch of all is that of the launching thread and tells where its stack is. */
+	void EMULATION_ONLY finish_first_switch()
+	{
+#ifdef EMULATION_UNDER_ASAN
+		const bool is_known = launching.stack;
+
+		__sanitizer_finish_switch_fiber(NULL,
+						is_known ? NULL : (const void **)&launching.stack,
+						is_known ? NULL : &launching.stack_nbytes);
+#endif
+	}
+
 	/* Run the context's part of one launch after the other. */
 	static void EMULATION_ONLY thread_main()
 	{
-		emulated_pool &pool = of_this_thread();
+		emulated_pool &pool = *pool_of_this_thread;
 
-#ifdef EMULATION_UNDER_ASAN
-		__sanitizer_finish_switch_fiber(NULL, (const void **)&pool.launching.stack,
-						&pool.launching.stack_nbytes);
-#endif
+		pool.finish_first_switch();
 		for (;;) {
 			__tsan_acquire(&pool.work);
 			pool.work.run(pool.work.context);
 			__tsan_release(&pool.launching);
 			pool.current->block = NULL;
-			pool.yield();
+			if (--pool.n_unfinished == 0)
+				pool.switch_to(&pool.launching);
+			else
+				pool.yield();
 		}
 	}
 
@@ -156,36 +174,29 @@ class emulated_pool
 
 	void EMULATION_ONLY start_threads()
 	{
-		while (threads.size() < work.n_threads)
-			add_thread();
-		for (unsigned i = 0; i < work.n_threads; i++) {
-			threads[i]->block = work.block;
-			threads[i]->thread_index.x = i;
-			threads[i]->block_size.x = work.n_threads;
-			threads[i]->grid_size.x = work.n_blocks;
-			threads[i]->warp_turn = threads[i]->vote_turn = 0;
-		}
-	}
-
-	/* Give each thread its turn. Returns false if all have finished. */
-	bool EMULATION_ONLY run_round()
-	{
 		const unsigned n = work.n_threads;
-		bool any = false;
 
+		while (threads.size() < n)
+			add_thread();
+		turns = (emulated_thread **)realloc(turns, threads.size() * sizeof *turns);
 		for (unsigned i = 0; i < n; i++) {
-			emulated_thread *thread = threads[backwards ? n - 1 - i : i];
+			emulated_thread *thread = threads[i];
 
-			if (!thread->block)
-				continue;
-			switch_to(thread);
-			any = true;
+			turns[backwards ? n - 1 - i : i] = thread;
+			thread->block = work.block;
+			thread->thread_index.x = i;
+			thread->block_size.x = n;
+			thread->grid_size.x = work.n_blocks;
+			thread->warp_turn = thread->vote_turn = 0;
 		}
-		return any;
+		n_unfinished = n;
+		turn = 0;
 	}
 
 public:
-	emulated_pool() : launching(), threads(), current(&launching), work(), backwards()
+	emulated_pool()
+		: launching(), threads(), turns(), turn(), n_unfinished(), current(&launching),
+		  work(), backwards()
 	{
 		launching.has_begun = true;
 #ifdef EMULATION_UNDER_TSAN
@@ -201,42 +212,42 @@ public:
 			delete[] thread->stack;
 			delete thread;
 		}
+		free(turns);
 	}
 	emulated_pool(const emulated_pool &) = delete;
-
-	static emulated_pool &EMULATION_ONLY of_this_thread()
-	{
-		static thread_local emulated_pool pool;
-
-		return pool;
-	}
 
 	emulated_thread *EMULATION_ONLY self()
 	{
 		return current;
 	}
 
-	/* Let the other contexts run. */
+	/* Let the other contexts run: those of the launch that are not finished, in turns. */
 	void EMULATION_ONLY yield()
 	{
-		switch_to(&launching);
+		do
+			turn = turn + 1 < work.n_threads ? turn + 1 : 0;
+		while (!turns[turn]->block);
+		if (turns[turn] != current)
+			switch_to(turns[turn]);
 	}
 
-	void EMULATION_ONLY launch(const emulated_work &launched)
+	static void EMULATION_ONLY launch(const emulated_work &launched)
 	{
-		work = launched;
-		start_threads();
-		__tsan_release(&work);
-		while (run_round())
-			;
-		__tsan_acquire(&launching);
-		backwards = !backwards;
+		static thread_local emulated_pool pool;
+
+		pool_of_this_thread = &pool;
+		pool.work = launched;
+		pool.start_threads();
+		__tsan_release(&pool.work);
+		pool.switch_to(pool.turns[0]);
+		__tsan_acquire(&pool.launching);
+		pool.backwards = !pool.backwards;
 	}
 };
 
-static inline emulated_thread *this_thread()
+static emulated_thread *EMULATION_ONLY this_thread()
 {
-	return emulated_pool::of_this_thread().self();
+	return pool_of_this_thread->self();
 }
 
 /* A reusable barrier. */
@@ -261,7 +272,7 @@ public:
 			turn++;
 		}
 		while (turn == mine)
-			emulated_pool::of_this_thread().yield();
+			pool_of_this_thread->yield();
 		__tsan_acquire(&sides[mine % 2]);
 	}
 };
