@@ -7,9 +7,7 @@
  *	part files   |     0     |     1     |     2     |     3     |
  *	partitions   0000000000000001111111111111111111111111222222222
  *
- * Each stripe of a file is written by one rank (file_set.h). So a rank keeps the head, its
- * bytes of the stripe in which its partition begins, for the rank in whose partition that stripe
- * begins. The heads that a rank gets are in its last file.
+ * Each stripe of a file is written by one rank (file_set.h).
  *
  * Rank 0 creates the files and commits them. If they are compressed, it makes the frames of the
  * header and of empty files.
@@ -37,8 +35,6 @@ struct rank_share {
 struct line_rank_output {
 	struct rank_share *shares; /* of each rank */
 	uint64_t header_nbytes;
-	uint64_t head_end; /* where the head ends; 0: there is none */
-	unsigned head_writer;
 
 	pthread_mutex_t lock; /* of the next two members: several threads write */
 	bool is_compressing;  /* the file `compressed` */
@@ -93,35 +89,32 @@ static uint64_t begin_offset(const struct line_rank_output *out, unsigned rank, 
 	return offset;
 }
 
-/* Find the head of a rank in its first file. Returns its size. */
-static uint64_t find_head(const struct line_sort *sort, unsigned rank, uint64_t *ret_begin)
+/* Return where the lines of this rank end in a file that other ranks write, too. */
+static uint64_t own_end(const struct line_sort *sort, uint32_t file)
 {
-	const struct line_rank_output *out = sort->rank_output;
-	const struct line_extent *extent = &out->shares[rank].extent;
-	const uint64_t begin = begin_offset(out, rank, (uint32_t)extent->first);
-
-	*ret_begin = begin;
-	if (rank == 0 || extent->nbytes == 0)
-		return 0;
-	return u64_min(round_up(begin, sort->set.stripe_nbytes) - begin, extent->first_nbytes);
+	return begin_offset(sort->rank_output, comm_rank(sort->spec->comm) + 1, file);
 }
 
-/* Return the rank in whose partition the stripe of a head begins; in a header: rank 0. */
-static unsigned find_head_writer(const struct line_sort *sort, unsigned rank, uint64_t begin)
+/* Tell the set where the lines of each rank begin; if there are none, where the next ones do. */
+static int place_ranks(struct line_sort *sort)
 {
 	const struct line_rank_output *out = sort->rank_output;
-	const uint32_t file = (uint32_t)out->shares[rank].extent.first;
-	const uint64_t stripe = begin - begin % sort->set.stripe_nbytes;
+	const unsigned n = comm_size(sort->spec->comm);
+	struct file_position *begin = calloc(n, sizeof *begin);
+	struct file_position next = { UINT64_MAX, 0 };
 
-	while (rank > 0) {
-		const uint64_t nbytes = shared_nbytes(out, rank, file);
+	if (!begin)
+		return fail(-ENOMEM, "no memory for %u ranks", n);
+	for (unsigned i = n; i-- > 0;) {
+		const uint64_t first = out->shares[i].extent.first;
 
-		begin = begin_offset(out, rank, file);
-		if (begin <= stripe && stripe < begin + nbytes)
-			break;
-		rank--;
+		if (out->shares[i].extent.nbytes > 0)
+			next = (struct file_position){ first,
+						       begin_offset(out, i, (uint32_t)first) };
+		begin[i] = next;
 	}
-	return rank;
+	file_set_place_ranks(&sort->set, begin, out->header_nbytes);
+	return 0;
 }
 
 static int gather_shares(struct line_sort *sort, const struct line_extent *extent,
@@ -163,7 +156,6 @@ static int end_frames(struct line_sort *sort, uint64_t content_end, bool may_be_
 static int begin_frames(struct line_sort *sort, uint32_t file)
 {
 	struct line_rank_output *out = sort->rank_output;
-	const struct line_extent *extent = &out->shares[comm_rank(sort->spec->comm)].extent;
 	int r;
 
 	if (!sort->spec->zstd_level)
@@ -174,8 +166,7 @@ static int begin_frames(struct line_sort *sort, uint32_t file)
 	r = end_frames(sort, 0, true);
 	if (r == 0)
 		r = file_set_begin_frames(&sort->set, file, sort->spec->zstd_level,
-					  sort->n_compressors,
-					  file == extent->first ? out->head_end : 0);
+					  sort->n_compressors, own_end(sort, file));
 	out->is_compressing = r == 0;
 	out->compressed = file;
 	return r;
@@ -207,7 +198,7 @@ int line_ranks_place_partition(struct line_sort *sort, const struct line_extent 
 	struct line_rank_output *out = calloc(1, sizeof *out);
 	const unsigned rank = comm_rank(sort->spec->comm);
 	const unsigned char *header;
-	uint64_t begin, head_nbytes;
+	uint64_t begin;
 	size_t header_nbytes;
 	int r;
 
@@ -219,27 +210,21 @@ int line_ranks_place_partition(struct line_sort *sort, const struct line_extent 
 	r = gather_shares(sort, extent, header_nbytes);
 	if (r == 0)
 		r = agree_stripe_and_compression(sort);
+	if (r == 0)
+		r = place_ranks(sort);
 	if (r < 0)
 		return r;
-	head_nbytes = find_head(sort, rank, &begin);
-	out->head_end = rank > 0 ? begin + head_nbytes : 0;
-	out->head_writer = find_head_writer(sort, rank, begin);
+	begin = begin_offset(out, rank, (uint32_t)out->shares[rank].extent.first);
 	sort->offset = begin;
 	return sort->parts ? line_part_files_place(sort, begin) : begin_file(sort, header);
 }
 
 int line_ranks_write(struct line_sort *sort, uint64_t offset, const void *bytes, size_t nbytes)
 {
-	struct line_rank_output *out = sort->rank_output;
 	const uint32_t file = line_output_current_file(sort);
-	const bool is_first_file = file == out->shares[comm_rank(sort->spec->comm)].extent.first;
-	size_t n = 0;
-	int r = 0;
+	size_t n;
+	int r = file_set_keep_foreign(&sort->set, file, offset, bytes, nbytes, &n);
 
-	if (is_first_file && offset < out->head_end) {
-		n = u64_min(nbytes, out->head_end - offset);
-		r = file_set_keep(&sort->set, out->head_writer, file, offset, bytes, n);
-	}
 	if (r < 0 || n == nbytes)
 		return r;
 	r = begin_frames(sort, file);
@@ -250,25 +235,10 @@ int line_ranks_write(struct line_sort *sort, uint64_t offset, const void *bytes,
 
 /* --- The end --- */
 
-/* Return whether these bytes are of a head that this rank writes. */
-static bool is_own_stripe(void *context, unsigned from, uint64_t file, uint64_t offset,
-			  uint64_t nbytes)
-{
-	const struct line_sort *sort = context;
-	const struct line_rank_output *out = sort->rank_output;
-	uint64_t begin;
-	const uint64_t end = find_head(sort, from, &begin) + begin;
-
-	return file == out->shares[from].extent.first && offset >= begin && offset <= end &&
-	       nbytes <= end - offset &&
-	       find_head_writer(sort, from, begin) == comm_rank(sort->spec->comm);
-}
-
 /* Check that the single file has all bytes of this rank. *ret_nbytes: of all ranks. */
 static int finish_file(struct line_sort *sort, uint64_t *ret_nbytes)
 {
-	const struct line_rank_output *out = sort->rank_output;
-	const uint64_t end = begin_offset(out, comm_rank(sort->spec->comm) + 1, 0);
+	const uint64_t end = own_end(sort, 0);
 
 	if (sort->offset != end)
 		return fail(-EIO,
@@ -283,12 +253,11 @@ static int finish_file(struct line_sort *sort, uint64_t *ret_nbytes)
 	return 0;
 }
 
-/* Compress the heads of other ranks and, on rank 0, files of no content. Then write the frames. */
+/* Compress the kept bytes of other ranks and, on rank 0, empty files. Then write the frames. */
 static int write_frames(struct line_sort *sort, const uint64_t *nbytes)
 {
 	struct line_rank_output *out = sort->rank_output;
-	const unsigned rank = comm_rank(sort->spec->comm);
-	int r = end_frames(sort, begin_offset(out, rank + 1, out->compressed), true);
+	int r = end_frames(sort, own_end(sort, out->compressed), true);
 
 	for (uint32_t i = 0; i < sort->set.n && r == 0 && is_first(sort); i++)
 		if (nbytes[i] == 0) {
@@ -303,7 +272,7 @@ int line_rank_output_finish(struct line_sort *sort)
 {
 	struct file_set *files = &sort->set;
 	uint64_t *nbytes = calloc(files->n, sizeof *nbytes);
-	int r = nbytes ? file_set_exchange(files, is_own_stripe, sort) :
+	int r = nbytes ? file_set_exchange(files) :
 			 fail(-ENOMEM, "no memory for the sizes of %u files", files->n);
 
 	if (r == 0)

@@ -376,7 +376,7 @@ int line_ranks_exchange_runs(struct line_sort *sort);
 /* Check that the lines of the sorted block belong to the partition. Not a collective. */
 int line_ranks_check_block(struct line_sort *sort);
 
-/* The partition is written: exchange heads, and check the lines and inputs of all ranks. */
+/* The partition is written: exchange stripes, and check the lines and inputs of all ranks. */
 int line_ranks_finish(struct line_sort *sort);
 
 /* r: the result of the commit on rank 0, which all ranks return. */
@@ -400,7 +400,7 @@ int line_ranks_place_partition(struct line_sort *sort, const struct line_extent 
 /* As output_write_at(), within the partition. Not a collective. */
 int line_ranks_write(struct line_sort *sort, uint64_t offset, const void *bytes, size_t nbytes);
 
-/* The partition is written: exchange heads, and check the place. */
+/* The partition is written: exchange stripes, and check the place. */
 int line_rank_output_finish(struct line_sort *sort);
 
 void line_rank_output_close(struct line_rank_output *out);

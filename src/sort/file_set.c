@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/base/thread.h"
 #include "src/checkpoint/checkpoint.h"
 #include "src/comm/comm.h"
@@ -275,6 +277,7 @@ void file_set_close(struct file_set *files)
 		zst_index_free(&files->files[i].index);
 	}
 	pthread_mutex_destroy(&files->lock);
+	free(files->rank_begin);
 	free(files->names);
 	free(files->files);
 	*files = (struct file_set){ 0 };
@@ -309,8 +312,63 @@ bool file_set_have_one_host(const struct file_set *files)
 	return true;
 }
 
-int file_set_keep(struct file_set *files, unsigned owner, uint32_t i, uint64_t offset,
-		  const void *data, size_t nbytes)
+void file_set_place_ranks(struct file_set *files, struct file_position *begin,
+			  uint64_t header_nbytes)
+{
+	files->rank_begin = begin;
+	files->header_nbytes = header_nbytes;
+}
+
+/* Return the last rank whose content begins at or before this byte. Empty ranks precede it. */
+static unsigned find_content_rank(const struct file_set *files, uint64_t file, uint64_t offset)
+{
+	unsigned lo = 0, hi = comm_size(files->comm);
+
+	while (hi - lo > 1) {
+		const unsigned i = lo + (hi - lo) / 2;
+		const struct file_position begin = files->rank_begin[i];
+
+		if (begin.file < file || (begin.file == file && begin.offset <= offset))
+			lo = i;
+		else
+			hi = i;
+	}
+	return lo;
+}
+
+/* Return the rank that writes a byte. *ret_end: where its stripe ends. */
+static unsigned find_byte_owner(const struct file_set *files, uint32_t i, uint64_t offset,
+				uint64_t *ret_end)
+{
+	const uint64_t first_nbytes = round_up(
+		files->header_nbytes,
+		files->is_compressed ? files->stripe_nbytes : (uint64_t)sysconf(_SC_PAGESIZE));
+	const uint64_t begin = offset - offset % files->stripe_nbytes;
+
+	if (offset < first_nbytes) {
+		*ret_end = first_nbytes;
+		return 0;
+	}
+	*ret_end = begin + files->stripe_nbytes;
+	return find_content_rank(files, i, u64_max(begin, files->header_nbytes));
+}
+
+/* Return where the stripes of this rank begin in a file, at most at the end of its content. */
+static uint64_t own_stripes_begin(const struct file_set *files, uint32_t i, uint64_t content_end)
+{
+	const unsigned rank = comm_rank(files->comm);
+	const struct file_position content = files->rank_begin[rank];
+	uint64_t begin = 0, end;
+
+	if (content.file == i && content.offset > files->header_nbytes)
+		begin = content.offset;
+	while (begin < content_end && find_byte_owner(files, i, begin, &end) != rank)
+		begin = end;
+	return begin;
+}
+
+static int keep(struct file_set *files, unsigned owner, uint32_t i, uint64_t offset,
+		const void *data, size_t nbytes)
 {
 	struct foreign_bytes *foreign = malloc(sizeof *foreign + nbytes);
 
@@ -322,6 +380,26 @@ int file_set_keep(struct file_set *files, unsigned owner, uint32_t i, uint64_t o
 	foreign->next = files->foreign;
 	files->foreign = foreign;
 	return 0;
+}
+
+int file_set_keep_foreign(struct file_set *files, uint32_t i, uint64_t offset, const void *data,
+			  size_t nbytes, size_t *ret_n_foreign)
+{
+	size_t done = 0;
+	int r = 0;
+
+	while (files->rank_begin && done < nbytes && r == 0) {
+		uint64_t end;
+		const unsigned owner = find_byte_owner(files, i, offset + done, &end);
+		const size_t n = u64_min(end - offset - done, nbytes - done);
+
+		if (owner == comm_rank(files->comm))
+			break;
+		r = keep(files, owner, i, offset + done, (const char *)data + done, n);
+		done += n;
+	}
+	*ret_n_foreign = done;
+	return r;
 }
 
 /* Set *ret_n to the number of messages for this rank. */
@@ -362,15 +440,20 @@ static int write_foreign(struct file_set *files, const struct stripe_bytes *stri
 	return output_write_at(files->outputs[i], stripe->offset, stripe->data, stripe->nbytes);
 }
 
-/* Check the bytes of a message. is_own: NULL: compressed bytes, which any rank can write. */
+/* Return whether another rank may have sent these bytes. Any rank can write compressed bytes. */
 static bool is_valid_stripe(const struct file_set *files, const struct stripe_bytes *stripe,
-			    size_t nbytes, unsigned from, is_own_stripe_fn *is_own, void *context)
+			    size_t nbytes)
 {
+	const uint32_t i = (uint32_t)stripe->file;
+	uint64_t end;
+
 	if (nbytes < sizeof *stripe || stripe->nbytes != nbytes - sizeof *stripe ||
-	    stripe->file >= files->n || !files->outputs[stripe->file] ||
+	    stripe->file >= files->n || !files->outputs[i] ||
 	    stripe->offset > UINT64_MAX - stripe->nbytes)
 		return false;
-	return !is_own || is_own(context, from, stripe->file, stripe->offset, stripe->nbytes);
+	return files->has_all_frames ||
+	       (find_byte_owner(files, i, stripe->offset, &end) == comm_rank(files->comm) &&
+		stripe->offset + stripe->nbytes <= end);
 }
 
 /* Compressed frames are cut at the stripes of the file, which may be longer than a frame. */
@@ -381,8 +464,7 @@ static size_t max_message_nbytes(const struct file_set *files)
 }
 
 /* Receive n messages in any order. */
-static int receive_each_stripe(struct file_set *files, uint64_t n, is_own_stripe_fn *is_own,
-			       void *context, struct stripe_bytes *buffer)
+static int receive_each_stripe(struct file_set *files, uint64_t n, struct stripe_bytes *buffer)
 {
 	int r = 0;
 
@@ -395,8 +477,7 @@ static int receive_each_stripe(struct file_set *files, uint64_t n, is_own_stripe
 			r = comm_wait(files->comm, &transfer);
 		if (r < 0)
 			return r;
-		if (!is_valid_stripe(files, buffer, transfer.nbytes, transfer.from, is_own,
-				     context))
+		if (!is_valid_stripe(files, buffer, transfer.nbytes))
 			return fail(-EPROTO,
 				    "internal error: rank %u on %s sent bytes of a stripe of "
 				    "another rank; the output was not written",
@@ -417,11 +498,10 @@ static int send_foreign(struct file_set *files)
 	return r;
 }
 
-static int receive_stripes(struct file_set *files, uint64_t n, is_own_stripe_fn *is_own,
-			   void *context)
+static int receive_stripes(struct file_set *files, uint64_t n)
 {
 	struct stripe_bytes *buffer = malloc(max_message_nbytes(files));
-	const int r = buffer ? receive_each_stripe(files, n, is_own, context, buffer) :
+	const int r = buffer ? receive_each_stripe(files, n, buffer) :
 			       fail(-ENOMEM, "no memory for stripes of other ranks");
 
 	free(buffer);
@@ -432,7 +512,7 @@ static int receive_stripes(struct file_set *files, uint64_t n, is_own_stripe_fn 
  * Called twice if the files are compressed. The second call begins with a collective, so no message
  * of the first arrives in it.
  */
-int file_set_exchange(struct file_set *files, is_own_stripe_fn *is_own, void *context)
+int file_set_exchange(struct file_set *files)
 {
 	uint64_t n = 0;
 	int r = count_incoming_stripes(files, &n);
@@ -440,7 +520,7 @@ int file_set_exchange(struct file_set *files, is_own_stripe_fn *is_own, void *co
 	if (r == 0)
 		r = send_foreign(files);
 	if (r == 0)
-		r = receive_stripes(files, n, is_own, context);
+		r = receive_stripes(files, n);
 	for (struct foreign_bytes *foreign = files->foreign; foreign && r == 0;
 	     foreign = foreign->next)
 		r = comm_wait(files->comm, &foreign->transfer);
@@ -452,9 +532,10 @@ int file_set_exchange(struct file_set *files, is_own_stripe_fn *is_own, void *co
 /* --- Frames --- */
 
 int file_set_begin_frames(struct file_set *files, uint32_t i, int level, unsigned n_threads,
-			  uint64_t begin)
+			  uint64_t content_end)
 {
 	const struct zst_sink sink = collective_zst_sink(files->files[i].zst);
+	const uint64_t begin = own_stripes_begin(files, i, content_end);
 
 	return output_begin_segment(files->outputs[i], level, n_threads, begin, &sink);
 }
@@ -491,7 +572,7 @@ static int write_zst_stripe(void *context, unsigned owner, uint64_t offset, cons
 
 	return owner == comm_rank(file->files->comm) ?
 		       write_stored(file->files, file->i, offset, data, nbytes) :
-		       file_set_keep(file->files, owner, file->i, offset, data, nbytes);
+		       keep(file->files, owner, file->i, offset, data, nbytes);
 }
 
 static int write_zst_file(struct file_set *files, uint32_t i, uint64_t *ret_nbytes)
@@ -542,7 +623,7 @@ int file_set_write_frames(struct file_set *files, const uint64_t *content_nbytes
 	for (uint32_t i = 0; i < files->n && r == 0; i++)
 		r = write_zst_file(files, i, &expected_nbytes[i]);
 	if (r == 0)
-		r = file_set_exchange(files, NULL, NULL);
+		r = file_set_exchange(files);
 	if (r == 0)
 		r = check_stored_sizes(files, expected_nbytes, expected_nbytes + files->n);
 	free(expected_nbytes);

@@ -27,7 +27,7 @@
  * compressed file has stripes, too. A rank compresses one file after another. Its last frame of the
  * last file may contain bytes of later ranks. Then every rank learns the frames of each file.
  *
- * The client knows which bytes are in whose partition.
+ * Rank 0 writes the header of each file, with all of its last page or frame.
  */
 #pragma once
 
@@ -63,6 +63,11 @@ struct shared_name {
 	char preallocates; /* whether its file system can; a boolean */
 };
 
+/* A byte of one of the files. */
+struct file_position {
+	uint64_t file, offset;
+};
+
 /* A zeroed struct is closed. */
 struct file_set {
 	const struct sort_spec *spec;
@@ -80,6 +85,8 @@ struct file_set {
 	bool is_compressed;            /* with the next two members */
 	uint64_t stored_stripe_nbytes; /* of the compressed file */
 	bool has_all_frames;           /* all ranks have compressed their frames */
+	struct file_position *rank_begin; /* of the content of each rank; NULL: not known yet */
+	uint64_t header_nbytes;           /* before the content of each file */
 	pthread_mutex_t lock;
 	struct foreign_bytes *foreign; /* with the lock: bytes that other ranks write */
 };
@@ -139,27 +146,33 @@ int file_set_agree_stripe(struct file_set *files);
 /* After that: compress the files. Frames are stored in the spill. */
 int file_set_compress(struct file_set *files, struct spill *spill);
 
-/* Keep bytes that rank `owner` writes. Thread-safe. */
-int file_set_keep(struct file_set *files, unsigned owner, uint32_t i, uint64_t offset,
-		  const void *data, size_t nbytes);
+/*
+ * Before any rank writes: place the content of all ranks. begin: by rank, in ascending order; freed
+ * with the set. The content of a rank ends where that of the next one begins.
+ */
+void file_set_place_ranks(struct file_set *files, struct file_position *begin,
+			  uint64_t header_nbytes);
 
-/* Return whether these bytes, which another rank has sent, are in a stripe of this rank. */
-typedef bool is_own_stripe_fn(void *context, unsigned from, uint64_t i, uint64_t offset,
-			      uint64_t nbytes);
+/*
+ * Keep the first *ret_n_foreign bytes of a write of content that are in the stripe of another rank.
+ * Thread-safe.
+ */
+int file_set_keep_foreign(struct file_set *files, uint32_t i, uint64_t offset, const void *data,
+			  size_t nbytes, size_t *ret_n_foreign);
 
 /*
  * Collective, when all ranks have merged: send the kept bytes to the ranks that write them. Those
  * of compressed files wait for file_set_end_frames().
  */
-int file_set_exchange(struct file_set *files, is_own_stripe_fn *is_own, void *context);
+int file_set_exchange(struct file_set *files);
 
 /*
- * Compress the content of a file from `begin` on, a multiple of the frame size, and stop when all
- * own content is written. content_end: where it ends, and the content of other ranks follows.
- * may_be_empty: make no frame if there is no content.
+ * Compress the content of a file in the stripes of this rank, and stop when all own content is
+ * written. content_end: where it ends, and the content of other ranks follows. may_be_empty: make
+ * no frame if there is no content.
  */
 int file_set_begin_frames(struct file_set *files, uint32_t i, int level, unsigned n_threads,
-			  uint64_t begin);
+			  uint64_t content_end);
 int file_set_end_frames(struct file_set *files, uint32_t i, uint64_t content_end,
 			bool may_be_empty);
 

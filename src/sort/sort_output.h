@@ -213,6 +213,9 @@ int sort_output_close_joined(struct sort_output *out);
 
 /* --- sort_output_files.c --- */
 
+/* Return the last file that begins at or before the position. Empty files precede it. */
+uint32_t sort_output_find_file(const struct sort_output *out, uint64_t position);
+
 /* Set the sizes of equal parts of n_records records, before sort_output_begin(). */
 void sort_output_set_part_sizes(struct sort_output *out, uint64_t n_records);
 
@@ -235,6 +238,9 @@ int part_stats_make_manifest(const struct sort_output *out, struct part_manifest
 /* Open the part files in which this rank has records, and which rank 0 has created. */
 int sort_output_open_shared_parts(struct sort_output *out);
 
+/* Tell the set where the records of each rank are. The files are placed. */
+int sort_output_place_ranks(struct sort_output *out);
+
 /*
  * Set the size of a file before this rank writes to it, and preallocate it if that is possible
  * while others write.
@@ -247,10 +253,3 @@ int sort_output_set_shared_size(struct sort_output *out, uint32_t i, uint64_t nb
  */
 int sort_output_begin_zst(struct sort_output *out, uint32_t i);
 int sort_output_end_zst(struct sort_output *out, uint32_t i, bool may_be_empty);
-
-/*
- * Keep the first *ret_n_foreign bytes of a write to file i that lie in the stripe of another rank.
- * sort_output_sync_ranks() sends them there.
- */
-int sort_output_keep_foreign(struct sort_output *out, uint32_t i, uint64_t offset, const void *data,
-			     size_t nbytes, size_t *ret_n_foreign);

@@ -472,8 +472,7 @@ static int place_files_at_cuts(void *context, const uint64_t *part_bounds)
 	return 0;
 }
 
-/* Return the last file that begins at or before the position. Empty files precede it. */
-static uint32_t find_file(const struct sort_output *out, uint64_t position)
+uint32_t sort_output_find_file(const struct sort_output *out, uint64_t position)
 {
 	return (uint32_t)find_interval(out->files, sizeof *out->files,
 				       offsetof(struct output_file, begin), out->set.n, position);
@@ -612,7 +611,7 @@ static int write_local_bytes(struct sort_output *out, uint32_t i, uint64_t offse
 			     size_t nbytes)
 {
 	size_t n_foreign;
-	int r = sort_output_keep_foreign(out, i, offset, data, nbytes, &n_foreign);
+	int r = file_set_keep_foreign(&out->set, i, offset, data, nbytes, &n_foreign);
 
 	return r < 0 || n_foreign == nbytes ?
 		       r :
@@ -643,7 +642,8 @@ static int write_window(void *context, const struct merged_window *merged)
 	const uint64_t item_nbytes = out->job->layout->output_nbytes;
 	const char *records = merged->items;
 	uint64_t position = out->begin + merged->position, remaining = merged->n_items;
-	uint32_t i = files_are_partitions(out) ? merged->partition : find_file(out, position);
+	uint32_t i = files_are_partitions(out) ? merged->partition :
+						 sort_output_find_file(out, position);
 	int r = 0;
 
 	for (; remaining && r == 0; i++) {
@@ -688,7 +688,7 @@ static uint64_t locate_record(void *context, uint64_t position)
 {
 	const struct sort_output *out = context;
 	const uint64_t global_position = out->begin + position;
-	const struct output_file *file = &out->files[find_file(out, global_position)];
+	const struct output_file *file = &out->files[sort_output_find_file(out, global_position)];
 
 	return out->spec->header_nbytes +
 	       (global_position - file->begin) * out->job->layout->output_nbytes;
@@ -749,6 +749,8 @@ int sort_output_begin(struct sort_output *out, const struct input_runs *merge_in
 		place_equal_files(out, n_records);
 	if (sort_output_is_split(out))
 		r = part_stats_open(out, &out->part_stats);
+	if (r == 0 && out->rank_begin)
+		r = sort_output_place_ranks(out);
 	if (r == 0 && spec->comm && spec->zstd_level)
 		r = file_set_compress(&out->set, out->job->spill);
 	return r == 0 && out->set.is_joined && sort_output_is_split(out) ?
@@ -812,7 +814,7 @@ int sort_output_read_at(void *context, uint64_t position, void *buffer, size_t n
 	char *to = buffer;
 
 	position += out->begin * item_nbytes;
-	for (uint32_t i = find_file(out, position / item_nbytes); nbytes > 0; i++) {
+	for (uint32_t i = sort_output_find_file(out, position / item_nbytes); nbytes > 0; i++) {
 		const struct output_file *file = &out->files[i];
 		const uint64_t remaining = file->end * item_nbytes - position;
 		const size_t n = remaining < nbytes ? (size_t)remaining : nbytes;

@@ -40,32 +40,24 @@ int sort_output_open_shared_parts(struct sort_output *out)
 
 /* --- stripes --- */
 
-/* Return the rank in whose partition the record is. */
-static unsigned find_record_rank(const struct sort_output *out, uint64_t record)
+int sort_output_place_ranks(struct sort_output *out)
 {
-	return (unsigned)find_interval(out->rank_begin, sizeof *out->rank_begin, 0,
-				       comm_size(out->spec->comm), record);
-}
+	const unsigned n = comm_size(out->spec->comm);
+	struct file_position *begin = calloc(n, sizeof *begin);
 
-/* Return the rank that writes the byte at `offset` of a file. *ret_end: where its stripe ends. */
-static unsigned find_byte_owner(const struct sort_output *out, uint32_t i, uint64_t offset,
-				uint64_t *ret_end)
-{
-	const uint64_t header_nbytes = out->spec->header_nbytes;
-	const uint64_t first_nbytes =
-		round_up(header_nbytes, out->set.is_compressed ? out->set.stripe_nbytes :
-								 (uint64_t)sysconf(_SC_PAGESIZE));
-	const uint64_t begin = offset - offset % out->set.stripe_nbytes;
-	uint64_t record = out->files[i].begin;
+	if (!begin)
+		return fail(-ENOMEM, "no memory for %u ranks", n);
+	for (unsigned i = 0; i < n; i++) {
+		const uint32_t file = sort_output_find_file(out, out->rank_begin[i]);
 
-	if (offset < first_nbytes) {
-		*ret_end = first_nbytes;
-		return 0;
+		begin[i] = (struct file_position){
+			file,
+			out->spec->header_nbytes + (out->rank_begin[i] - out->files[file].begin) *
+							   out->job->layout->output_nbytes
+		};
 	}
-	if (begin > header_nbytes)
-		record += (begin - header_nbytes) / out->job->layout->output_nbytes;
-	*ret_end = begin + out->set.stripe_nbytes;
-	return find_record_rank(out, record);
+	file_set_place_ranks(&out->set, begin, out->spec->header_nbytes);
+	return 0;
 }
 
 /* Return the offset in file i where the records of this rank end. */
@@ -76,44 +68,6 @@ static uint64_t local_end_offset(const struct sort_output *out, uint32_t i)
 	const uint64_t n_before = n > 0 && out->begin > file->begin ? out->begin - file->begin : 0;
 
 	return out->spec->header_nbytes + (n_before + n) * out->job->layout->output_nbytes;
-}
-
-/* Return the offset in file i where the stripes of this rank begin. */
-static uint64_t local_begin_offset(const struct sort_output *out, uint32_t i)
-{
-	const struct output_file *file = &out->files[i];
-	const uint64_t item_nbytes = out->job->layout->output_nbytes;
-	const unsigned rank = comm_rank(out->spec->comm);
-	const uint64_t local_end = local_end_offset(out, i);
-	uint64_t begin = 0, end;
-
-	if (out->begin > file->begin)
-		begin = local_end - sort_output_count_local(out, file) * item_nbytes;
-	while (begin < local_end && find_byte_owner(out, i, begin, &end) != rank)
-		begin = end;
-	return begin;
-}
-
-int sort_output_keep_foreign(struct sort_output *out, uint32_t i, uint64_t offset, const void *data,
-			     size_t nbytes, size_t *ret_n_foreign)
-{
-	const unsigned rank = out->rank_begin ? comm_rank(out->spec->comm) : 0;
-	size_t done = 0;
-	int r = 0;
-
-	while (out->rank_begin && done < nbytes && r == 0) {
-		uint64_t end;
-		const unsigned owner = find_byte_owner(out, i, offset + done, &end);
-		const uint64_t n = end - offset - done < nbytes - done ? end - offset - done :
-									 nbytes - done;
-
-		if (owner == rank)
-			break;
-		r = file_set_keep(&out->set, owner, i, offset + done, (const char *)data + done, n);
-		done += n;
-	}
-	*ret_n_foreign = done;
-	return r;
 }
 
 /* --- written --- */
@@ -151,7 +105,7 @@ static void record_other_writers(struct sort_output *out, uint32_t i, uint64_t n
 int sort_output_begin_zst(struct sort_output *out, uint32_t i)
 {
 	return file_set_begin_frames(&out->set, i, out->spec->zstd_level,
-				     spec_n_compressors(out->spec), local_begin_offset(out, i));
+				     spec_n_compressors(out->spec), local_end_offset(out, i));
 }
 
 int sort_output_end_zst(struct sort_output *out, uint32_t i, bool may_be_empty)
@@ -219,17 +173,6 @@ static int write_frames(struct sort_output *out, uint64_t n_total)
 
 /* --- together --- */
 
-static bool is_own_stripe(void *context, unsigned from, uint64_t i, uint64_t offset,
-			  uint64_t nbytes)
-{
-	const struct sort_output *out = context;
-	uint64_t end;
-
-	(void)from;
-	return find_byte_owner(out, (uint32_t)i, offset, &end) == comm_rank(out->spec->comm) &&
-	       offset + nbytes <= end;
-}
-
 /* The rank that verifies these records may be on another host. */
 static int sync_foreign_stripes(struct sort_output *out)
 {
@@ -245,7 +188,7 @@ static int sync_foreign_stripes(struct sort_output *out)
 
 int sort_output_sync_ranks(struct sort_output *out, uint64_t n_total)
 {
-	int r = file_set_exchange(&out->set, is_own_stripe, out);
+	int r = file_set_exchange(&out->set);
 
 	if (r == 0)
 		r = sync_foreign_stripes(out);
