@@ -212,8 +212,7 @@ static int open_stats(struct gsort *sort)
 int api_check_files(const struct gsort *sort)
 {
 	const struct options *options = &sort->options;
-	const bool has_reports = options->stats_json_path || options->trace_path ||
-				 options->report_path || options->stats || options->debug ||
+	const bool has_reports = reports_are_requested(options) || options->debug ||
 				 options->progress == PROGRESS_OPTION_ALWAYS;
 
 	if (sort->engine->follows_gnu_sort && sort->process && !has_reports &&
@@ -226,16 +225,13 @@ int api_check_files(const struct gsort *sort)
 static int open_reports(struct gsort *sort)
 {
 	const struct options *options = &sort->options;
-	const struct report_paths paths = { .stats_json = options->stats_json_path,
-					    .trace = options->trace_path,
-					    .html = options->report_path };
 	const int r = api_check_files(sort);
 
 	sort->drops_warnings = sort->process && !sort->engine->follows_gnu_sort &&
 			       command_files_drop_warnings(options);
 	if (r < 0 || !api_is_reporting_rank(sort))
 		return r;
-	return reports_open(options->spec.io, &paths, &sort->reports);
+	return reports_open(options->spec.io, options->report_paths, &sort->reports);
 }
 
 /*

@@ -386,8 +386,11 @@ const char *gsort_stats_text(struct gsort *sort)
 
 bool reports_are_requested(const struct options *options)
 {
-	return options->stats || options->stats_json_path || options->trace_path ||
-	       options->report_path;
+	bool has_path = false;
+
+	for (enum report_kind i = 0; i < N_REPORTS; i++)
+		has_path = has_path || options->report_paths[i];
+	return options->stats || has_path;
 }
 
 static int write_reports(struct gsort *sort)

@@ -148,34 +148,24 @@ static int add_output(struct command_files *files)
 				     STDOUT_FILENO);
 }
 
-/* The files that report on a command, in the order of --help. */
-struct report_option {
-	const char *name, *path;
+static const char *const report_options[N_REPORTS] = {
+	[REPORT_STATS_JSON] = "--stats-json",
+	[REPORT_TRACE] = "--trace",
+	[REPORT_HTML] = "--report",
 };
-
-enum { N_REPORT_OPTIONS = 3 };
-
-static void get_report_options(const struct options *options,
-			       struct report_option ret_reports[static N_REPORT_OPTIONS])
-{
-	ret_reports[0] = (struct report_option){ "--stats-json", options->stats_json_path };
-	ret_reports[1] = (struct report_option){ "--trace", options->trace_path };
-	ret_reports[2] = (struct report_option){ "--report", options->report_path };
-}
 
 static int add_reports(struct command_files *files)
 {
-	struct report_option reports[N_REPORT_OPTIONS];
 	int r = 0;
 
-	get_report_options(files->options, reports);
-	for (size_t i = 0; i < N_REPORT_OPTIONS && r == 0; i++) {
-		r = file_roles_add_path(&files->roles, ROLE_REPORT, reports[i].name,
-					reports[i].path);
-		if (r == 0 && reports[i].path)
-			r = check_temp_file_name(reports[i].name, reports[i].path);
+	for (enum report_kind i = 0; i < N_REPORTS && r == 0; i++) {
+		const char *path = files->options->report_paths[i];
+
+		r = file_roles_add_path(&files->roles, ROLE_REPORT, report_options[i], path);
+		if (r == 0 && path)
+			r = check_temp_file_name(report_options[i], path);
 		if (r == 0)
-			r = check_outside_split(files->options, reports[i].name, reports[i].path,
+			r = check_outside_split(files->options, report_options[i], path,
 						"use another directory");
 	}
 	return r;
@@ -199,16 +189,15 @@ static bool is_same_file(const char *path, const struct path_identity *other)
 static int check_reports_outside_checkpoint(const struct options *options,
 					    const struct path_identity *directory)
 {
-	struct report_option reports[N_REPORT_OPTIONS];
+	for (enum report_kind i = 0; i < N_REPORTS; i++) {
+		const char *path = options->report_paths[i];
 
-	get_report_options(options, reports);
-	for (size_t i = 0; i < N_REPORT_OPTIONS; i++)
-		if (reports[i].path && is_in_directory(reports[i].path, directory) > 0)
+		if (path && is_in_directory(path, directory) > 0)
 			return fail(-EINVAL,
 				    "%s '%s' is in the checkpoint directory '%s'; use another "
 				    "directory",
-				    reports[i].name, reports[i].path,
-				    options->spec.checkpoint_path);
+				    report_options[i], path, options->spec.checkpoint_path);
+	}
 	return 0;
 }
 
@@ -391,18 +380,16 @@ bool command_files_are_untyped(const struct options *options, const struct input
 int command_files_check_inputs(const struct options *options, bool uses_streams,
 			       const struct input *input)
 {
-	struct report_option reports[N_REPORT_OPTIONS];
-
 	if (uses_streams && file_roles_stream_is_input(input, STDERR_FILENO))
 		return -EINVAL; /* not reported */
-	get_report_options(options, reports);
-	for (size_t i = 0; i < N_REPORT_OPTIONS; i++) {
+	for (enum report_kind i = 0; i < N_REPORTS; i++) {
+		const char *path = options->report_paths[i];
 		struct stat status;
 
-		if (reports[i].path && stat(reports[i].path, &status) == 0 &&
+		if (path && stat(path, &status) == 0 &&
 		    input_has_manifest_file(input, file_id_from_stat(&status)))
 			return fail(-EINVAL, "%s '%s' is a part file of an input; use another file",
-				    reports[i].name, reports[i].path);
+				    report_options[i], path);
 	}
 	if (command_files_are_untyped(options, input) && check_untyped_output(options) < 0)
 		return -EINVAL;

@@ -412,11 +412,13 @@ static const struct option_spec specs[] = {
 	  "print a table of bytes, times and rates of each stage on standard error at the end",
 	  .parse = option_parse_flag, MEMBER(stats), .mpi_support = OPTION_MPI_SAME_ON_ALL },
 	{ "stats-json", 0, "FILE", "write statistics to FILE as JSON", .parse = option_parse_text,
-	  MEMBER(stats_json_path), .mpi_support = OPTION_MPI_SAME_ON_ALL },
+	  MEMBER(report_paths[REPORT_STATS_JSON]), .mpi_support = OPTION_MPI_SAME_ON_ALL },
 	{ "trace", 0, "FILE", "write a timeline to FILE in the Chrome trace event format",
-	  .parse = option_parse_text, MEMBER(trace_path), .mpi_support = OPTION_MPI_SAME_ON_ALL },
+	  .parse = option_parse_text, MEMBER(report_paths[REPORT_TRACE]),
+	  .mpi_support = OPTION_MPI_SAME_ON_ALL },
 	{ "report", 0, "FILE", "write an HTML report to FILE: plan, phases, activity, memory",
-	  .parse = option_parse_text, MEMBER(report_path), .mpi_support = OPTION_MPI_SAME_ON_ALL },
+	  .parse = option_parse_text, MEMBER(report_paths[REPORT_HTML]),
+	  .mpi_support = OPTION_MPI_SAME_ON_ALL },
 	{ "debug", 0, NULL, "print the parsed keys and the first encoded records",
 	  .parse = option_parse_flag, MEMBER(debug), .mpi_support = OPTION_MPI_SAME_ON_ALL },
 	{ "timeout", 0, "SECONDS",
@@ -615,8 +617,8 @@ int options_finalize(struct options *options, const char *default_temp_dir)
 		return r;
 	spec->merge_inputs = options->mode == MODE_MERGE;
 	spec->check_only = options_is_check(options);
-	spec->measure_peak_rates = options->stats || options->stats_json_path ||
-				   options->report_path;
+	spec->measure_peak_rates = options->stats || options->report_paths[REPORT_STATS_JSON] ||
+				   options->report_paths[REPORT_HTML];
 	spec->zstd_level = option_find_zstd_level(spec->output_path, spec->zstd_level);
 	/* Standard output by any name is written from its current offset. */
 	if (spec->output_path && path_to_descriptor(spec->output_path) == STDOUT_FILENO)

@@ -14,6 +14,7 @@
 #include "src/options/option_spec.h"
 #include "src/options/record_options.h"
 #include "src/plan/sort_spec.h"
+#include "src/report/reports.h"
 
 enum operation_mode {
 	MODE_SORT,
@@ -49,13 +50,11 @@ struct options {
 	struct rank_rates rank_rates; /* --assume-rates; 0: unknown */
 	bool debug;
 	bool stats;
-	enum progress_option progress; /* the program implements it */
-	const char *stats_json_path;   /* NULL: none */
-	const char *trace_path;        /* NULL: none */
-	const char *report_path;       /* NULL: none */
-	uint64_t timeout_s;            /* of a silent rank; 0: never */
-	const char *files0_path;       /* --files0-from; NULL: none */
-	char *files0_text;             /* the names in that file; NULL: none */
+	enum progress_option progress;       /* the program implements it */
+	const char *report_paths[N_REPORTS]; /* NULL: none */
+	uint64_t timeout_s;                  /* of a silent rank; 0: never */
+	const char *files0_path;             /* --files0-from; NULL: none */
+	char *files0_text;                   /* the names in that file; NULL: none */
 
 	/* Only of lines (src/lines/line_options.h). */
 	struct line_keys *line_keys; /* NULL: records */

@@ -113,21 +113,18 @@ void report_file_abort(struct report_file *file)
 
 /* --- all reports --- */
 
-int reports_open(const struct syscalls *calls, const struct report_paths *paths,
+int reports_open(const struct syscalls *calls, const char *const paths[static N_REPORTS],
 		 struct reports *ret_reports)
 {
 	struct reports *reports = ret_reports;
 	int r = 0;
 
-	if (paths->stats_json)
-		r = report_file_open(calls, paths->stats_json, &reports->stats_file);
-	if (r == 0 && paths->trace)
-		r = report_file_open(calls, paths->trace, &reports->trace_file);
-	if (r == 0 && paths->trace)
-		r = trace_open(report_file_stream(reports->trace_file), &reports->trace);
-	if (r == 0 && paths->html)
-		r = report_file_open(calls, paths->html, &reports->html_file);
-	if (r == 0 && paths->html)
+	for (enum report_kind i = 0; i < N_REPORTS && r == 0; i++)
+		if (paths[i])
+			r = report_file_open(calls, paths[i], &reports->files[i]);
+	if (r == 0 && paths[REPORT_TRACE])
+		r = trace_open(report_file_stream(reports->files[REPORT_TRACE]), &reports->trace);
+	if (r == 0 && paths[REPORT_HTML])
 		r = time_series_open(&reports->time_series);
 	return r;
 }
@@ -299,12 +296,10 @@ int reports_gather_ranks(struct reports *reports, struct comm *comm, struct stat
 
 static int commit_reports(struct reports *reports, bool output_is_complete)
 {
-	struct report_file *files[] = { reports->stats_file, reports->trace_file,
-					reports->html_file };
 	int r = 0;
 
-	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-		const int error = report_file_commit(files[i], output_is_complete);
+	for (enum report_kind i = 0; i < N_REPORTS; i++) {
+		const int error = report_file_commit(reports->files[i], output_is_complete);
 
 		if (r == 0)
 			r = error;
@@ -324,20 +319,22 @@ static void close_recorders(struct reports *reports)
 int reports_write(const struct stats_report *report, const struct html_report *html,
 		  bool has_output, struct reports *reports)
 {
+	struct report_file **stats_file = &reports->files[REPORT_STATS_JSON];
+	struct report_file *html_file = reports->files[REPORT_HTML];
 	int r = 0, error;
 
-	if (reports->stats_file)
-		r = stats_report_write_json(report, report_file_stream(reports->stats_file));
+	if (*stats_file)
+		r = stats_report_write_json(report, report_file_stream(*stats_file));
 	if (r < 0) {
-		report_file_abort(reports->stats_file);
-		reports->stats_file = NULL;
+		report_file_abort(*stats_file);
+		*stats_file = NULL;
 	}
-	if (reports->html_file) {
+	if (html_file) {
 		struct html_report page = *html;
 
 		page.stats_report = report;
 		page.time_series = reports->time_series;
-		html_report_write(&page, report_file_stream(reports->html_file));
+		html_report_write(&page, report_file_stream(html_file));
 	}
 	close_recorders(reports);
 	error = commit_reports(reports, has_output);
@@ -352,8 +349,7 @@ void reports_discard(struct reports *reports)
 	if (reports->trace_stream)
 		fclose(reports->trace_stream);
 	free(reports->trace_text);
-	report_file_abort(reports->stats_file);
-	report_file_abort(reports->trace_file);
-	report_file_abort(reports->html_file);
+	for (enum report_kind i = 0; i < N_REPORTS; i++)
+		report_file_abort(reports->files[i]);
 	*reports = (struct reports){ 0 };
 }

@@ -52,27 +52,24 @@ void report_file_abort(struct report_file *file);
 
 struct html_report;
 
-/* The requested files; NULL: none. */
-struct report_paths {
-	const char *stats_json, *trace, *html;
-};
+enum report_kind { REPORT_STATS_JSON, REPORT_TRACE, REPORT_HTML, N_REPORTS };
 
 /* Report files and what records for them. Zero-initialised: none is open. */
 struct reports {
-	struct report_file *stats_file, *trace_file, *html_file; /* NULL: none */
-	struct trace *trace;                                     /* NULL: none */
-	FILE *trace_stream; /* memory instead of a file: on all ranks but 0 */
-	char *trace_text;   /* trace_nbytes, of that stream */
+	struct report_file *files[N_REPORTS]; /* NULL: none */
+	struct trace *trace;                  /* NULL: none */
+	FILE *trace_stream;                   /* memory instead of a file: on all ranks but 0 */
+	char *trace_text;                     /* trace_nbytes, of that stream */
 	size_t trace_nbytes;
 	struct time_series *time_series; /* for the HTML report; NULL: none */
 };
 
 /*
- * Open the requested report files; reports_write() makes them appear, and reports_discard() leaves
- * older files unchanged. One of both must follow, even after an error. Returns 0 or a negative
- * errno (reported).
+ * Open the report files that have a path (NULL: none); reports_write() makes them appear, and
+ * reports_discard() leaves older files unchanged. One of both must follow, even after an error.
+ * Returns 0 or a negative errno (reported).
  */
-int reports_open(const struct syscalls *calls, const struct report_paths *paths,
+int reports_open(const struct syscalls *calls, const char *const paths[static N_REPORTS],
 		 struct reports *ret_reports);
 
 /*
