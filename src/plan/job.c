@@ -129,17 +129,6 @@ int temp_space_recheck(const struct temp_space_demand *demand)
 	return fail_temp_space(demand, available_nbytes, " (spilled data does not shrink)");
 }
 
-static struct temp_space_demand make_demand(const struct job *job, const struct sort_spec *spec)
-{
-	return (struct temp_space_demand){ .spill = job->spill,
-					   .compression = job->compression,
-					   .directories = spec->temp_dirs,
-					   .n_directories = spec->n_temp_dirs,
-					   .limit_nbytes = spec->temp_limit_nbytes,
-					   .needed_nbytes = job->plan.temp_nbytes,
-					   .has_checkpoint = spec->checkpoint_path };
-}
-
 /* Return whether all records are spilled. -u and a limit drop some. */
 static bool spills_all_records(const struct job *job)
 {
@@ -148,22 +137,24 @@ static bool spills_all_records(const struct job *job)
 
 int job_check_temp_space(struct job *job, const struct sort_spec *spec)
 {
-	const struct temp_space_demand demand = make_demand(job, spec);
-
-	job->temp_space = (struct temp_space){ .spec = spec };
-	return temp_space_check(&demand,
+	job->temp_space = (struct temp_space_demand){ .spill = job->spill,
+						      .compression = job->compression,
+						      .directories = spec->temp_dirs,
+						      .n_directories = spec->n_temp_dirs,
+						      .limit_nbytes = spec->temp_limit_nbytes,
+						      .needed_nbytes = job->plan.temp_nbytes,
+						      .has_checkpoint = spec->checkpoint_path };
+	job->needs_compression = false;
+	return temp_space_check(&job->temp_space,
 				spec->compression.mode != COMPRESS_NONE || !spills_all_records(job),
-				&job->temp_space.needs_compression);
+				&job->needs_compression);
 }
 
 int job_recheck_temp_space(const struct job *job)
 {
-	struct temp_space_demand demand;
-
-	if (!job->temp_space.needs_compression || !spills_all_records(job))
-		return 0;
-	demand = make_demand(job, job->temp_space.spec);
-	return temp_space_recheck(&demand);
+	return job->needs_compression && spills_all_records(job) ?
+		       temp_space_recheck(&job->temp_space) :
+		       0;
 }
 
 /* --- The page cache --- */

@@ -26,9 +26,14 @@ struct sort_device {
 
 enum { JOB_MAX_DEVICES = STATS_MAX_DEVICES };
 
-struct temp_space {
-	const struct sort_spec *spec;
-	bool needs_compression; /* the runs fit only if they shrink */
+/* What spilled runs need. */
+struct temp_space_demand {
+	struct spill *spill;
+	struct compression *compression;
+	const char *const *directories; /* n_directories */
+	size_t n_directories;
+	uint64_t limit_nbytes, needed_nbytes;
+	bool has_checkpoint;
 };
 
 struct job {
@@ -60,9 +65,10 @@ struct job {
 	uint32_t n_sources;
 	struct plan_request plan_request;
 	struct plan plan;
-	struct spill *spill;             /* not with --explain */
-	struct compression *compression; /* of spilled runs; NULL: none */
-	struct temp_space temp_space;
+	struct spill *spill;                        /* not with --explain */
+	struct compression *compression;            /* of spilled runs; NULL: none */
+	struct temp_space_demand temp_space;        /* set by job_check_temp_space() */
+	bool needs_compression;                     /* the runs fit there only if they shrink */
 	struct chunk_pool *chunk_pool;              /* only to sort: not with -m or --explain */
 	struct window_buffer_cache *window_buffers; /* of a partition; NULL: those of the device */
 };
@@ -102,16 +108,6 @@ static inline struct window_buffer_cache *job_window_buffers(const struct job *j
 
 /* --- Temporary space (job.c) --- */
 
-/* What spilled runs need. */
-struct temp_space_demand {
-	struct spill *spill;
-	struct compression *compression;
-	const char *const *directories; /* n_directories */
-	size_t n_directories;
-	uint64_t limit_nbytes, needed_nbytes;
-	bool has_checkpoint;
-};
-
 /*
  * Check, before anything is spilled, that the runs fit into temporary space. If they may shrink,
  * they are compressed, and *ret_needs_compression is set. Returns 0, or -ENOSPC (reported, with
@@ -123,7 +119,7 @@ int temp_space_check(const struct temp_space_demand *demand, bool may_shrink,
 /* Check again after a run has been spilled that needs compression. */
 int temp_space_recheck(const struct temp_space_demand *demand);
 
-/* Call temp_space_check() and temp_space_recheck() for a job. The spec must outlive the job. */
+/* Call temp_space_check() and temp_space_recheck() for a job. Directories must outlive the job. */
 int job_check_temp_space(struct job *job, const struct sort_spec *spec);
 int job_recheck_temp_space(const struct job *job);
 
