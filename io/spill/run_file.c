@@ -436,13 +436,13 @@ static int compare_blocks(const void *a, const void *b)
 							 x->index_in_window > y->index_in_window;
 }
 
-int run_file_finish(struct run_file *run)
+void run_file_finish(struct run_file *run)
 {
 	struct run_block *trimmed;
 	uint64_t first_item = 0;
 
 	if (run->index.n_blocks == 0)
-		return 0;
+		return;
 	trimmed = realloc(run->index.blocks, run->index.n_blocks * sizeof *trimmed);
 	if (trimmed) {
 		run->index.blocks = trimmed;
@@ -455,7 +455,6 @@ int run_file_finish(struct run_file *run)
 		run->index.blocks[i].first_item = first_item;
 		first_item += run->index.blocks[i].n_items;
 	}
-	return 0;
 }
 
 const struct run_index *run_file_index(const struct run_file *run)

@@ -108,7 +108,7 @@ int run_file_write(struct run_file *run, uint64_t sequence, const void *items,
 		   const encoded_key_t *first_keys);
 
 /* After all writes: sort the blocks. */
-int run_file_finish(struct run_file *run);
+void run_file_finish(struct run_file *run);
 
 /* --- finished runs --- */
 

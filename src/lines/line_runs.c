@@ -152,12 +152,9 @@ int line_run_finish(struct line_sort *sort, const struct line_run_writer *writer
 {
 	struct run_origin origin = find_new_origin(sort);
 	struct run *run;
-	int r = run_file_finish(writer->file);
+	int r;
 
-	if (r < 0) {
-		run_file_close(writer->file);
-		return r;
-	}
+	run_file_finish(writer->file);
 	r = run_open_spilled(writer->file, SPILLED_ITEMS, &run);
 	if (r < 0)
 		return r;

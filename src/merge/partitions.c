@@ -330,7 +330,6 @@ static int set_part_file_bounds(const struct partition_set *set)
 {
 	const uint64_t limit = set->job->limit;
 	uint64_t *bounds = calloc(set->n + UINT64_C(1), sizeof *bounds);
-	int r;
 
 	if (!bounds)
 		return fail(-ENOMEM, "no memory for %u part files", set->n);
@@ -340,9 +339,9 @@ static int set_part_file_bounds(const struct partition_set *set)
 		if (bounds[i] > limit)
 			bounds[i] = limit;
 	}
-	r = set->sink->set_part_bounds(set->sink->context, bounds);
+	set->sink->set_part_bounds(set->sink->context, bounds);
 	free(bounds);
-	return r;
+	return 0;
 }
 
 /* Change to a single partition with all of the memory. */

@@ -45,7 +45,9 @@ static int merge_into_file(const struct job *job, struct run *const *runs, size_
 	};
 	const int r = merge_in_partitions(job, runs, (uint32_t)n, memory_nbytes, &sink, ret_result);
 
-	return r < 0 ? r : run_file_finish(file);
+	if (r == 0)
+		run_file_finish(file);
+	return r;
 }
 
 /* Return the part of the input that n neighbouring runs were made of. */

@@ -94,7 +94,7 @@ struct sink {
 	 * partition.
 	 */
 	uint32_t n_part_files;
-	int (*set_part_bounds)(void *context, const uint64_t *bounds);
+	void (*set_part_bounds)(void *context, const uint64_t *bounds);
 	/*
 	 * Allow several partitions with -u, where the length of a partition is not known before it
 	 * is merged. Positions then count from the beginning of the partition.

@@ -385,8 +385,10 @@ static int spool_records(struct spooler *spooler, struct digest *ret_read)
 		if (r < 0)
 			return r;
 		stats_end(spooler->job->stats, span, nbytes);
-		if (nbytes == 0)
-			return run_file_finish(spooler->file);
+		if (nbytes == 0) {
+			run_file_finish(spooler->file);
+			return 0;
+		}
 		r = store_buffer(spooler, nbytes / spooler->job->layout->record_nbytes, ret_read);
 		if (r == 0)
 			r = check_index_space(spooler);

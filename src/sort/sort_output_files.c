@@ -466,10 +466,9 @@ void sort_output_place_part_files(struct sort_output *out, const uint64_t *part_
 }
 
 /* sink.set_part_bounds: the merge has cut its runs between keys. */
-static int place_files_at_cuts(void *context, const uint64_t *part_bounds)
+static void place_files_at_cuts(void *context, const uint64_t *part_bounds)
 {
 	sort_output_place_part_files(context, part_bounds);
-	return 0;
 }
 
 uint32_t sort_output_find_file(const struct sort_output *out, uint64_t position)

@@ -38,7 +38,7 @@ static struct run_file *finished_packed_run(uint64_t n_windows)
 
 	for (uint64_t w = n_windows; w-- > 0;)
 		assert_int_equal(write_packed_window(run, w), 0);
-	assert_int_equal(run_file_finish(run), 0);
+	run_file_finish(run);
 	return run;
 }
 
