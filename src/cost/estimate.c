@@ -246,9 +246,6 @@ void estimate_make(const struct plan *plan, const struct stage_volumes *volumes,
 /* --- a distributed sort --- */
 
 enum {
-	INDEX_DIVISOR = 4,         /* of the memory: the maximum for the index of runs (plan.h) */
-	DEFAULT_INDEX_DIVISOR = 8, /* its usual maximum */
-	MIN_BLOCK_NBYTES = 4 << 10,
 	MAX_IMBALANCE_DIVISOR = 100, /* a partition is at most 1/100 larger than the mean */
 	MAX_OVERHEAD_DIVISOR = 50,   /* overhead is at most 1/50 of the received items */
 	SPLITTER_DRAW_NBYTES = 48,   /* sent for each draw of a splitter (cuts.c) */
@@ -480,8 +477,8 @@ static void set_rank_limit(struct cluster_estimate *cluster, enum rank_limit kin
 static uint64_t max_merged_runs(const struct plan *plan)
 {
 	const uint64_t index_nbytes = plan->required_index_nbytes ? plan->required_index_nbytes : 1;
-	const double block_factor = (double)plan->block_nbytes / MIN_BLOCK_NBYTES,
-		     index_factor = (double)(plan->memory_nbytes / DEFAULT_INDEX_DIVISOR) /
+	const double block_factor = (double)plan->block_nbytes / PLAN_MIN_BLOCK_NBYTES,
+		     index_factor = (double)(plan->memory_nbytes / PLAN_DEFAULT_INDEX_DIVISOR) /
 				    (double)index_nbytes;
 	const double factor = block_factor < index_factor ? block_factor : index_factor;
 
@@ -502,7 +499,7 @@ static void estimate_limits(const struct plan *plan, const struct estimate *esti
 		       cluster->in_memory_exchange ? PLAN_MAX_ALL_TO_ALL_RUNS :
 						     max_merged_runs(plan));
 	set_rank_limit(cluster, RANK_INDEX, plan->required_index_nbytes,
-		       plan->memory_nbytes / INDEX_DIVISOR + PLAN_OVERHEAD_NBYTES / 2);
+		       plan_max_index_nbytes(plan));
 	set_rank_limit(cluster, RANK_IMBALANCE, cluster->max_imbalance_nbytes,
 		       partition_nbytes / MAX_IMBALANCE_DIVISOR);
 	set_rank_limit(cluster, RANK_OVERHEAD, cluster->received_nbytes - cluster->items_nbytes,

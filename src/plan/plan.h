@@ -256,6 +256,18 @@ enum { PLAN_INPUT_BATCH_NBYTES = 64 << 10 };
  */
 enum { PLAN_MAX_ALL_TO_ALL_RUNS = 1 << 14 };
 
+enum {
+	PLAN_INDEX_DIVISOR = 4,         /* of the memory: the maximum for the index of runs */
+	PLAN_DEFAULT_INDEX_DIVISOR = 8, /* its usual maximum */
+	PLAN_MIN_BLOCK_NBYTES = 4 << 10,
+};
+
+/* Return the maximum size of the index of all runs. */
+static inline uint64_t plan_max_index_nbytes(const struct plan *plan)
+{
+	return plan->memory_nbytes / PLAN_INDEX_DIVISOR + PLAN_OVERHEAD_NBYTES / 2;
+}
+
 /* Return how many of the expected partitions are merged at the same time, at most. */
 static inline uint32_t plan_concurrent_partitions(const struct plan *plan)
 {

@@ -24,11 +24,6 @@ static inline bool plan_is_distributed(const struct plan_request *request)
 	return request->n_ranks > 1;
 }
 
-enum {
-	PLAN_INDEX_DIVISOR = 4, /* of the memory: maximum for the index of runs */
-	PLAN_DEFAULT_INDEX_DIVISOR = 8,
-};
-
 /* Return the number of records in a block of a spilled run. */
 static inline uint64_t plan_block_records(const struct plan *plan)
 {

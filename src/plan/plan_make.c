@@ -55,12 +55,6 @@ static uint64_t plan_index_entry_nbytes(const struct plan_request *request, bool
 	       n_extra_entries * sizeof(struct run_block);
 }
 
-/* Return the maximum size of the index of all runs. */
-static uint64_t plan_max_index_nbytes(const struct plan *plan)
-{
-	return plan->memory_nbytes / PLAN_INDEX_DIVISOR + PLAN_OVERHEAD_NBYTES / 2;
-}
-
 /* --- Chunks --- */
 
 enum {
@@ -331,7 +325,6 @@ static void plan_chunks(const struct plan_request *request, const struct device_
 /* --- Blocks of stored runs --- */
 
 enum {
-	MIN_BLOCK_NBYTES = 4 << 10,
 	MAX_BLOCK_NBYTES = 1 << 20,
 	MIN_PARTITION_BLOCKS = 100, /* of a run, at least, in the partition of a rank */
 	SMALL_REMAINDER_DIVISOR = 8,
@@ -449,7 +442,7 @@ static void plan_blocks_for_index(const struct plan_request *request, struct pla
 		u64_max(block_nbytes, u64_min(required_min_nbytes,
 					      merge_nbytes / (nbytes_per_block * MIN_FAN_IN)));
 	block_nbytes = u64_min(block_nbytes, max_block_nbytes(request, nbytes, n_runs));
-	block_nbytes = u64_max(block_nbytes, MIN_BLOCK_NBYTES);
+	block_nbytes = u64_max(block_nbytes, PLAN_MIN_BLOCK_NBYTES);
 	plan->block_nbytes =
 		u64_max(stored_block_nbytes(plan, block_nbytes), request->min_block_nbytes);
 	plan->fan_in = (uint32_t)u64_min(
