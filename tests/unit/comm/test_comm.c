@@ -251,9 +251,15 @@ TEST(test_computing_rank_does_not_time_out)
 	struct fake_ranks ranks = few_messages(2, FAKE_FAULT_NONE, 0);
 
 	ranks.body = compute_for_long;
-	ranks.params.timeout_ns = second_ns;
-	ranks.params.abort_timeout_ns = 3 * second_ns;
-	fake_ranks_run(&ranks);
+	/* On a busy machine a pong may come too late, so try again with a longer timeout. */
+	for (unsigned i = 0; i < 3; i++) {
+		ranks.params.timeout_ns = second_ns << i;
+		ranks.params.abort_timeout_ns = 3 * ranks.params.timeout_ns;
+		fake_ranks_run(&ranks);
+		if (ranks.exits[0].status == 0 || i == 2)
+			break;
+		fake_ranks_free(&ranks);
+	}
 	fake_ranks_assert_success(&ranks);
 	assert_in_range(ranks.exits[1].n_sent, 5, 100); /* identity, pongs, the byte, end */
 	fake_ranks_free(&ranks);
@@ -274,31 +280,43 @@ TEST(test_timeout_that_is_set_later)
 	check_silence(&ranks);
 }
 
+/*
+ * Rank 1 reports that its transport hangs. On a busy machine a rank may not answer in time before,
+ * so try again with longer timeouts. Returns the status of rank 0.
+ */
+static int report_hang(enum fake_rank_fault fault, unsigned message, const char *text)
+{
+	bool is_reported = false;
+	int status = -1;
+
+	for (unsigned i = 0; i < 6 && !is_reported; i++) {
+		struct fake_ranks ranks = few_messages(2, fault, message);
+		char expected[100];
+
+		ranks.params.timeout_ns = moment_ns << i;
+		ranks.params.abort_timeout_ns = ranks.params.timeout_ns / 4;
+		snprintf(expected, sizeof expected, "%s for %.3g s", text,
+			 (double)ranks.params.timeout_ns / 1e9);
+		fake_ranks_run(&ranks);
+		assert_int_equal(ranks.exits[1].status, 2);
+		assert_int_equal(ranks.exits[1].n_before_abort, 1);
+		is_reported = message_contains(&ranks.exits[1], expected);
+		status = ranks.exits[0].status;
+		fake_ranks_free(&ranks);
+	}
+	assert_true(is_reported);
+	return status;
+}
+
 /* The transport does not return, so only the watchdog can act. */
 TEST(test_transport_that_hangs)
 {
-	struct fake_ranks ranks = few_messages(2, FAKE_FAULT_HANG, 3);
-
-	ranks.params.timeout_ns = moment_ns;
-	ranks.params.abort_timeout_ns = moment_ns / 4;
-	fake_ranks_run(&ranks);
-	assert_int_equal(ranks.exits[1].status, 2);
-	assert_int_equal(ranks.exits[1].n_before_abort, 1);
-	assert_true(message_contains(&ranks.exits[1], "a socket pair has not returned for 0.2 s"));
-	assert_int_equal(ranks.exits[0].status, 2);
-	fake_ranks_free(&ranks);
+	assert_int_equal(report_hang(FAKE_FAULT_HANG, 3, "a socket pair has not returned"), 2);
 }
 
 TEST(test_transport_that_does_not_end)
 {
-	struct fake_ranks ranks = few_messages(2, FAKE_FAULT_HANG_AT_END, 0);
-
-	ranks.params.timeout_ns = moment_ns;
-	ranks.params.abort_timeout_ns = moment_ns / 4;
-	fake_ranks_run(&ranks);
-	assert_int_equal(ranks.exits[1].status, 2);
-	assert_true(message_contains(&ranks.exits[1], "the connection of ranks has not ended for"));
-	fake_ranks_free(&ranks);
+	report_hang(FAKE_FAULT_HANG_AT_END, 0, "the connection of ranks has not ended");
 }
 
 /* The caller does not return, so the progress thread aborts the job. */
