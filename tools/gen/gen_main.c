@@ -8,7 +8,6 @@
 #include "config.h"
 #include "src/base/system_limits.h"
 #include "src/base/diagnostics.h"
-#include "src/base/size.h"
 #include "src/cli/process_setup.h"
 #include "src/options/file_roles.h"
 #include "tools/gen/gen.h"
@@ -39,15 +38,6 @@ static const struct option_choice gensort_kinds[] = {
 	{ 0 },
 };
 
-static int parse_bytes(const struct option_spec *spec, const char *argument, void *target)
-{
-	struct gen_options *options = target;
-	char spelling[OPTION_SPELLING_NBYTES];
-
-	return size_parse_option(option_format_name(spec, spelling), argument, SIZE_OF_DATA,
-				 &options->nbytes);
-}
-
 static int parse_distribution(const struct option_spec *spec, const char *argument, void *target)
 {
 	struct gen_options *options = target;
@@ -68,7 +58,7 @@ static const struct option_spec specs[] = {
 	[ROW_BYTES] = { "bytes", 'b', "SIZE",
 			"write as many whole records as fit SIZE bytes; suffixes K to E. With "
 			"--gensort: start with record number SIZE (default 0)",
-			.parse = parse_bytes, OPTION_MEMBER(struct gen_options, nbytes) },
+			.parse = option_parse_nbytes, OPTION_MEMBER(struct gen_options, nbytes) },
 	{ RECORD_OPTIONS_ROW_TYPE, OPTION_MEMBER(struct gen_options, record) },
 	{ RECORD_OPTIONS_ROW_SIZE, OPTION_MEMBER(struct gen_options, record) },
 	{ RECORD_OPTIONS_ROW_KEY, OPTION_MEMBER(struct gen_options, record) },
