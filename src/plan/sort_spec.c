@@ -65,26 +65,6 @@ struct framing spec_framing(const struct sort_spec *spec)
 
 /* --- Inputs that describe their records --- */
 
-/* Check keys by offset against the fields of the input. */
-static int resolve_key_offsets(const struct sort_spec *spec, const struct schema *fields,
-			       const char *name, struct key **ret_keys)
-{
-	struct key *keys = calloc(spec->n_keys, sizeof *keys);
-	int r = 0;
-
-	if (!keys)
-		return fail(-ENOMEM, "%s: no memory for its keys", name);
-	for (uint32_t i = 0; i < spec->n_keys && r == 0; i++) {
-		keys[i] = spec->keys[i];
-		r = schema_check_key(fields, name, &keys[i]);
-	}
-	if (r < 0)
-		free(keys);
-	else
-		*ret_keys = keys;
-	return r;
-}
-
 static int copy_keys(const struct key *keys, uint32_t n, const char *name, struct key **ret_keys,
 		     uint32_t *ret_n_keys)
 {
@@ -96,6 +76,19 @@ static int copy_keys(const struct key *keys, uint32_t n, const char *name, struc
 	return 0;
 }
 
+/* Copy keys by offset, and check them against the fields of the input. */
+static int resolve_key_offsets(const struct sort_spec *spec, const struct schema *fields,
+			       const char *name, struct key **ret_keys, uint32_t *ret_n_keys)
+{
+	int r = copy_keys(spec->keys, spec->n_keys, name, ret_keys, ret_n_keys);
+
+	for (uint32_t i = 0; i < spec->n_keys && r == 0; i++)
+		r = schema_check_key(fields, name, &(*ret_keys)[i]);
+	if (r < 0)
+		free(*ret_keys);
+	return r;
+}
+
 /* Derive the keys from the fields of the input and the requested keys. */
 static int derive_keys(const struct sort_spec *spec, const struct schema *fields, const char *name,
 		       struct key **ret_keys, uint32_t *ret_n_keys)
@@ -104,8 +97,7 @@ static int derive_keys(const struct sort_spec *spec, const struct schema *fields
 	case RECORD_SPEC_TYPE:
 		return schema_resolve_typed(fields, &spec->keys[0], name, ret_keys, ret_n_keys);
 	case RECORD_SPEC_KEYS:
-		*ret_n_keys = spec->n_keys;
-		return resolve_key_offsets(spec, fields, name, ret_keys);
+		return resolve_key_offsets(spec, fields, name, ret_keys, ret_n_keys);
 	case RECORD_SPEC_FIELDS:
 		return fail(-EINVAL,
 			    "%s: records are defined by its header; omit -t, -R and -k, or use "
