@@ -647,7 +647,7 @@ static bool measure_device(const struct calibration *calibration, uint64_t nbyte
 	rates->n_devices = n_devices;
 	is_open = device_probe_open(&probe, nbytes) == 0;
 	if (is_open) {
-		time_merge(&probe); /* not timed: touches memory and starts what starts late */
+		time_merge(&probe); /* not timed: it allocates pages and starts threads */
 		rates->bytes_per_s[STAGE_MERGE] = queue_factor * time_merge(&probe);
 		if (encodes_records(&probe))
 			rates->bytes_per_s[STAGE_DECODE] = queue_factor * time_decode(&probe);
