@@ -23,7 +23,6 @@
 enum {
 	MAX_PARTITIONS = 1024,
 	MAX_RANKS = 1 << 20,
-	MAX_GPUS = 64,
 	MAX_SHARDS = 1000000,
 };
 
@@ -169,12 +168,6 @@ int options_parse_shard(const struct option_spec *spec, const char *argument, vo
 	return 0;
 }
 
-/* The value of --gpus. */
-struct gpu_list {
-	unsigned gpus[MAX_GPUS], n;
-	bool all_gpus;
-};
-
 /* Parse a number of a list, and advance *cursor past it and its comma. */
 static bool parse_gpu(const char **cursor, unsigned *ret_gpu)
 {
@@ -192,11 +185,12 @@ static bool parse_gpu(const char **cursor, unsigned *ret_gpu)
 
 static int parse_gpu_list(const char *argument, struct gpu_list *ret_list)
 {
-	struct gpu_list list = { .all_gpus = strcmp(argument, "all") == 0 };
-	const char *cursor = list.all_gpus ? "" : argument;
+	enum { MAX_GPUS = sizeof ret_list->numbers / sizeof ret_list->numbers[0] };
+	struct gpu_list list = { .all = strcmp(argument, "all") == 0 };
+	const char *cursor = list.all ? "" : argument;
 
-	while (!list.all_gpus && (*cursor || list.n == 0)) {
-		if (list.n == MAX_GPUS || !parse_gpu(&cursor, &list.gpus[list.n]))
+	while (!list.all && (*cursor || list.n == 0)) {
+		if (list.n == MAX_GPUS || !parse_gpu(&cursor, &list.numbers[list.n]))
 			return fail(-EINVAL,
 				    "--gpus: '%s' is not a list of at most %d device numbers, such "
 				    "as 0,1, or 'all'",
@@ -210,23 +204,9 @@ static int parse_gpu_list(const char *argument, struct gpu_list *ret_list)
 static int parse_gpus(const struct option_spec *spec, const char *argument, void *target)
 {
 	struct options *options = target;
-	struct gpu_list list = { .n = 0 };
-	const int r = parse_gpu_list(argument, &list);
-	unsigned *gpus;
 
 	(void)spec;
-	if (r < 0)
-		return r;
-	gpus = list.n ? malloc(list.n * sizeof *gpus) : NULL;
-	if (list.n && !gpus)
-		return fail(-ENOMEM, "--gpus: no memory for %u numbers", list.n);
-	if (list.n)
-		memcpy(gpus, list.gpus, list.n * sizeof *gpus);
-	free((void *)(uintptr_t)options->spec.gpus);
-	options->spec.gpus = gpus;
-	options->spec.n_gpus = list.n;
-	options->spec.all_gpus = list.all_gpus;
-	return 0;
+	return parse_gpu_list(argument, &options->spec.gpus);
 }
 
 static unsigned count_gpu(const struct gpu_list *list, unsigned gpu)
@@ -234,7 +214,7 @@ static unsigned count_gpu(const struct gpu_list *list, unsigned gpu)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < list->n; i++)
-		n += list->gpus[i] == gpu;
+		n += list->numbers[i] == gpu;
 	return n;
 }
 
@@ -249,9 +229,9 @@ static int same_gpus(const char *first, const char *second)
 	if (r < 0)
 		return r;
 	for (unsigned i = 0; i < a.n; i++)
-		if (count_gpu(&a, a.gpus[i]) != count_gpu(&b, a.gpus[i]))
+		if (count_gpu(&a, a.numbers[i]) != count_gpu(&b, a.numbers[i]))
 			return 0;
-	return a.n == b.n && a.all_gpus == b.all_gpus;
+	return a.n == b.n && a.all == b.all;
 }
 
 /* --- The table --- */
@@ -589,7 +569,7 @@ static int check_explain(const struct options *options)
 /* --gpus implies --backend=cuda, without a fallback to the CPU. */
 static int choose_backend(struct sort_spec *spec)
 {
-	if (!spec->n_gpus && !spec->all_gpus)
+	if (!spec->gpus.n && !spec->gpus.all)
 		return 0;
 	if (spec->backend == BACKEND_CPU)
 		return fail(-EINVAL, "--gpus and --backend=cpu cannot be used together");
@@ -654,7 +634,6 @@ void options_free(struct options *options)
 	record_options_free(&options->record);
 	free((void *)(uintptr_t)options->spec.inputs);
 	free((void *)(uintptr_t)options->spec.temp_dirs);
-	free((void *)(uintptr_t)options->spec.gpus);
 	free(options->files0_text);
 	*options = (struct options){ 0 };
 }

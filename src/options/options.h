@@ -38,7 +38,7 @@ enum explain_format {
 struct options {
 	/*
 	 * Members about records, the mode and standard output are complete after
-	 * options_finalize(). `inputs`, `temp_dirs` and `gpus` belong to this struct. The front end
+	 * options_finalize(). `inputs` and `temp_dirs` belong to this struct. The front end
 	 * sets the members about endpoints, the process and ranks.
 	 */
 	struct sort_spec spec;

@@ -17,6 +17,12 @@
 #include "src/device/backend.h"
 #include "src/record/schema.h"
 
+/* The requested devices. Zero-initialised: the first one that is found. */
+struct gpu_list {
+	unsigned numbers[64], n; /* a number may appear more than once */
+	bool all;                /* use all devices; there are no numbers */
+};
+
 struct sort_spec {
 	/* Input */
 	const char *const *inputs; /* n_inputs paths, in the order of ties; "-": standard input */
@@ -89,13 +95,7 @@ struct sort_spec {
 	const struct syscalls
 		*io; /* system calls and process state that may be used; NULL: syscalls_plain */
 	enum backend_choice backend;
-	/*
-	 * Numbers of the requested devices, n_gpus of them; one may appear more than once. None:
-	 * the first device that is found.
-	 */
-	const unsigned *gpus;
-	unsigned n_gpus;
-	bool all_gpus;                 /* use all devices; there are no numbers */
+	struct gpu_list gpus;
 	unsigned n_threads;            /* of the CPU; 0: all that this process may use */
 	uint64_t memory_nbytes;        /* of the host; 0: half of what is available */
 	uint64_t device_memory_nbytes; /* of each GPU; 0: what is free less a tenth */

@@ -151,19 +151,19 @@ static struct device_selection select_devices(const struct backend *backend,
 					      const struct sort_spec *spec,
 					      struct device_assignment assignment)
 {
-	const unsigned n_available = spec->n_gpus ? spec->n_gpus : backend_n_devices(backend);
+	const unsigned n_available = spec->gpus.n ? spec->gpus.n : backend_n_devices(backend);
 	const unsigned n = n_available ? n_available : 1;
 	const struct device_group group =
 		device_group_of(assignment.index, assignment.n_sharing, n);
 	const unsigned n_assigned = group.end - group.begin;
 
 	return (struct device_selection){
-		.numbers = spec->n_gpus ? spec->gpus : NULL,
+		.numbers = spec->gpus.n ? spec->gpus.numbers : NULL,
 		.n_total = n,
 		.assignment = assignment,
 		.begin = group.begin,
-		.n = spec->n_gpus ? n_assigned : min_unsigned(n_assigned, JOB_MAX_DEVICES),
-		.is_optional = !spec->n_gpus,
+		.n = spec->gpus.n ? n_assigned : min_unsigned(n_assigned, JOB_MAX_DEVICES),
+		.is_optional = !spec->gpus.n,
 	};
 }
 
@@ -425,7 +425,7 @@ int open_devices(struct job *job, const struct backend *backend, const struct so
 		.stats = job->stats,
 		.cancellation = job->cancellation,
 	};
-	int r = spec->n_gpus || spec->all_gpus ?
+	int r = spec->gpus.n || spec->gpus.all ?
 			open_selection(job, backend, &selection, &config) :
 			open_default_devices(job, backend, spec, params, selection, &config);
 

@@ -512,7 +512,7 @@ static int open_resources_with_fallback(struct job *job, const struct setup *set
 {
 	const struct sort_spec *spec = setup->spec;
 	const bool has_choice = spec->backend == BACKEND_AUTO && *backend != &backend_cpu;
-	const bool may_fail = has_choice && spec->n_gpus == 0 && !spec->all_gpus;
+	const bool may_fail = has_choice && spec->gpus.n == 0 && !spec->gpus.all;
 	struct captured_error error = { 0 };
 	int r = may_fail ? try_open_resources(job, *backend, setup, &error) :
 			   open_resources(job, *backend, setup);
@@ -543,7 +543,7 @@ static int assign_devices(struct setup *setup, const struct backend *backend)
 		return device_assignment_find(spec->comm, backend, &setup->assignment);
 	if (spec->comm)
 		setup->assignment = device_assignment_predict(spec->comm);
-	else if (spec->n_assumed_ranks && !spec->n_gpus && !spec->all_gpus && n > 1)
+	else if (spec->n_assumed_ranks && !spec->gpus.n && !spec->gpus.all && n > 1)
 		setup->assignment.n_sharing = n;
 	return 0;
 }

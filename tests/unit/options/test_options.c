@@ -114,11 +114,11 @@ TEST(gpu_list_implies_cuda)
 	options_free(&options);
 	options = PARSE_VALID("--gpus=all", "-o", "out");
 	assert_int_equal(options.spec.backend, BACKEND_CUDA);
-	assert_true(options.spec.all_gpus);
-	assert_int_equal(options.spec.n_gpus, 0);
+	assert_true(options.spec.gpus.all);
+	assert_int_equal(options.spec.gpus.n, 0);
 	options_free(&options);
 	options = PARSE_VALID("--gpus=3,1,3", "-o", "out");
-	assert_int_equal(options.spec.n_gpus, 3);
+	assert_int_equal(options.spec.gpus.n, 3);
 	options_free(&options);
 	ASSERT_REFUSED("--gpus", "--backend=cpu", "--gpus=all", "--backend=cpu");
 }
@@ -203,7 +203,7 @@ static void assert_consistent(const struct options *options)
 	assert_true(options->spec.batch_size != 1);
 	assert_false(is_check && (options->spec.n_inputs > 1 || options->spec.output_path));
 	assert_false((options->spec.verify || options->spec.fsync) && !options->spec.output_path);
-	assert_false(options->spec.n_gpus && options->spec.backend == BACKEND_CPU);
+	assert_false(options->spec.gpus.n && options->spec.backend == BACKEND_CPU);
 }
 
 /* clang-format off */

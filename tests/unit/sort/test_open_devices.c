@@ -86,7 +86,7 @@ static void close_them(void)
 /* Open all devices with --gpus=all, of which n can be opened. */
 static void check_all(uint32_t n)
 {
-	assert_int_equal(open_on(8, &(struct sort_spec){ .all_gpus = true }), 0);
+	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus.all = true }), 0);
 	assert_int_equal(job.n_devices, n);
 	close_them();
 }
@@ -110,7 +110,7 @@ FIXTURE_TEST(devices_opened_hold_the_input)
 	check_default(3, gib / 8 * 7 * 3 - 32, &(struct sort_spec){ 0 });
 	check_default(N_DEVICES, gib << 10, &(struct sort_spec){ 0 });
 	check_default(1, gib << 10, &(struct sort_spec){ .merge_inputs = true });
-	check_default(1, gib << 10, &(struct sort_spec){ .gpus = &(unsigned){ 1 }, .n_gpus = 1 });
+	check_default(1, gib << 10, &(struct sort_spec){ .gpus = { { 1 }, 1 } });
 	missing = N_DEVICES - 1;
 	check_default(N_DEVICES - 1, gib << 10, &(struct sort_spec){ 0 });
 	separate_memory_set_devices(1, false);
@@ -132,17 +132,15 @@ FIXTURE_TEST(no_available_device_is_an_error)
 {
 	missing = 0;
 	separate_memory_set_devices(1, false);
-	assert_int_equal(open_on(8, &(struct sort_spec){ .all_gpus = true }), -EIO);
+	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus.all = true }), -EIO);
 	assert_string_equal(captured_messages_error(), "it is busy");
 	close_them();
 }
 
 FIXTURE_TEST(requested_device_must_open)
 {
-	static const unsigned gpus[] = { 2, 1 };
-
 	missing = 1;
-	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = gpus, .n_gpus = 2 }), -EIO);
+	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = { { 2, 1 }, 2 } }), -EIO);
 	close_them();
 	assert_string_equal(captured_messages_warning(), "");
 }
@@ -150,13 +148,14 @@ FIXTURE_TEST(requested_device_must_open)
 /* The plan names them, and each knows how many share its memory. */
 FIXTURE_TEST(requested_devices_keep_their_order)
 {
-	static const unsigned gpus[] = { 2, 0, 2 }, n_sharers[] = { 2, 1, 2 };
+	static const unsigned n_sharers[] = { 2, 1, 2 };
+	const struct sort_spec spec = { .gpus = { { 2, 0, 2 }, 3 } };
 	struct device_info info;
 	char expected[sizeof info.name + 32];
 
-	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = gpus, .n_gpus = 3 }), 0);
+	assert_int_equal(open_on(8, &spec), 0);
 	assert_int_equal(job.n_devices, 3);
-	assert_memory_equal(opened, gpus, sizeof gpus);
+	assert_memory_equal(opened, spec.gpus.numbers, 3 * sizeof spec.gpus.numbers[0]);
 	assert_memory_equal(sharing, n_sharers, sizeof n_sharers);
 	device_get_info(job_device(&job), &info);
 	snprintf(expected, sizeof expected, "3 x %s (2, 0, 2)", info.name);
@@ -180,9 +179,8 @@ static void check_assignment(unsigned place, unsigned n, const struct sort_spec 
 
 FIXTURE_TEST(several_ranks_share_them_out)
 {
-	static const unsigned gpus[] = { 3, 1, 3, 0 };
-	const struct sort_spec usual = { 0 }, all = { .all_gpus = true },
-			       list = { .gpus = gpus, .n_gpus = 4 };
+	const struct sort_spec usual = { 0 }, all = { .gpus.all = true },
+			       list = { .gpus = { { 3, 1, 3, 0 }, 4 } };
 
 	check_assignment(0, 2, &usual, &(unsigned){ 0 }, 1, 0);
 	check_assignment(1, 2, &usual, &(unsigned){ 2 }, 1, 0);
@@ -223,13 +221,11 @@ FIXTURE_TEST(shared_device_is_named)
 
 FIXTURE_TEST(devices_use_the_smallest_memory)
 {
-	static const unsigned gpus[] = { 0, 1 };
-
 	small = 1;
 	check_all(N_DEVICES - 1);
 	assert_non_null(strstr(captured_messages_warning(), ": only 100"));
 	captured_messages_reset(true);
-	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = gpus, .n_gpus = 2 }), 0);
+	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = { { 0, 1 }, 2 } }), 0);
 	assert_int_equal(job.n_devices, 2);
 	assert_int_equal(job.device_info.memory_nbytes, 100 << 20);
 	close_them();
@@ -238,7 +234,7 @@ FIXTURE_TEST(devices_use_the_smallest_memory)
 FIXTURE_TEST(peer_access_is_recorded)
 {
 	separate_memory_set_devices(3, true);
-	assert_int_equal(open_on(8, &(struct sort_spec){ .all_gpus = true }), 0);
+	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus.all = true }), 0);
 	assert_int_equal(job.devices[0].peer_access_mask, 7);
 	assert_int_equal(job.devices[1].peer_access_mask, 7);
 	assert_int_equal(job.devices[2].peer_access_mask, 7);
