@@ -34,7 +34,7 @@ int comm_send_wait(struct comm *comm, unsigned to, unsigned tag, const void *dat
 int comm_receive_wait(struct comm *comm, unsigned from, unsigned tag, void *data, size_t nbytes)
 {
 	struct comm_transfer transfer;
-	const int r = comm_receive(comm, from, tag, data, nbytes, &transfer);
+	const int r = comm_receive(comm, from, tag, data, nbytes, 0, &transfer);
 
 	return r < 0 ? r : comm_wait(comm, &transfer);
 }
@@ -164,7 +164,7 @@ static int exchange_round(struct comm *comm, const struct gather_buffer *buffer,
 	int r = 0;
 
 	for (int i = 0; i < n_in && r == 0; i++)
-		r = comm_receive(comm, from, TAG, receive_data[i], receive_nbytes[i], &in[i]);
+		r = comm_receive(comm, from, TAG, receive_data[i], receive_nbytes[i], 0, &in[i]);
 	for (int i = 0; i < n_out && r == 0; i++)
 		r = comm_send(comm, to, TAG, send_data[i], send_nbytes[i], &out[i]);
 	for (int i = 0; i < n_in && r == 0; i++)

@@ -112,7 +112,7 @@ static const char *format_rank_name(const struct comm *comm, unsigned rank,
 /* Return whether the heartbeat watches the peer because of this transfer. */
 static bool is_monitored(const struct comm *comm, const struct comm_transfer *transfer)
 {
-	return transfer->peer != comm->rank && !transfer->is_unwatched;
+	return transfer->peer != comm->rank && !(transfer->flags & COMM_UNWATCHED);
 }
 
 /* Return the peer's number for heartbeat.h. */
@@ -201,7 +201,7 @@ static int complete_transfer(struct comm *comm, struct comm_transfer *transfer)
 		heartbeat_end_wait(&comm->heartbeat, heartbeat_peer(comm, transfer));
 	free(transfer->fragments);
 	transfer->fragments = NULL;
-	if (transfer->is_receive && !transfer->may_be_shorter &&
+	if (transfer->is_receive && !(transfer->flags & COMM_MAY_BE_SHORTER) &&
 	    transfer->nbytes != transfer->capacity)
 		return fail(-EMSGSIZE, "%s has sent %zu bytes where %zu were expected%s",
 			    format_rank_name(comm, transfer->from, name), transfer->nbytes,
@@ -634,48 +634,19 @@ int comm_send(struct comm *comm, unsigned to, unsigned tag, const void *data, si
 	return submit_transfer(comm, ret_transfer);
 }
 
-static int submit_receive(struct comm *comm, struct comm_transfer transfer,
-			  struct comm_transfer *ret_transfer)
-{
-	assert(transfer.tag < COMM_TAG_LIMIT);
-	assert((transfer.peer < comm->size && !transfer.may_be_shorter) ||
-	       transfer.capacity <= comm->params.fragment_nbytes);
-	transfer.is_receive = true;
-	*ret_transfer = transfer;
-	return submit_transfer(comm, ret_transfer);
-}
-
 int comm_receive(struct comm *comm, unsigned from, unsigned tag, void *data, size_t nbytes,
-		 struct comm_transfer *ret_transfer)
+		 unsigned flags, struct comm_transfer *ret_transfer)
 {
-	return submit_receive(comm,
-			      (struct comm_transfer){
-				      .peer = from, .tag = tag, .data = data, .capacity = nbytes },
-			      ret_transfer);
-}
-
-int comm_receive_up_to(struct comm *comm, unsigned from, unsigned tag, void *data, size_t capacity,
-		       struct comm_transfer *ret_transfer)
-{
-	return submit_receive(comm,
-			      (struct comm_transfer){ .peer = from,
-						      .tag = tag,
-						      .data = data,
-						      .capacity = capacity,
-						      .may_be_shorter = true },
-			      ret_transfer);
-}
-
-int comm_receive_unwatched(struct comm *comm, unsigned from, unsigned tag, void *data,
-			   size_t nbytes, struct comm_transfer *ret_transfer)
-{
-	return submit_receive(comm,
-			      (struct comm_transfer){ .peer = from,
-						      .tag = tag,
-						      .data = data,
-						      .capacity = nbytes,
-						      .is_unwatched = true },
-			      ret_transfer);
+	assert(tag < COMM_TAG_LIMIT);
+	assert((from < comm->size && !(flags & COMM_MAY_BE_SHORTER)) ||
+	       nbytes <= comm->params.fragment_nbytes);
+	*ret_transfer = (struct comm_transfer){ .peer = from,
+						.tag = tag,
+						.flags = flags,
+						.data = data,
+						.capacity = nbytes,
+						.is_receive = true };
+	return submit_transfer(comm, ret_transfer);
 }
 
 int comm_wait_until(struct comm *comm, struct comm_transfer *transfer, uint64_t until_ns,

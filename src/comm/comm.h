@@ -150,6 +150,12 @@ int comm_barrier(struct comm *comm);
 
 enum { COMM_ANY_RANK = 0x7fffffff /* receive from any sender */ };
 
+/* Flags of comm_receive(). */
+enum {
+	COMM_MAY_BE_SHORTER = 1, /* nbytes is the maximum, which is at most fragment_nbytes */
+	COMM_UNWATCHED = 2,      /* the message may never be sent; the heartbeat ignores that */
+};
+
 /*
  * A message in progress. The caller owns it, and neither moves nor frees it or its data until it is
  * done. The first two members are results; the others belong to comm.c.
@@ -159,14 +165,14 @@ struct comm_transfer {
 	size_t nbytes; /* of a receive: the number of bytes received */
 
 	struct comm_transfer *next;
-	unsigned peer, tag;
+	unsigned peer, tag, flags;
 	char *data;
 	size_t capacity;
 	struct transport_request request;    /* of a message that is not split */
 	struct transport_request *fragments; /* of a message that is split */
 	size_t n_pending;                    /* requests that are not done */
 	struct comm_waiter *waiter;          /* NULL: no thread waits for it */
-	bool is_receive, is_unwatched, may_be_shorter, is_done;
+	bool is_receive, is_done;
 };
 
 /*
@@ -179,18 +185,10 @@ int comm_send(struct comm *comm, unsigned to, unsigned tag, const void *data, si
 
 /*
  * Begin to receive a message of nbytes with this tag. A message of another length fails the job
- * (-EMSGSIZE). `from` may be COMM_ANY_RANK if nbytes is at most fragment_nbytes.
+ * (-EMSGSIZE). `from` may be COMM_ANY_RANK if nbytes is at most fragment_nbytes. flags: usually 0.
  */
 int comm_receive(struct comm *comm, unsigned from, unsigned tag, void *data, size_t nbytes,
-		 struct comm_transfer *ret_transfer);
-
-/* Begin to receive a message of up to `capacity` bytes, which is at most fragment_nbytes. */
-int comm_receive_up_to(struct comm *comm, unsigned from, unsigned tag, void *data, size_t capacity,
-		       struct comm_transfer *ret_transfer);
-
-/* Begin to receive a message that may never be sent. The heartbeat does not watch its sender. */
-int comm_receive_unwatched(struct comm *comm, unsigned from, unsigned tag, void *data,
-			   size_t nbytes, struct comm_transfer *ret_transfer);
+		 unsigned flags, struct comm_transfer *ret_transfer);
 
 /* Set the volumes that were sent to and received from other ranks so far. comm: NULL is ignored. */
 void comm_get_volumes(const struct comm *comm, struct stats_volumes *ret_volumes);

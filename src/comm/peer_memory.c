@@ -106,7 +106,7 @@ static int begin_peer_probe(struct peer_memory *peer_memory, unsigned rank,
 	probe->is_candidate = true;
 	probe->can_read = can_read(peer_memory, rank);
 	r = comm_receive(peer_memory->comm, rank, COMM_TAG_PEER_MEMORY, &probe->peer_can_read,
-			 sizeof probe->peer_can_read, &probe->receive);
+			 sizeof probe->peer_can_read, 0, &probe->receive);
 	return r < 0 ? r :
 		       comm_send(peer_memory->comm, rank, COMM_TAG_PEER_MEMORY, &probe->can_read,
 				 sizeof probe->can_read, &probe->send);

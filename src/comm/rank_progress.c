@@ -52,8 +52,8 @@ static bool is_first(const struct rank_progress *progress)
 
 static int reply_to_query(struct rank_progress *progress)
 {
-	int r = comm_receive_unwatched(progress->comm, 0, COMM_TAG_PROGRESS, &progress->query,
-				       sizeof progress->query, &progress->transfer);
+	int r = comm_receive(progress->comm, 0, COMM_TAG_PROGRESS, &progress->query,
+			     sizeof progress->query, COMM_UNWATCHED, &progress->transfer);
 
 	if (r == 0)
 		r = comm_wait(progress->comm, &progress->transfer);
@@ -100,8 +100,8 @@ static void query_all_ranks(struct rank_progress *progress)
 		struct progress_peer *peer = &progress->peers[i];
 
 		if (peer->is_pending || send_query(progress, i, QUERY_PROGRESS) < 0 ||
-		    comm_receive_unwatched(progress->comm, i, COMM_TAG_PROGRESS, &peer->reply,
-					   sizeof peer->reply, &peer->reply_receive) < 0)
+		    comm_receive(progress->comm, i, COMM_TAG_PROGRESS, &peer->reply,
+				 sizeof peer->reply, COMM_UNWATCHED, &peer->reply_receive) < 0)
 			continue;
 		peer->is_pending = true;
 	}
@@ -163,7 +163,7 @@ static int receive_final_reply(struct rank_progress *progress, unsigned rank)
 {
 	struct progress_peer *peer = &progress->peers[rank];
 	int r = comm_receive(progress->comm, rank, COMM_TAG_PROGRESS, &peer->last_reply,
-			     sizeof peer->last_reply, &peer->final_receive);
+			     sizeof peer->last_reply, 0, &peer->final_receive);
 
 	if (r == 0)
 		r = comm_wait(progress->comm, &peer->final_receive);

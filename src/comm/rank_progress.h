@@ -5,7 +5,7 @@
  * replies and adds up the counters. For a rank that has not replied it uses the previous reply. So
  * nothing is sent unless the progress is requested, and only ranks that have answered the previous
  * query are queried. The sort never waits for a reply. A lost rank is not detected here, but by
- * those who await its messages (comm_receive_unwatched()).
+ * those who await its messages (COMM_UNWATCHED).
  *
  *	rank 0				other ranks
  *	rank_progress_get()    --- query --->	a thread that only answers queries

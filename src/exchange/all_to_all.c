@@ -152,7 +152,7 @@ static int exchange_segment_descs(struct all_to_all *exchange, unsigned to, unsi
 			.address = (uintptr_t)segment_memory(exchange, to, i)
 		};
 	r = comm_receive(exchange->comm, from, COMM_TAG_SEGMENT_DESCS, exchange->received_descs,
-			 incoming->n_runs * sizeof *exchange->received_descs,
+			 incoming->n_runs * sizeof *exchange->received_descs, 0,
 			 &exchange->desc_receive);
 	if (r == 0)
 		r = comm_send(exchange->comm, to, COMM_TAG_SEGMENT_DESCS, exchange->sent_descs,
@@ -200,7 +200,7 @@ static int begin_segment_receives(struct all_to_all *exchange, unsigned from)
 
 		if (segment->desc.n_items > 0)
 			r = comm_receive(exchange->comm, from, COMM_TAG_SEGMENTS, segment->memory,
-					 segment_nbytes(exchange, &segment->desc),
+					 segment_nbytes(exchange, &segment->desc), 0,
 					 &segment->receive);
 	}
 	return r;

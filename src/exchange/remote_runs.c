@@ -244,7 +244,7 @@ static int receive_request(struct remote_runs *remote, struct request *ret_reque
 {
 	struct comm_transfer transfer;
 	int r = comm_receive(remote->comm, COMM_ANY_RANK, COMM_TAG_REQUESTS, ret_request,
-			     sizeof *ret_request, &transfer);
+			     sizeof *ret_request, 0, &transfer);
 
 	if (r == 0)
 		r = comm_wait(remote->comm, &transfer);
@@ -302,7 +302,8 @@ static int request_data(struct remote_runs *remote, unsigned rank, struct reques
 
 	/* There are far fewer requests in progress than tags. */
 	request.tag = COMM_TAG_RESPONSES + n % (COMM_TAG_LIMIT - COMM_TAG_RESPONSES);
-	r = comm_receive(remote->comm, rank, request.tag, ret_response, nbytes, &response_receive);
+	r = comm_receive(remote->comm, rank, request.tag, ret_response, nbytes, 0,
+			 &response_receive);
 	if (r < 0)
 		return r;
 	r = comm_send(remote->comm, rank, COMM_TAG_REQUESTS, &request, sizeof request,

@@ -471,8 +471,8 @@ static int receive_each_stripe(struct file_set *files, uint64_t n, struct stripe
 	for (; n > 0 && r == 0; n--) {
 		struct comm_transfer transfer;
 
-		r = comm_receive_up_to(files->comm, COMM_ANY_RANK, COMM_TAG_STRIPES, buffer,
-				       max_message_nbytes(files), &transfer);
+		r = comm_receive(files->comm, COMM_ANY_RANK, COMM_TAG_STRIPES, buffer,
+				 max_message_nbytes(files), COMM_MAY_BE_SHORTER, &transfer);
 		if (r == 0)
 			r = comm_wait(files->comm, &transfer);
 		if (r < 0)

@@ -51,7 +51,7 @@ static int send_wrong_length(struct comm *comm, size_t nbytes)
 	int r = 0;
 
 	if (comm_rank(comm) == 0)
-		r = comm_receive(comm, 1, 3, bytes, 200, &transfer);
+		r = comm_receive(comm, 1, 3, bytes, 200, 0, &transfer);
 	else if (comm_rank(comm) == 1)
 		r = comm_send(comm, 0, 3, bytes, nbytes, &transfer);
 	if (r == 0 && comm_rank(comm) < 2)

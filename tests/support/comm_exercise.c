@@ -173,7 +173,7 @@ static int begin_pair(struct comm *comm, struct rank_pair *pair, unsigned peer, 
 		pair->received[tag] = malloc(nbytes + 1);
 		if (!pair->received[tag])
 			return fail(-ENOMEM, "no memory");
-		r = comm_receive(comm, peer, tag, pair->received[tag], nbytes, &pair->in[tag]);
+		r = comm_receive(comm, peer, tag, pair->received[tag], nbytes, 0, &pair->in[tag]);
 	}
 	return r;
 }
@@ -228,7 +228,7 @@ static int try_any_rank(struct comm *comm)
 	int r = 0;
 
 	for (; rank == 0 && n_requests < size - 1 && r == 0; n_requests++) {
-		r = comm_receive(comm, COMM_ANY_RANK, 9, &number, sizeof number, &transfer);
+		r = comm_receive(comm, COMM_ANY_RANK, 9, &number, sizeof number, 0, &transfer);
 		if (r == 0)
 			r = comm_wait(comm, &transfer);
 		if (r == 0)
@@ -245,7 +245,7 @@ static int try_any_rank(struct comm *comm)
 		r = comm_wait(comm, &transfer);
 	number = 0;
 	if (r == 0)
-		r = comm_receive(comm, 0, 10, &number, sizeof number, &transfer);
+		r = comm_receive(comm, 0, 10, &number, sizeof number, 0, &transfer);
 	while (r == 0 && !is_done)
 		r = comm_wait_until(comm, &transfer, 0, &is_done);
 	return r < 0 ? r : expect_equal("the answer", number, rank);

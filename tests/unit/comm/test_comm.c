@@ -73,7 +73,7 @@ static int exchange_few_messages(struct comm *comm, void *argument)
 	memset(out, (int)rank + 1, sizeof out);
 	r = comm_send(comm, (rank + 1) % size, 5, out, sizeof out, &sent);
 	if (r == 0)
-		r = comm_receive(comm, (rank + size - 1) % size, 5, in, sizeof in, &received);
+		r = comm_receive(comm, (rank + size - 1) % size, 5, in, sizeof in, 0, &received);
 	if (r == 0)
 		r = comm_wait(comm, &sent);
 	if (r == 0)
@@ -181,7 +181,7 @@ static int post_unmatched_receive(struct comm *comm, void *argument)
 	static char byte;
 
 	(void)argument;
-	return comm_receive(comm, COMM_ANY_RANK, 4, &byte, 1, &transfer);
+	return comm_receive(comm, COMM_ANY_RANK, 4, &byte, 1, 0, &transfer);
 }
 
 TEST(test_rank_that_ends_first_is_no_loss)
@@ -237,7 +237,7 @@ static int compute_for_long(struct comm *comm, void *argument)
 
 	(void)argument;
 	if (comm_rank(comm) == 0) {
-		r = comm_receive(comm, 1, 1, &byte, 1, &transfer);
+		r = comm_receive(comm, 1, 1, &byte, 1, 0, &transfer);
 	} else {
 		r = comm_wait_remote_failure(comm);
 		if (r == 0)
@@ -328,7 +328,7 @@ static int hang_forever(struct comm *comm, void *argument)
 	(void)argument;
 	if (comm_rank(comm) == 1)
 		comm_abort(comm, 7);
-	comm_receive(comm, 1, 0, &byte, 1, &transfer);
+	comm_receive(comm, 1, 0, &byte, 1, 0, &transfer);
 	for (;;)
 		pause();
 }
@@ -381,7 +381,7 @@ static int send_200_bytes(struct comm *comm, void *argument)
 	if (comm_rank(comm) == 1)
 		r = comm_send(comm, 0, 3, bytes, 200, &transfer);
 	else
-		r = comm_receive(comm, 1, 3, bytes, *(const size_t *)argument, &transfer);
+		r = comm_receive(comm, 1, 3, bytes, *(const size_t *)argument, 0, &transfer);
 	return r < 0 ? r : comm_wait(comm, &transfer);
 }
 
@@ -436,9 +436,9 @@ static int fail_during_transfers(struct comm *comm, void *argument)
 
 	if (awaited == MAP_FAILED)
 		return -ENOMEM;
-	r = comm_receive(comm, 1, 1, awaited->buffer, LONG_NBYTES, &awaited->transfers[0]);
+	r = comm_receive(comm, 1, 1, awaited->buffer, LONG_NBYTES, 0, &awaited->transfers[0]);
 	if (r == 0)
-		r = comm_receive(comm, 1, 2, &awaited->single, 1, &awaited->transfers[1]);
+		r = comm_receive(comm, 1, 2, &awaited->single, 1, 0, &awaited->transfers[1]);
 	if (r == 0 && gives_up)
 		r = comm_fail(comm, -ECANCELED);
 	else if (r == 0)
