@@ -483,7 +483,7 @@ static int map_source(struct source_table *table, struct input_source *entry)
 	return r;
 }
 
-static void unmap_sources(struct input *input)
+void input_unmap(struct input *input)
 {
 	for (size_t i = 0; i < input->n_sources; i++)
 		mapping_close(&input->sources[i].mapping);
@@ -496,7 +496,7 @@ int input_map(struct input *input)
 	for (size_t i = 0; i < input->n_sources && r > 0; i++)
 		r = map_source(&input->table, &input->sources[i]);
 	if (r <= 0)
-		unmap_sources(input);
+		input_unmap(input);
 	return r;
 }
 
@@ -864,7 +864,7 @@ void input_close(struct input *input)
 {
 	if (!input)
 		return;
-	unmap_sources(input);
+	input_unmap(input);
 	for (size_t i = 0; i < input->n_sources; i++) {
 		source_close(&input->table, &input->sources[i].source);
 		free(input->sources[i].trailer);

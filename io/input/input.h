@@ -185,6 +185,9 @@ enum { INPUT_MAX_MAPPED = 16 };
  */
 int input_map(struct input *input);
 
+/* Undo input_map(). */
+void input_unmap(struct input *input);
+
 /* Return the records of file i, of its extent's size; NULL if it has none. */
 const void *input_mapped_file(const struct input *input, size_t i);
 

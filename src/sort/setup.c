@@ -415,13 +415,28 @@ static int open_spill(struct job *job, const struct setup *setup)
 	return r < 0 ? r : job_check_temp_space(job, spec);
 }
 
+/*
+ * Make the plan. References to records cannot be spilled. If not all fit any more, because the
+ * mapping takes address space or other processes take memory, read the records instead.
+ */
+static void plan_layout(struct job *job, const struct setup *setup)
+{
+	setup_plan(job, setup);
+	if (!layout_is_indirect(job->layout) || job->plan.fits_in_memory)
+		return;
+	input_unmap(job->input);
+	job->n_sources = 0;
+	job->layout = &job->requested_layout;
+	setup_plan(job, setup);
+}
+
 /* Make the plan and allocate its device memory; if that fails, plan for less. */
 static int open_pool(struct job *job, const struct setup *setup)
 {
 	const struct sort_spec *spec = setup->spec;
 	int r;
 
-	setup_plan(job, setup);
+	plan_layout(job, setup);
 	r = setup_check_memory(job, spec);
 	if (r == 0)
 		setup_warn_memory(job, spec);
@@ -430,7 +445,7 @@ static int open_pool(struct job *job, const struct setup *setup)
 	r = chunk_pool_open(job, &job->chunk_pool);
 	while (r == -ENOMEM && job->device_info.memory_nbytes > min_device_nbytes) {
 		job->device_info.memory_nbytes /= 2;
-		setup_plan(job, setup);
+		plan_layout(job, setup);
 		r = chunk_pool_open(job, &job->chunk_pool);
 	}
 	return r;

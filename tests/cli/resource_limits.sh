@@ -66,6 +66,15 @@ if ! grep -q __sanitizer "$GSORT"; then
 	write_limited ulimit -v 120000
 	check_limited
 
+	claim 'records are read if a mapping of them takes the address space for the sort'
+	for kib in 65000 70000 75000 80000 85000; do
+		gsort=$GSORT
+		write_limited ulimit -v $kib
+		GSORT=./limited
+		expect_output expected-mapped -R 100 -k 0:b10 mapped
+		GSORT=$gsort
+	done
+
 	claim 'gsort adapts to the memory limit of its control group'
 	if [ "$(stat -f -c %T .)" = tmpfs ]; then
 		echo 'skipped: a control group, for files here are memory'
