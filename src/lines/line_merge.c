@@ -403,27 +403,6 @@ static int merge_line_runs(struct line_sort *sort, size_t first, size_t n,
 	return r;
 }
 
-/* Merge groups of adjacent runs, until n of them are left at most. */
-static int merge_pass(struct line_sort *sort, size_t n)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < sort->runs.n && r == 0; i++) {
-		const size_t rest = sort->runs.n - i, n_group = rest < n ? rest : n;
-		struct line_run_writer writer;
-
-		r = line_run_open(sort, &writer);
-		if (r < 0)
-			break;
-		r = merge_line_runs(sort, i, n_group, &writer);
-		if (r == 0)
-			r = line_run_finish(sort, &writer, i, n_group);
-		else
-			run_file_close(writer.file);
-	}
-	return r;
-}
-
 /* Return the bytes of all runs. */
 static uint64_t runs_nbytes(const struct line_sort *sort)
 {
@@ -447,6 +426,21 @@ unsigned line_merge_count_passes(uint64_t n_runs, uint64_t n)
 	return n_passes;
 }
 
+/*
+ * Return how many bytes these passes merge. A pass after which more passes follow merges all runs;
+ * the last one merges no more runs than necessary.
+ */
+static uint64_t count_pass_nbytes(uint64_t n_runs, uint64_t n, uint64_t nbytes)
+{
+	uint64_t sum = 0;
+
+	for (; n_runs > n * n; n_runs = divide_up(n_runs, n))
+		sum += nbytes;
+	if (n_runs > n)
+		sum += nbytes / n_runs * (n_runs - n + divide_up(n_runs - n, n - 1));
+	return sum;
+}
+
 /* Return whether the runs are few enough for the final merge. */
 static bool is_final(const struct line_sort *sort)
 {
@@ -456,6 +450,29 @@ static bool is_final(const struct line_sort *sort)
 	if (line_output_needs_single_run(sort))
 		return sort->runs.n <= 1;
 	return sort->runs.n <= line_merge_max_runs(sort);
+}
+
+/* Merge groups of at most n adjacent runs, until the final merge can have the rest. */
+static int merge_pass(struct line_sort *sort, size_t n)
+{
+	const size_t n_left = line_output_needs_single_run(sort) ? 1 : n;
+	int r = 0;
+
+	for (size_t i = 0; i < sort->runs.n && r == 0 && !is_final(sort); i++) {
+		const size_t n_excess = sort->runs.n > n_left ? sort->runs.n - n_left : 0;
+		const size_t n_group = u64_min(u64_min(sort->runs.n - i, n), n_excess + 1);
+		struct line_run_writer writer;
+
+		r = line_run_open(sort, &writer);
+		if (r < 0)
+			break;
+		r = merge_line_runs(sort, i, n_group, &writer);
+		if (r == 0)
+			r = line_run_finish(sort, &writer, i, n_group);
+		else
+			run_file_close(writer.file);
+	}
+	return r;
 }
 
 /* --- The output of several ranks --- */
@@ -518,17 +535,21 @@ static int measure_partition(struct line_sort *sort, struct line_extent *ret_ext
 int line_merge_all(struct line_sort *sort)
 {
 	const bool needs_single_run = line_output_needs_single_run(sort);
+	const size_t max_runs = line_merge_max_runs(sort);
 	const unsigned n_passes =
-		line_merge_count_passes(sort->runs.n, line_merge_max_runs(sort)) + needs_single_run;
+		line_merge_count_passes(sort->runs.n, max_runs) + needs_single_run;
 	struct line_extent extent = { .nbytes = runs_nbytes(sort) };
 	uint64_t n_lines = sort->totals.read.n_records;
 	int r = 0;
 
 	stats_set_phase_total(sort->stats, PHASE_FINAL_MERGE, extent.nbytes);
 	if (n_passes > 0)
-		stats_begin_phase(sort->stats, PHASE_MERGE_PASSES, n_passes * extent.nbytes);
+		stats_begin_phase(sort->stats, PHASE_MERGE_PASSES,
+				  needs_single_run ?
+					  n_passes * extent.nbytes :
+					  count_pass_nbytes(sort->runs.n, max_runs, extent.nbytes));
 	while (!is_final(sort) && r == 0)
-		r = merge_pass(sort, line_merge_max_runs(sort));
+		r = merge_pass(sort, max_runs);
 	if (r == 0 && needs_single_run && sort->runs.n > 0)
 		n_lines = run_n_lines(sort->runs.runs[0]);
 	extent.nbytes = runs_nbytes(sort);

@@ -215,10 +215,12 @@ compare_with_gnu_sort -S 4M -k1,1 -k1,1r -k1,1 -k1,1r mixed
 
 claim 'a long line is refused if its keys do not fit in memory while runs are merged'
 {
+	echo "equal bytes $(head -c 500000 /dev/zero | tr '\0' x)"
 	seq -f 'equal bytes %.0f' 100000 400000
 	seq -f 'other bytes %.0f' 100000 400000
-	echo "equal bytes $(head -c 500000 /dev/zero | tr '\0' x)"
 } > mixed
+head -n 50000 mixed > chunk
+compare_with_gnu_sort -S 4M -k1 -k1r -k1 -k1r chunk
 expect_failed 'a line of 500013 bytes does not fit in memory with its key' -S 4M -k1 -k1r -k1 -k1r \
 	--limit=9999999 mixed
 

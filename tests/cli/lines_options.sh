@@ -148,6 +148,14 @@ planned=$(sed -n '/"temporary"/,/}/s/.*"needed_bytes": \([0-9]*\).*/\1/p' plan)
 had=$(sed -n 's/.*"peak_temporary_bytes": \([0-9]*\).*/\1/p' stats)
 [ "$had" -le "$planned" ] || fail "planned $planned, had $had"
 
+claim 'a pass merges no more runs than necessary'
+n_runs=$(sed -n 's/.*"runs_spilled": \([0-9]*\).*/\1/p' stats)
+set -- -S 1M --batch-size=$((n_runs - 1)) --temp-compress=none many many many many
+"$GSORT" --lines --stats-json=stats "$@" -o found 2> stderr || fail "status $?"
+read_nbytes=$(sed -n '/"merge_passes"/,/}/s/.*"temporary_read_bytes": \([0-9]*\).*/\1/p' stats)
+[ "$read_nbytes" -gt 0 ] && [ "$read_nbytes" -lt $((4 * $(wc -c < many))) ] ||
+	fail "$n_runs runs: $read_nbytes bytes were read"
+
 claim 'a plan is printed without an output'
 "$GSORT" --lines --explain -S 1M many -o new > plan 2> stderr || fail "status $?"
 [ ! -e new ] || fail 'an output'
