@@ -253,6 +253,12 @@ static int select_lines(struct device_queue *queue, struct device_lines *lines, 
 	return cuda_operation_end(&operation, r);
 }
 
+static void deliver_gathered(const struct result_delivery *delivery)
+{
+	*(struct gather_lines_result *)delivery->to[0] =
+		*(const struct gather_lines_result *)delivery->from;
+}
+
 static int gather_lines(struct device_queue *queue, const struct gather_lines_op *op)
 {
 	const struct device_lines *lines = op->lines;
@@ -274,9 +280,7 @@ static int gather_lines(struct device_queue *queue, const struct gather_lines_op
 		.stage = STAGE_DECODE,
 		.nbytes = op->end - op->begin,
 		.result_nbytes = sizeof *result,
-		.delivery = { .deliver = cuda_deliver_bytes,
-			      .to = { op->ret },
-			      .n = sizeof *result },
+		.delivery = { .deliver = deliver_gathered, .to = { op->ret } },
 	};
 	int r = cuda_operation_begin(&operation, queue);
 
