@@ -15,7 +15,9 @@
  * The number of multiprocessors that grids of a fixed size are for: that of an H100. Blocks of such
  * a grid process many tiles each.
  */
+#ifndef GSORT_MULTIPROCESSORS
 #define GSORT_MULTIPROCESSORS 132
+#endif
 
 #ifndef GSORT_TILE_4
 #define GSORT_TILE_4 128, 33, 6

@@ -175,6 +175,13 @@ static void check_packed_sets(struct check *check)
 		check_keys(check, &packed_sets[i], false, &packing, 1);
 }
 
+/* More tiles than blocks in the emulated grid. Records are narrower than elements. */
+static void check_many_tiles(struct check *check)
+{
+	check_keys(check, &(struct key_set){ "b10", GEN_RANDOM, 2500 }, false, key_checks,
+		   sizeof key_checks / sizeof key_checks[0]);
+}
+
 /* More keys than fit in the buffer of results. */
 static void check_large_result(struct check *check)
 {
@@ -196,6 +203,7 @@ int main(void)
 	check_record_sets(&check);
 	check_key_types(&check);
 	check_packed_sets(&check);
+	check_many_tiles(&check);
 	check_large_result(&check);
 	array_free(&check.subject, &check.in);
 	array_free(&check.subject, &check.out);

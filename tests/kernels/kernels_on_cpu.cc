@@ -2,8 +2,10 @@
  * kernels_on_cpu.cc - the kernels' own source as C++, with tiles small enough for the CPU
  *
  * A block has two warps, so that exchanges between warps are tested. It has few items, so that a
- * few thousand elements need several passes.
+ * few thousand elements need several passes. A grid has few blocks, so that a block processes
+ * several tiles.
  */
+#define GSORT_MULTIPROCESSORS 2
 #define GSORT_TILE_4 64, 5, 1
 #define GSORT_TILE_8 64, 5, 1
 #define GSORT_TILE_16 64, 3, 1
