@@ -175,9 +175,11 @@ static void check_packed_sets(struct check *check)
 		check_keys(check, &packed_sets[i], false, &packing, 1);
 }
 
-/* More tiles than blocks in the emulated grid. Records are narrower than elements. */
+/* More tiles than blocks in the emulated grid. Records as wide as elements, and narrower ones. */
 static void check_many_tiles(struct check *check)
 {
+	check_keys(check, &(struct key_set){ "u32", GEN_RANDOM, 2500 }, false, key_checks,
+		   sizeof key_checks / sizeof key_checks[0]);
 	check_keys(check, &(struct key_set){ "b10", GEN_RANDOM, 2500 }, false, key_checks,
 		   sizeof key_checks / sizeof key_checks[0]);
 }
