@@ -118,6 +118,7 @@ def sort(inputs: Paths, output: Path, *, progress: Progress = None,
     """
     with _open_files('sort', inputs, output, progress, options) as handle:
         handle.call('run')
+        handle.call('write_reports')
         return handle.statistics()
 
 
@@ -340,6 +341,7 @@ class Sorter:
             self._finished = True
         batch = next(self._batches, None)
         if batch is None:
+            self._sort.call('write_reports')
             self.statistics = self._sort.statistics()
             self._sort.close()
             raise StopIteration

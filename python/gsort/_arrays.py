@@ -170,7 +170,9 @@ def sort_row(array, out, **how):
     with open_sort('sort_array', array.dtype, **how) as sort:
         put_array(sort, array)
         sort.call('finish')
-        return get_array(sort, out)
+        n = get_array(sort, out)
+        sort.call('write_reports')
+    return n
 
 
 def argsort_row(array, **how):
@@ -179,4 +181,5 @@ def argsort_row(array, **how):
         put_array(sort, array)
         sort.call('finish')
         n = get_array(sort, out)
+        sort.call('write_reports')
     return out[:n].astype(np.intp, copy=False)

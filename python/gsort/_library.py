@@ -60,6 +60,7 @@ _PROTOTYPES = {
     'gsort_set_progress_callback': (c_int, [c_void_p, _ProgressCallback, c_void_p, c_uint]),
     'gsort_format_progress': (None, [POINTER(_Progress), c_size_t, c_char_p, c_size_t]),
     'gsort_stats_json': (c_char_p, [c_void_p]),
+    'gsort_write_reports': (c_int, [c_void_p]),
     'gsort_get_option': (c_int, [c_uint, POINTER(_Option), c_size_t]),
     'gsort_get_line_option': (c_int, [c_uint, POINTER(_Option), c_size_t]),
     'gsort_suggest': (c_char_p, [c_char_p, c_size_t, POINTER(c_char_p), c_uint]),
@@ -501,6 +502,7 @@ def get_end(sort):
 def check(sort):
     number = c_uint64()
     sort.call('check', byref(number))
+    sort.call('write_reports')
     return number.value
 
 

@@ -557,6 +557,29 @@ def test_warnings_are_python_warnings(tmp_path):
     assert (tmp_path / 'out').read_bytes() == (tmp_path / 'in').read_bytes()
 
 
+@pytest.mark.parametrize('how', ['sort', 'lines', 'check', 'array', 'argsort', 'sorter'])
+def test_reports_are_written(tmp_path, how):
+    (tmp_path / 'in').write_bytes(b'sorted 1\nsorted 2\n')
+    files = {name: tmp_path / name for name in ('stats_json', 'trace', 'report')}
+    raw = dict(type='u8', **files)
+    if how == 'sort':
+        gsort.sort(tmp_path / 'in', tmp_path / 'out', **raw)
+    elif how == 'lines':
+        gsort.sort(tmp_path / 'in', tmp_path / 'out', lines=True, **files)
+    elif how == 'check':
+        gsort.check(tmp_path / 'in', **raw)
+    elif how == 'array':
+        gsort.sort_array(np.arange(10), **files)
+    elif how == 'argsort':
+        gsort.argsort_array(np.arange(10), **files)
+    else:
+        with gsort.Sorter('u8', **files) as sorter:
+            sorter.put(np.arange(10, dtype='u8'))
+            list(sorter)
+    for path in files.values():
+        assert path.stat().st_size > 0
+
+
 # Sorting this array takes several progress intervals on any processor.
 def sort_slowly(progress):
     gsort.sort_array(random.integers(0, 1 << 60, 12 << 20), memory='16M', threads=1, progress=progress)
