@@ -21,6 +21,7 @@
 #include <sys/resource.h>
 
 #include "src/base/diagnostics.h"
+#include "src/base/system_limits.h"
 #include "src/base/thread.h"
 
 struct phase_counters {
@@ -368,7 +369,7 @@ static struct stats_usage get_usage(void)
 	return (struct stats_usage){
 		.user_ns = timeval_to_ns(usage.ru_utime),
 		.system_ns = timeval_to_ns(usage.ru_stime),
-		.peak_rss_nbytes = (uint64_t)usage.ru_maxrss << 10,
+		.peak_rss_nbytes = memory_peak_resident_nbytes(),
 	};
 }
 

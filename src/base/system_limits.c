@@ -322,6 +322,15 @@ uint64_t memory_resident_nbytes(void)
 	return n_pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* getrusage() would include the memory of the process that has executed this program. */
+uint64_t memory_peak_resident_nbytes(void)
+{
+	struct file_text status;
+
+	read_file_text("", "/proc/self", "status", &status);
+	return parse_number(find_label_value(&status, "VmHWM:"), 0) << 10;
+}
+
 uint64_t memory_physical_nbytes(void)
 {
 	return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);

@@ -120,6 +120,15 @@ expect_close() {
 	}' || fail "really $1 us of a processor and $2 KiB: $(head -5 stats)"
 }
 
+claim 'the peak of memory is not that of the program that starts gsort'
+generate -b 8K -o little
+python3 -c '
+import subprocess, sys
+memory = bytearray(400 << 20)
+subprocess.run(sys.argv[1:], check=True)' "$GSORT" little -o output --stats-json=stats ||
+	fail "status $?"
+[ "$(json_number peak_rss_bytes < stats)" -lt $((300 << 20)) ] || fail "$(head -5 stats)"
+
 claim 'statistics agree with measurements from outside and cost little'
 generate -b 8K -o little
 "$MEASURE_COMMAND" without "$GSORT" little -o output || fail "status $?"
