@@ -526,7 +526,8 @@ static int fail_limit(struct spill *spill)
 {
 	return fail(-ENOSPC,
 		    "temporary space: the limit of %" PRIu64
-		    " bytes is too low; use a larger --temp-limit (--explain prints the maximum)",
+		    " bytes is too low; use a larger --temp-limit (--explain prints how much is "
+		    "needed)",
 		    spill->limit_nbytes);
 }
 
