@@ -217,7 +217,7 @@ def _in_python_words(message, lines):
         keyword = _KEYWORDS.get(name, name.replace('-', '_'))
         return f'{keyword}={match["value"]!r}' if match['value'] else keyword
 
-    return _OPTION_PATTERN.sub(to_keyword, message.replace('gsort --lines sorts', 'lines=True sorts'))
+    return _OPTION_PATTERN.sub(to_keyword, message.replace('gsort --lines', 'lines=True'))
 
 
 def _exception(code, message, paths=()):

@@ -580,6 +580,13 @@ def test_reports_are_written(tmp_path, how):
         assert path.stat().st_size > 0
 
 
+def test_part_files_of_lines_need_lines(tmp_path):
+    (tmp_path / 'in').write_bytes(b'b\na\n')
+    gsort.sort(tmp_path / 'in', tmp_path / 'parts', lines=True, split=2)
+    with pytest.raises(ValueError, match='part files hold lines; use lines=True'):
+        gsort.check(tmp_path / 'parts')
+
+
 # Sorting this array takes several progress intervals on any processor.
 def sort_slowly(progress):
     gsort.sort_array(random.integers(0, 1 << 60, 12 << 20), memory='16M', threads=1, progress=progress)
