@@ -110,7 +110,7 @@ FIXTURE_TEST(devices_opened_hold_the_input)
 	check_default(3, gib / 8 * 7 * 3 - 32, &(struct sort_spec){ 0 });
 	check_default(N_DEVICES, gib << 10, &(struct sort_spec){ 0 });
 	check_default(1, gib << 10, &(struct sort_spec){ .merge_inputs = true });
-	check_default(1, gib << 10, &(struct sort_spec){ .gpus = { { 1 }, 1 } });
+	check_default(1, gib << 10, &(struct sort_spec){ .gpus = { .numbers = { 1 }, .n = 1 } });
 	missing = N_DEVICES - 1;
 	check_default(N_DEVICES - 1, gib << 10, &(struct sort_spec){ 0 });
 	separate_memory_set_devices(1, false);
@@ -140,7 +140,8 @@ FIXTURE_TEST(no_available_device_is_an_error)
 FIXTURE_TEST(requested_device_must_open)
 {
 	missing = 1;
-	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = { { 2, 1 }, 2 } }), -EIO);
+	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = { .numbers = { 2, 1 }, .n = 2 } }),
+			 -EIO);
 	close_them();
 	assert_string_equal(captured_messages_warning(), "");
 }
@@ -149,7 +150,7 @@ FIXTURE_TEST(requested_device_must_open)
 FIXTURE_TEST(requested_devices_keep_their_order)
 {
 	static const unsigned n_sharers[] = { 2, 1, 2 };
-	const struct sort_spec spec = { .gpus = { { 2, 0, 2 }, 3 } };
+	const struct sort_spec spec = { .gpus = { .numbers = { 2, 0, 2 }, .n = 3 } };
 	struct device_info info;
 	char expected[sizeof info.name + 32];
 
@@ -180,7 +181,7 @@ static void check_assignment(unsigned place, unsigned n, const struct sort_spec 
 FIXTURE_TEST(several_ranks_share_them_out)
 {
 	const struct sort_spec usual = { 0 }, all = { .gpus.all = true },
-			       list = { .gpus = { { 3, 1, 3, 0 }, 4 } };
+			       list = { .gpus = { .numbers = { 3, 1, 3, 0 }, .n = 4 } };
 
 	check_assignment(0, 2, &usual, &(unsigned){ 0 }, 1, 0);
 	check_assignment(1, 2, &usual, &(unsigned){ 2 }, 1, 0);
@@ -225,7 +226,8 @@ FIXTURE_TEST(devices_use_the_smallest_memory)
 	check_all(N_DEVICES - 1);
 	assert_non_null(strstr(captured_messages_warning(), ": only 100"));
 	captured_messages_reset(true);
-	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = { { 0, 1 }, 2 } }), 0);
+	assert_int_equal(open_on(8, &(struct sort_spec){ .gpus = { .numbers = { 0, 1 }, .n = 2 } }),
+			 0);
 	assert_int_equal(job.n_devices, 2);
 	assert_int_equal(job.device_info.memory_nbytes, 100 << 20);
 	close_them();
