@@ -322,7 +322,7 @@ uint64_t memory_resident_nbytes(void)
 	return n_pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* getrusage() would include the memory of the process that has executed this program. */
+/* ru_maxrss of getrusage() survives exec(), so it can be the peak of the calling program. */
 uint64_t memory_peak_resident_nbytes(void)
 {
 	struct file_text status;

@@ -34,7 +34,7 @@ uint64_t memory_free_nbytes(const char *root);
 /* Return the resident set size of this process, mapped files included; 0 if unknown. */
 uint64_t memory_resident_nbytes(void);
 
-/* Return the maximum of that since the program was started; 0 if unknown. */
+/* Return the peak resident set size of this process since exec(); 0 if unknown. */
 uint64_t memory_peak_resident_nbytes(void);
 
 /* Return the memory of the machine. */

@@ -427,8 +427,8 @@ unsigned line_merge_count_passes(uint64_t n_runs, uint64_t n)
 }
 
 /*
- * Return how many bytes these passes merge. A pass after which more passes follow merges all runs;
- * the last one merges no more runs than necessary.
+ * Return how many bytes these passes merge. All passes but the last one merge all runs; the last
+ * one merges no more than necessary.
  */
 static uint64_t count_pass_nbytes(uint64_t n_runs, uint64_t n, uint64_t nbytes)
 {

@@ -296,7 +296,6 @@ int line_output_open(struct line_sort *sort)
 	return !sort->parts && output_is_input(sort) ? output_refuse_input(sort->output) : 0;
 }
 
-/* replaces_input: the output replaces an input. */
 static int commit(struct line_sort *sort, bool replaces_input)
 {
 	const enum output_durability durability = sort->spec->fsync ? OUTPUT_SYNC_ALL :

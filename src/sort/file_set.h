@@ -48,7 +48,7 @@ struct foreign_bytes;
 struct spill;
 
 /* A file that several ranks write. */
-struct set_file {
+struct shared_file {
 	uint64_t foreign_nbytes; /* written for other ranks, if it is not compressed */
 
 	/* If it is compressed; otherwise zeroed. */
@@ -79,7 +79,7 @@ struct file_set {
 	/* Of several ranks; otherwise zeroed. */
 	struct comm *comm;
 	bool is_joined;                /* another rank has created the files and will commit them */
-	struct set_file *files;        /* n */
+	struct shared_file *files;     /* n */
 	struct shared_name *names;     /* of the n files, and of the directory */
 	uint64_t stripe_nbytes;        /* of a file or, if it is compressed, of its content */
 	bool is_compressed;            /* with the next two members */
@@ -100,90 +100,89 @@ struct file_set {
  */
 int file_set_open(const struct sort_spec *spec, const struct syscalls *calls, const char *extension,
 		  uint64_t expected_nbytes, const struct checkpoint *checkpoint,
-		  struct file_set *ret_files);
+		  struct file_set *ret_set);
 
 /* Open part file i, which rank 0 has created. Not a collective. */
-int file_set_join_part(struct file_set *files, uint32_t i);
+int file_set_join_part(struct file_set *set, uint32_t i);
 
 /* Unblock waiting writes. */
-void file_set_cancel(const struct file_set *files);
+void file_set_cancel(const struct file_set *set);
 
 /* Add the statistics of the open files. */
-void file_set_add_io_stats(const struct file_set *files, struct file_writer_stats *total);
+void file_set_add_io_stats(const struct file_set *set, struct file_writer_stats *total);
 
 /*
  * Complete the single file and give it its name. checkpoint: notes that the sort is done before the
  * file replaces an input; or NULL.
  */
-int file_set_commit_file(struct file_set *files, enum output_durability durability,
+int file_set_commit_file(struct file_set *set, enum output_durability durability,
 			 struct checkpoint *checkpoint);
 
 /*
  * Complete the part files, and write a manifest that lists them. The caller has set what the
  * manifest says about their content; names and sizes are added. Then give the directory its name.
  */
-int file_set_complete_parts(struct file_set *files, struct part_manifest *manifest,
+int file_set_complete_parts(struct file_set *set, struct part_manifest *manifest,
 			    enum output_durability durability);
-int file_set_commit_parts(struct file_set *files, enum output_durability durability);
+int file_set_commit_parts(struct file_set *set, enum output_durability durability);
 
 /*
  * Collective, when all ranks have written: close the files on the ranks that have joined. Rank 0
  * commits them after that. is_synced: sync the data first.
  */
-int file_set_close_joined(struct file_set *files, bool is_synced);
+int file_set_close_joined(struct file_set *set, bool is_synced);
 
 /* Remove what is not committed. The older output stays. is_committed: of the part files. */
-void file_set_abort(struct file_set *files, bool is_committed);
+void file_set_abort(struct file_set *set, bool is_committed);
 
 /* Free the rest, with no transfer in progress. */
-void file_set_close(struct file_set *files);
+void file_set_close(struct file_set *set);
 
 /* --- Stripes of several ranks --- */
 
 /* Collective, before any rank writes: agree on stripe_nbytes. Rank 0 has opened the outputs. */
-int file_set_agree_stripe(struct file_set *files);
+int file_set_agree_stripe(struct file_set *set);
 
 /* After that: compress the files. Frames are stored in the spill. */
-int file_set_compress(struct file_set *files, struct spill *spill);
+int file_set_compress(struct file_set *set, struct spill *spill);
 
 /*
  * Before any rank writes: place the content of all ranks. begin: by rank, in ascending order; freed
  * with the set. The content of a rank ends where that of the next one begins.
  */
-void file_set_place_ranks(struct file_set *files, struct file_position *begin,
+void file_set_place_ranks(struct file_set *set, struct file_position *begin,
 			  uint64_t header_nbytes);
 
 /*
  * Keep the first *ret_n_foreign bytes of a write of content that are in the stripe of another rank.
  * Thread-safe.
  */
-int file_set_keep_foreign(struct file_set *files, uint32_t i, uint64_t offset, const void *data,
+int file_set_keep_foreign(struct file_set *set, uint32_t i, uint64_t offset, const void *data,
 			  size_t nbytes, size_t *ret_n_foreign);
 
 /*
  * Collective, when all ranks have merged: send the kept bytes to the ranks that write them. Those
  * of compressed files wait for file_set_end_frames().
  */
-int file_set_exchange(struct file_set *files);
+int file_set_exchange(struct file_set *set);
 
 /*
  * Compress the content of a file in the stripes of this rank, and stop when all own content is
  * written. content_end: where it ends, and the content of other ranks follows. may_be_empty: make
  * no frame if there is no content.
  */
-int file_set_begin_frames(struct file_set *files, uint32_t i, int level, unsigned n_threads,
+int file_set_begin_frames(struct file_set *set, uint32_t i, int level, unsigned n_threads,
 			  uint64_t content_end);
-int file_set_end_frames(struct file_set *files, uint32_t i, uint64_t content_end,
-			bool may_be_empty);
+int file_set_end_frames(struct file_set *set, uint32_t i, uint64_t content_end, bool may_be_empty);
 
 /*
  * Collective, after the content of all ranks is compressed: write the frames. content_nbytes: of
  * each file.
  */
-int file_set_write_frames(struct file_set *files, const uint64_t *content_nbytes);
+int file_set_write_frames(struct file_set *set, const uint64_t *content_nbytes);
 
 /* Return whether all ranks are on the same host. */
-bool file_set_have_one_host(const struct file_set *files);
+bool file_set_have_one_host(const struct file_set *set);
 
 /* --- collective_zst.c: a compressed file, for file_set.c --- */
 
