@@ -143,6 +143,11 @@ struct trace {
 /* Between the two there are events, separated by commas. */
 static const char opening[] = "[\n", closing[] = "\n]\n";
 
+static void set_limit(struct trace *trace, uint64_t n_exact)
+{
+	trace->n_exact = trace->next_growth = n_exact;
+}
+
 int trace_open(FILE *stream, struct trace **ret_trace)
 {
 	struct trace *trace = calloc(1, sizeof *trace);
@@ -152,15 +157,10 @@ int trace_open(FILE *stream, struct trace **ret_trace)
 	trace->stream = stream;
 	trace->begin_ns = clock_now_ns();
 	trace->pid = (long)getpid();
-	trace_set_limit(trace, TRACE_MAX_EXACT);
+	set_limit(trace, TRACE_MAX_EXACT);
 	fputs(opening, stream);
 	*ret_trace = trace;
 	return 0;
-}
-
-void trace_set_limit(struct trace *trace, uint64_t n_exact)
-{
-	trace->n_exact = trace->next_growth = n_exact;
 }
 
 void trace_set_process(struct trace *trace, const struct trace_process *process)
@@ -173,7 +173,7 @@ void trace_set_process(struct trace *trace, const struct trace_process *process)
 		if (*c >= ' ' && *c != '"' && *c != '\\' && *c != 0x7f)
 			trace->name[n++] = *c;
 	trace->name[n] = '\0';
-	trace_set_limit(trace, TRACE_MAX_EXACT / process->n_processes + 1);
+	set_limit(trace, TRACE_MAX_EXACT / process->n_processes + 1);
 }
 
 void trace_append(struct trace *trace, const char *text, size_t nbytes)
@@ -336,7 +336,8 @@ static void grow_aggregation(struct trace *trace, uint64_t now_ns)
 	trace->next_growth += trace->n_exact / 4 + 1;
 }
 
-void trace_add(struct trace *trace, const struct trace_event *event)
+/* trace may be NULL. */
+static void add_event(struct trace *trace, const struct trace_event *event)
 {
 	struct pending_events *pending;
 
@@ -355,7 +356,8 @@ void trace_add(struct trace *trace, const struct trace_event *event)
 		write_event(trace, event, 1);
 }
 
-void trace_add_counter(struct trace *trace, const char *name, uint64_t time_ns, uint64_t nbytes)
+/* Add the value of a counter, in order of time. trace may be NULL. */
+static void add_counter(struct trace *trace, const char *name, uint64_t time_ns, uint64_t nbytes)
 {
 	if (!trace)
 		return;
@@ -408,7 +410,7 @@ void timeline_add(struct timeline *timeline, const struct trace_event *event)
 	placed.track = tracks_assign(&timeline->tracks, placed.role,
 				     (struct track_owner){ placed.device, placed.owner },
 				     &placed.begin_ns, placed.end_ns);
-	trace_add(timeline->trace, &placed);
+	add_event(timeline->trace, &placed);
 	if (timeline->time_series && placed.stage != N_STAGES)
 		time_series_add(timeline->time_series, placed.stage,
 				placed.role == TRACK_DEVICE_QUEUES ? placed.track + 1 : 0,
@@ -442,9 +444,9 @@ void timeline_sample(struct timeline *timeline, uint64_t now_ns, struct time_ser
 		return;
 	timeline->last_ns = now_ns;
 	gauges.memory_nbytes = memory_resident_nbytes();
-	trace_add_counter(trace, "memory", now_ns, gauges.memory_nbytes);
-	trace_add_counter(trace, "temporary space", now_ns, gauges.temporary_nbytes);
-	trace_add_counter(trace, "written", now_ns, gauges.written_nbytes);
+	add_counter(trace, "memory", now_ns, gauges.memory_nbytes);
+	add_counter(trace, "temporary space", now_ns, gauges.temporary_nbytes);
+	add_counter(trace, "written", now_ns, gauges.written_nbytes);
 	if (timeline->time_series)
 		time_series_sample(timeline->time_series, now_ns, &gauges);
 	timeline->n_samples++;

@@ -81,9 +81,6 @@ struct trace_event {
  */
 int trace_open(FILE *stream, struct trace **ret_trace);
 
-/* Replace TRACE_MAX_EXACT, before the first event. */
-void trace_set_limit(struct trace *trace, uint64_t n_exact);
-
 /* One of several processes that share a timeline; its number is the pid of the trace. */
 struct trace_process {
 	unsigned number, n_processes; /* number: from 0 */
@@ -96,10 +93,6 @@ void trace_set_process(struct trace *trace, const struct trace_process *process)
 
 /* Append the complete, closed trace of another process. */
 void trace_append(struct trace *trace, const char *text, size_t nbytes);
-
-/* Add an event, or the value of a counter; counters in order of time. trace may be NULL. */
-void trace_add(struct trace *trace, const struct trace_event *event);
-void trace_add_counter(struct trace *trace, const char *name, uint64_t time_ns, uint64_t nbytes);
 
 /* Complete the array and free the trace. NULL is fine. */
 void trace_close(struct trace *trace);

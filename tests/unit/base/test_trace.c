@@ -1,106 +1,52 @@
 /*
- * test_trace - the file is JSON for a trace viewer, of bounded size
+ * test_trace - the file of a trace is of bounded size; tests/cli/timeline.sh has its contents
  */
 #include "src/base/trace.h"
 #include "tests/support/capture_output.h"
 
-#include <inttypes.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "tests/support/unit_test.h"
 
+/* One of so many processes that each writes 200 events one by one. */
+static const struct trace_process one_of_many = { .n_processes = 501 };
+
 static char text[CAPTURED_NBYTES];
 static FILE *stream;
+static struct timeline timeline;
 
-static struct trace *open_trace(void)
+static void open_timeline(void)
 {
-	struct trace *trace;
+	struct trace_process process = one_of_many;
 
 	stream = tmpfile();
 	assert_non_null(stream);
-	assert_int_equal(trace_open(stream, &trace), 0);
-	return trace;
+	timeline = (struct timeline){ 0 };
+	assert_int_equal(trace_open(stream, &timeline.trace), 0);
+	process.begin_ns = clock_now_ns();
+	trace_set_process(timeline.trace, &process);
 }
 
-/* Close the trace and return its text. */
-static const char *close_trace(struct trace *trace)
+/* Close the timeline; its file can be read from the beginning. */
+static void close_timeline(void)
 {
-	trace_close(trace);
+	trace_close(timeline.trace);
+	timeline_destroy(&timeline);
 	rewind(stream);
-	text[fread(text, 1, sizeof text - 1, stream)] = '\0';
-	fclose(stream);
-	return text;
-}
-
-/* Return the number of objects if the text is an array with one object per line; else -1. */
-static int count_objects(void)
-{
-	int n = 0;
-
-	if (strncmp(text, "[\n", 2) != 0 || strcmp(text + strlen(text) - 3, "\n]\n") != 0)
-		return -1;
-	for (const char *line = text + 2; *line != ']'; line = strchr(line, '\n') + 1) {
-		const char *end = strchr(line, '\n');
-		const bool is_last = end[1] == ']';
-
-		if (*line != '{' || strncmp(is_last ? end - 1 : end - 2, is_last ? "}" : "},",
-					    is_last ? 1 : 2) != 0)
-			return -1;
-		n++;
-	}
-	return n;
-}
-
-TEST(empty_trace_is_valid)
-{
-	struct trace *trace = open_trace();
-
-	close_trace(trace);
-	assert_int_equal(count_objects(), 1);
-}
-
-TEST(event_has_time_track_and_size)
-{
-	struct trace_event event = { .name = "sort",
-				     .category = "work",
-				     .role = TRACK_CPU_QUEUES,
-				     .track = 3,
-				     .item = 17,
-				     .nbytes = 4096 };
-	struct trace *trace = open_trace();
-
-	event.begin_ns = clock_now_ns() + 1000000;
-	event.end_ns = event.begin_ns + 1234567;
-	trace_add(trace, &event);
-	close_trace(trace);
-	assert_int_equal(count_objects(), 4);
-	assert_non_null(strstr(text, "{\"name\":\"sort\",\"cat\":\"work\",\"ph\":\"X\",\"ts\":"));
-	assert_non_null(strstr(text, ",\"dur\":1234.567,\"pid\":"));
-	assert_non_null(strstr(text, ",\"tid\":40004,\"args\":{\"item\":17,\"bytes\":4096}},\n"));
-	assert_non_null(strstr(text, "\"tid\":40004,\"args\":{\"name\":\"CPU queue 4\"}},\n"));
-	assert_non_null(strstr(text, "\"tid\":40004,\"args\":{\"sort_index\":40004}},\n"));
 }
 
 TEST(event_before_the_start_begins_with_it)
 {
 	const struct trace_event event = {
-		.name = "read", .category = "work", .begin_ns = 1, .end_ns = 2
+		.name = "read", .category = "work", .stage = N_STAGES, .begin_ns = 1, .end_ns = 2
 	};
-	struct trace *trace = open_trace();
 
-	trace_add(trace, &event);
-	assert_non_null(strstr(close_trace(trace), "\"ts\":0.000,\"dur\":0.000,"));
-}
-
-TEST(counter_is_an_event)
-{
-	struct trace *trace = open_trace();
-
-	trace_add_counter(trace, "memory", 0, 4711);
-	assert_non_null(
-		strstr(close_trace(trace), "{\"name\":\"memory\",\"ph\":\"C\",\"ts\":0.000,"));
-	assert_non_null(strstr(text, "\"args\":{\"bytes\":4711}},\n"));
+	open_timeline();
+	timeline_add(&timeline, &event);
+	close_timeline();
+	text[fread(text, 1, sizeof text - 1, stream)] = '\0';
+	fclose(stream);
+	assert_non_null(strstr(text, "\"ts\":0.000,\"dur\":0.000,"));
 }
 
 /*
@@ -109,11 +55,10 @@ TEST(counter_is_an_event)
  */
 static uint64_t trace_many(uint64_t n, uint64_t *ret_n_events)
 {
-	struct trace *trace = open_trace();
-	struct trace_event event = { .role = TRACK_WRITERS };
+	struct trace_event event = { .role = TRACK_WRITERS, .stage = N_STAGES };
 	uint64_t sum = 0;
 
-	trace_set_limit(trace, 200);
+	open_timeline();
 	event.end_ns = clock_now_ns();
 	for (uint64_t i = 0; i < 2 * n; i++) {
 		event.name = i % 2 ? "wait" : "write";
@@ -121,10 +66,9 @@ static uint64_t trace_many(uint64_t n, uint64_t *ret_n_events)
 		event.nbytes = i % 2 ? 0 : 3;
 		event.begin_ns = event.end_ns;
 		event.end_ns += 10000;
-		trace_add(trace, &event);
+		timeline_add(&timeline, &event);
 	}
-	trace_close(trace);
-	rewind(stream);
+	close_timeline();
 	*ret_n_events = 0;
 	while (fgets(text, sizeof text, stream)) {
 		const char *bytes = strstr(text, "\"bytes\":");
@@ -146,13 +90,4 @@ TEST(trace_of_a_long_sort_is_bounded_complete_and_detailed)
 	assert_in_range(n_events, 300, 600);
 	assert_int_equal(trace_many(1000000, &n_events), 3000000);
 	assert_in_range(n_events, 300, 1000);
-}
-
-TEST(no_trace_is_fine)
-{
-	const struct trace_event event = { .name = "read", .category = "work" };
-
-	trace_add(NULL, &event);
-	trace_add_counter(NULL, "memory", 0, 0);
-	trace_close(NULL);
 }
