@@ -292,11 +292,6 @@ int prefault_start(const struct prefault_file *files, uint32_t n, uint32_t n_wri
 	return 0;
 }
 
-void prefault_wait(struct prefault *prefault)
-{
-	thread_group_join(&prefault->threads);
-}
-
 void prefault_stop(struct prefault *prefault)
 {
 	if (!prefault)

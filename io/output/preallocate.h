@@ -96,9 +96,6 @@ struct prefault_file {
 int prefault_start(const struct prefault_file *files, uint32_t n, uint32_t n_writers,
 		   unsigned n_threads, struct prefault **ret_prefault);
 
-/* Wait until everything is prefaulted. */
-void prefault_wait(struct prefault *prefault);
-
 /*
  * Stop for all files. Call it once for each file, by one thread at a time; the last call frees the
  * prefault. NULL is ignored.
