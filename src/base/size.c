@@ -76,7 +76,11 @@ static int parse_suffix(const char *text, uint64_t *ret_factor)
 	return 0;
 }
 
-int size_parse(const char *text, enum size_kind kind, uint64_t *ret_nbytes)
+/*
+ * Without a message. Returns -EINVAL if `text` does not begin with a digit, -ENOTSUP for an unknown
+ * suffix, or -ERANGE.
+ */
+static int parse_size(const char *text, enum size_kind kind, uint64_t *ret_nbytes)
 {
 	uint64_t unit_nbytes = kinds[kind].unit_nbytes;
 	uint64_t n, nbytes;
@@ -103,7 +107,7 @@ int size_parse(const char *text, enum size_kind kind, uint64_t *ret_nbytes)
 int size_parse_option(const char *option, const char *text, enum size_kind kind,
 		      uint64_t *ret_nbytes)
 {
-	const int r = size_parse(text, kind, ret_nbytes);
+	const int r = parse_size(text, kind, ret_nbytes);
 
 	switch (r) {
 	case -ENOTSUP:

@@ -16,15 +16,8 @@ enum size_kind {
 
 /*
  * Parse `text`: decimal digits and an optional suffix of b K M G T P E (also k m g t), or % for
- * space. Returns 0 and *ret_nbytes; else, without a message and with *ret_nbytes unchanged: -EINVAL
- * if `text` does not begin with a digit, -ENOTSUP for an unknown suffix, -ERANGE if the size
- * exceeds 64 bits.
- */
-int size_parse(const char *text, enum size_kind kind, uint64_t *ret_nbytes);
-
-/*
- * Like size_parse(), with an error message that names `option` ("--buffer-size"). An unknown suffix
- * is -EINVAL as well.
+ * space. Returns 0 and *ret_nbytes. Else *ret_nbytes is unchanged, a message names `option`
+ * ("--buffer-size"), and the error is -ERANGE if the size exceeds 64 bits, or -EINVAL.
  */
 int size_parse_option(const char *option, const char *text, enum size_kind kind,
 		      uint64_t *ret_nbytes);
