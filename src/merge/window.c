@@ -50,6 +50,12 @@
 
 /* --- Buffers --- */
 
+/* Bytes of each buffer; 0: there is none. */
+struct window_sizes {
+	uint64_t in, out, scratch; /* device memory */
+	uint64_t host;             /* host memory */
+};
+
 struct window_buffer_cache {
 	struct device *device;
 	struct window_sizes sizes;
@@ -145,9 +151,13 @@ static int open_window_buffers(struct window_buffer_cache *cache, const struct j
 	return r;
 }
 
-int window_buffer_cache_acquire(struct window_buffer_cache *cache, const struct job *job,
-				uint32_t n, const struct window_sizes *sizes,
-				const struct window_buffers **ret_buffers)
+/*
+ * Get the buffers of n windows, of at least these sizes, with idle queues. The cache owns them; the
+ * caller may use them until its next call. Returns 0 or a negative errno (reported).
+ */
+static int acquire_buffers(struct window_buffer_cache *cache, const struct job *job, uint32_t n,
+			   const struct window_sizes *sizes,
+			   const struct window_buffers **ret_buffers)
 {
 	int r = 0;
 
@@ -232,8 +242,8 @@ int window_pool_open(struct window_pool *pool)
 	pool->windows = calloc(pool->plan.n_windows, sizeof *pool->windows);
 	if (!pool->windows || bounded_queue_open(pool->plan.n_windows, &pool->free_windows) < 0)
 		return fail(-ENOMEM, "no memory for a merge of %u runs", pool->n_runs);
-	r = window_buffer_cache_acquire(job_window_buffers(pool->job), pool->job,
-					pool->plan.n_windows, &sizes, &buffers);
+	r = acquire_buffers(job_window_buffers(pool->job), pool->job, pool->plan.n_windows, &sizes,
+			    &buffers);
 	for (uint32_t i = 0; i < pool->plan.n_windows && r == 0; i++) {
 		pool->windows[i].pool = pool;
 		pool->windows[i].buffers = buffers[i];

@@ -13,12 +13,6 @@ struct bounded_queue;
 
 /* --- Buffers --- */
 
-/* Bytes of each buffer; 0: there is none. */
-struct window_sizes {
-	uint64_t in, out, scratch; /* device memory */
-	uint64_t host;             /* host memory */
-};
-
 struct window_buffers {
 	void *in, *out, *scratch, *host; /* NULL if there is none */
 	struct device_queue *queue;
@@ -31,14 +25,6 @@ struct window_buffer_cache;
 /* Open an empty cache. Returns 0 or -ENOMEM (reported). */
 int window_buffer_cache_open(struct window_buffer_cache **ret_cache);
 void window_buffer_cache_close(struct window_buffer_cache *cache);
-
-/*
- * Get the buffers of n windows, of at least these sizes, with idle queues. The cache owns them; the
- * caller may use them until its next call. Returns 0 or a negative errno (reported).
- */
-int window_buffer_cache_acquire(struct window_buffer_cache *cache, const struct job *job,
-				uint32_t n, const struct window_sizes *sizes,
-				const struct window_buffers **ret_buffers);
 
 /* Free all buffers of all devices of the job, after waiting for their queues. */
 void window_buffer_cache_clear_all(const struct job *job);
