@@ -72,7 +72,7 @@ static int check_order(struct line_sort *sort, struct line_disorder *ret_disorde
 				(size_t)(last - text) + line_sort_view(sort, last).nbytes + 1 :
 				n;
 		n_new -= n_checked;
-		stats_end(sort->stats, span, n_new);
+		stats_end(sort->job.stats, span, n_new);
 		sort->text_nbytes += n_new;
 		sort->totals.read.n_records = number - sort->params->n_header_lines;
 		if (r < 0 || ret_disorder->number || is_at_end)
@@ -92,7 +92,7 @@ int line_sort_check(const struct line_sort_params *params, struct sort_summary *
 
 	*ret_disorder = (struct line_disorder){ 0 };
 	if (r == 0) {
-		const uint64_t nbytes = line_sort_share_nbytes(&sort);
+		const uint64_t nbytes = sort.job.plan.input_nbytes;
 
 		stats_begin_phase(params->stats, PHASE_VERIFY, nbytes == UINT64_MAX ? 0 : nbytes);
 		cancellation_set_wakeup(spec->cancellation, line_sort_stop_waiting, &sort);

@@ -63,6 +63,13 @@ void line_checkpoint_close(struct line_checkpoint *checkpoint, bool is_committed
 	free(checkpoint->order);
 }
 
+void line_checkpoint_attach(struct line_checkpoint *checkpoint, struct line_sort *sort)
+{
+	sort->checkpoint = checkpoint;
+	sort->job.input = checkpoint->input;
+	sort->job.checkpoint_hooks = checkpoint_get_hooks(checkpoint->checkpoint);
+}
+
 /* --- The input of stored runs --- */
 
 enum {
@@ -137,7 +144,7 @@ static int hash_text(struct line_sort *sort, uint64_t nbytes, struct digest *ret
 		n += n_read;
 		end = line_sort_last_end(sort, text, text + n);
 		r = add_lines(sort, text, end, ret_digest);
-		stats_end(sort->stats, span, n_read);
+		stats_end(sort->job.stats, span, n_read);
 		n -= (size_t)(end - text);
 		memmove(text, end, n);
 	}
@@ -184,19 +191,12 @@ static int check_blocks(const struct line_sort *sort)
 
 int line_checkpoint_restore(struct line_sort *sort)
 {
-	struct job job = { .layout = &line_text_layout,
-			   .input = sort->checkpoint->input,
-			   .spill = sort->spill,
-			   .compression = sort->compression,
-			   .stats = sort->stats };
 	const struct input_check check = { check_run, sort };
 	int r = check_blocks(sort);
 
-	if (sort->ranks)
-		line_ranks_describe_share(sort, &job);
 	if (r == 0)
-		r = checkpoint_restore(sort->checkpoint->checkpoint, &job, &check, &sort->runs,
-				       &sort->origin);
+		r = checkpoint_restore(sort->checkpoint->checkpoint, &sort->job, &check,
+				       &sort->runs, &sort->origin);
 	if (r < 0)
 		return r;
 	sort->totals = sort->origin.totals;
@@ -204,6 +204,6 @@ int line_checkpoint_restore(struct line_sort *sort)
 	sort->longest_nbytes = sort->origin.max_record_nbytes;
 	r = line_runs_check_longest(sort);
 	if (r == 0 && sort->text_nbytes > 0)
-		r = line_input_skip_to(sort->input, job.first_record + sort->text_nbytes);
+		r = line_input_skip_to(sort->input, sort->job.first_record + sort->text_nbytes);
 	return r == 0 && sort->ranks ? line_ranks_resume(sort) : r;
 }

@@ -58,15 +58,15 @@ static void plan_rank_runs(const struct line_sort *sort, struct line_plan *plan)
 	unsigned first_rank, n_passes;
 
 	plan->n_ranks = comm_size(comm);
-	plan->n_runs_spilled = divide_up(line_sort_share_nbytes(sort), plan->chunk_nbytes);
+	plan->n_runs_spilled = divide_up(sort->job.plan.input_nbytes, plan->chunk_nbytes);
 	n_passes = line_merge_count_passes(plan->n_runs_spilled * plan->n_ranks, plan->fan_in);
 	plan->n_passes = 1 + line_output_needs_single_run(sort) + n_passes;
 	/* Other ranks may still read the runs from which a pass makes longer ones. */
 	if (n_passes > 0)
-		stored_nbytes += line_runs_stored_nbytes(line_sort_share_nbytes(sort));
-	if (stored_nbytes > sort->spill_memory_nbytes)
+		stored_nbytes += line_runs_stored_nbytes(sort->job.plan.input_nbytes);
+	if (stored_nbytes > sort->job.plan.host_spill_nbytes)
 		plan->temp_space.needed_nbytes = comm_host_size(comm, &first_rank) *
-						 (stored_nbytes - sort->spill_memory_nbytes);
+						 (stored_nbytes - sort->job.plan.host_spill_nbytes);
 }
 
 /* Return the space of stored_nbytes in runs, and of what passes store before they free runs. */
@@ -115,9 +115,9 @@ static int describe_device(const struct line_sort *sort, struct line_plan *plan)
 	const int r = line_sort_choose_gpu(sort, &gpu);
 
 	if (r == 0)
-		snprintf(plan->device, sizeof plan->device, "%sCPU, %" PRIu32 " thread%s",
+		snprintf(plan->device, sizeof plan->device, "%s%s",
 			 gpu ? "GPU, if its memory suffices; this plan is for the " : "",
-			 sort->n_threads, sort->n_threads == 1 ? "" : "s");
+			 sort->job.plan.device);
 	return r;
 }
 
@@ -139,7 +139,7 @@ int line_plan_make(const struct line_sort_params *params, struct line_plan *ret_
 				    .n_ranks = 1 };
 	if (r == 0) {
 		plan->input_nbytes = line_input_total_nbytes(sort.input);
-		plan->block_nbytes = (uint32_t)sort.block_nbytes;
+		plan->block_nbytes = (uint32_t)sort.job.plan.block_nbytes;
 		plan->output_space =
 			(struct disk_space){ .is_needed_known = is_known(plan->input_nbytes) &&
 								!spec->count && !spec->zstd_level,

@@ -72,7 +72,7 @@ static size_t plan_reads(const struct line_merge *merge, struct merged_run *run,
 	/* So many that the tasks can fill the share. */
 	const uint64_t max_blocks =
 		u64_max(READ_BLOCKS, divide_up(share, (uint64_t)MAX_READ_TASKS_PER_RUN *
-							      merge->sort->block_nbytes));
+							      merge->sort->job.plan.block_nbytes));
 	size_t n_tasks = 0;
 
 	/* Otherwise a whole line is in memory, and little would be read. */
@@ -86,7 +86,7 @@ static size_t plan_reads(const struct line_merge *merge, struct merged_run *run,
 		struct read_task *task = &tasks[n_tasks];
 
 		*task = (struct read_task){ .run = run->run,
-					    .stats = merge->sort->stats,
+					    .stats = merge->sort->job.stats,
 					    .first = run->next_block,
 					    .to = run->end };
 		while (run->next_block < n_blocks && task->n < max_blocks &&
@@ -246,7 +246,7 @@ static int sort_window(struct line_merge *merge)
 		r = line_block_sort(sort->block, merge->ranges, n, text_end, &n_sorted);
 		merge->window_nbytes = nbytes;
 		if (r < 0 || n_sorted == nbytes) {
-			stats_end(sort->stats, span, nbytes);
+			stats_end(sort->job.stats, span, nbytes);
 			return r;
 		}
 		halve_window(merge);
@@ -299,7 +299,7 @@ static int merge_window(struct line_merge *merge, struct line_run_writer *writer
 	uint64_t nbytes;
 	int r = find_window(merge);
 
-	stats_end(sort->stats, span, 0);
+	stats_end(sort->job.stats, span, 0);
 	if (r == 0)
 		r = sort_window(merge);
 	if (r == 0)
@@ -322,7 +322,8 @@ static int merge_window(struct line_merge *merge, struct line_run_writer *writer
 	if (sort->is_measuring)
 		nbytes = 0; /* nothing was written */
 	if (r == 0)
-		stats_skip(sort->stats, writer || sort->is_measuring ? STAGE_SPILL : STAGE_WRITE,
+		stats_skip(sort->job.stats,
+			   writer || sort->is_measuring ? STAGE_SPILL : STAGE_WRITE,
 			   nbytes < merge->window_nbytes ? merge->window_nbytes - nbytes : 0);
 	sort->summary.n_windows++;
 	for (size_t i = 0; i < merge->n_runs; i++)
@@ -344,7 +345,7 @@ static bool has_lines(const struct line_merge *merge)
  */
 static size_t min_share_nbytes(const struct line_sort *sort)
 {
-	return sort->longest_nbytes + 4 * sort->block_nbytes;
+	return sort->longest_nbytes + 4 * sort->job.plan.block_nbytes;
 }
 
 size_t line_merge_max_runs(const struct line_sort *sort)
@@ -542,9 +543,9 @@ int line_merge_all(struct line_sort *sort)
 	uint64_t n_lines = sort->totals.read.n_records;
 	int r = 0;
 
-	stats_set_phase_total(sort->stats, PHASE_FINAL_MERGE, extent.nbytes);
+	stats_set_phase_total(sort->job.stats, PHASE_FINAL_MERGE, extent.nbytes);
 	if (n_passes > 0)
-		stats_begin_phase(sort->stats, PHASE_MERGE_PASSES,
+		stats_begin_phase(sort->job.stats, PHASE_MERGE_PASSES,
 				  needs_single_run ?
 					  n_passes * extent.nbytes :
 					  count_pass_nbytes(sort->runs.n, max_runs, extent.nbytes));
@@ -555,8 +556,8 @@ int line_merge_all(struct line_sort *sort)
 	extent.nbytes = runs_nbytes(sort);
 	if (r == 0 && sort->ranks)
 		r = measure_partition(sort, &extent);
-	stats_complete_phase(sort->stats);
-	stats_begin_phase(sort->stats, PHASE_FINAL_MERGE, extent.nbytes);
+	stats_complete_phase(sort->job.stats);
+	stats_begin_phase(sort->job.stats, PHASE_FINAL_MERGE, extent.nbytes);
 	sort->summary.n_passes = n_passes + 1;
 	sort->summary.n_windows = 0;
 	if (r == 0)

@@ -26,7 +26,7 @@ static int write_to_output(void *context, uint64_t offset, const void *bytes, si
 	span = stats_begin(STAGE_WRITE, 0);
 	r = sort->ranks ? line_ranks_write(sort, sort->offset + offset, bytes, nbytes) :
 			  output_write_at(sort->output, sort->offset + offset, bytes, nbytes);
-	stats_end(sort->stats, span, r == 0 ? nbytes : 0);
+	stats_end(sort->job.stats, span, r == 0 ? nbytes : 0);
 	return r;
 }
 
@@ -284,7 +284,7 @@ static bool output_is_input(const struct line_sort *sort)
 int line_output_open(struct line_sort *sort)
 {
 	const struct sort_spec *spec = sort->spec;
-	int r = file_set_open(spec, sort->calls, spec->zstd_level ? ".zst" : "",
+	int r = file_set_open(spec, sort->job.io, spec->zstd_level ? ".zst" : "",
 			      OUTPUT_SIZE_UNKNOWN,
 			      sort->checkpoint ? sort->checkpoint->checkpoint : NULL, &sort->set);
 

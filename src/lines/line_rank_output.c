@@ -138,7 +138,8 @@ static int agree_stripe_and_compression(struct line_sort *sort)
 {
 	const int r = file_set_agree_stripe(&sort->set);
 
-	return r == 0 && sort->spec->zstd_level ? file_set_compress(&sort->set, sort->spill) : r;
+	return r == 0 && sort->spec->zstd_level ? file_set_compress(&sort->set, sort->job.spill) :
+						  r;
 }
 
 /* Stop compressing a file, in which the content of this rank ends at an offset. */

@@ -37,7 +37,6 @@
 #include "src/comm/comm.h"
 #include "src/comm/peer_memory.h"
 #include "src/exchange/exchange.h"
-#include "src/plan/job.h"
 #include "src/sort/distributed_sort.h"
 
 enum {
@@ -71,9 +70,7 @@ struct line_splitter {
 struct line_ranks {
 	struct comm *comm;
 	unsigned rank, n;
-	bool has_share;       /* false: there are fewer bytes than ranks */
-	uint64_t share_begin; /* of its first line */
-	uint64_t share_end;   /* all lines begin before it */
+	bool has_share; /* false: there are fewer bytes than ranks */
 
 	/* Samples of the own lines. Threads that write a run add to them: `lock` guards them. */
 	pthread_mutex_t lock;
@@ -95,7 +92,6 @@ struct line_ranks {
 	/* The runs that this rank stored. sort->runs holds the segments that it merges. */
 	struct run_list own_runs;
 	uint64_t *cuts;
-	struct job job; /* what `remote` needs */
 	struct peer_memory *peer_memory;
 	struct remote_runs *remote;
 };
@@ -145,7 +141,7 @@ static uint64_t share_begin(const struct line_ranks *ranks, unsigned rank, uint6
 /* Use the largest blocks of all ranks and stored runs: a rank reads the runs of the others. */
 static int agree_block_size(struct line_sort *sort)
 {
-	uint64_t reversed = ~(uint64_t)sort->block_nbytes;
+	uint64_t reversed = ~(uint64_t)sort->job.plan.block_nbytes;
 	int r;
 
 	if (sort->checkpoint)
@@ -154,13 +150,14 @@ static int agree_block_size(struct line_sort *sort)
 	r = comm_allreduce_min(sort->ranks->comm, &reversed, 1, 1);
 
 	if (r == 0)
-		sort->block_nbytes = (size_t)~reversed;
+		sort->job.plan.block_nbytes = (size_t)~reversed;
 	return r;
 }
 
 static int begin_share(struct line_sort *sort)
 {
 	struct line_ranks *ranks = sort->ranks;
+	struct job *job = &sort->job;
 	const uint64_t nbytes = line_input_total_nbytes(sort->input);
 	const uint64_t begin = share_begin(ranks, ranks->rank, nbytes);
 	const uint64_t end = share_begin(ranks, ranks->rank + 1, nbytes);
@@ -170,8 +167,9 @@ static int begin_share(struct line_sort *sort)
 	ranks->has_share = begin < end;
 	/* A check compares the last line with the next one. */
 	r = line_input_take_share(sort->input, begin, end, !sort->spec->output_path);
-	ranks->share_begin = line_input_share_position(sort->input);
-	ranks->share_end = ranks->has_share ? u64_max(ranks->share_begin, end) : ranks->share_begin;
+	job->has_end = true;
+	job->first_record = line_input_share_position(sort->input);
+	job->end_record = ranks->has_share ? u64_max(job->first_record, end) : job->first_record;
 	return r;
 }
 
@@ -214,16 +212,10 @@ int line_ranks_open(const struct line_sort_params *params, struct line_checkpoin
 		r = compare_specs(params);
 	if (r == 0 && params->spec.checkpoint_path) {
 		r = line_checkpoint_open(params, checkpoint);
-		ret_sort->checkpoint = r == 0 ? checkpoint : NULL;
+		if (r == 0)
+			line_checkpoint_attach(checkpoint, ret_sort);
 	}
 	return r < 0 ? r : open_ranks(ret_sort);
-}
-
-void line_ranks_describe_share(const struct line_sort *sort, struct job *job)
-{
-	job->first_record = sort->ranks->share_begin;
-	job->end_record = sort->ranks->share_end;
-	job->has_end = true;
 }
 
 /* --- Samples --- */
@@ -675,7 +667,7 @@ static int gather_shares(struct line_sort *sort)
 {
 	const struct line_ranks *ranks = sort->ranks;
 	const struct share own = { .is_present = ranks->has_share,
-				   .begin = ranks->share_begin,
+				   .begin = sort->job.first_record,
 				   .end = line_input_share_position(sort->input),
 				   .longest_nbytes = sort->longest_nbytes };
 	struct share *shares = calloc(ranks->n, sizeof *shares);
@@ -697,13 +689,8 @@ static int open_remote_runs(struct line_sort *sort)
 	int r = peer_memory_open(ranks->comm, !sort->spec->disable_shared_memory,
 				 &ranks->peer_memory);
 
-	ranks->job = (struct job){ .layout = &line_text_layout,
-				   .spill = sort->spill,
-				   .compression = sort->compression,
-				   .plan.block_nbytes = sort->block_nbytes,
-				   .stats = sort->stats };
 	if (r == 0)
-		r = remote_runs_open(ranks->comm, ranks->peer_memory, &ranks->job, &ranks->own_runs,
+		r = remote_runs_open(ranks->comm, ranks->peer_memory, &sort->job, &ranks->own_runs,
 				     ranks->cuts, &ranks->remote);
 	return r < 0 ? r : remote_runs_append(ranks->remote, &sort->runs);
 }

@@ -5,9 +5,8 @@
 #include <inttypes.h>
 
 #include "src/base/diagnostics.h"
-#include "src/comm/comm.h"
 #include "src/lines/line_sort_internal.h"
-#include "src/plan/job.h"
+#include "src/sort/setup.h"
 
 static int write_to_run(void *context, uint64_t offset, const void *bytes, size_t nbytes)
 {
@@ -24,32 +23,6 @@ static int write_to_run(void *context, uint64_t offset, const void *bytes, size_
 	return r;
 }
 
-static void get_volumes(void *context, struct stats_volumes *ret_volumes)
-{
-	const struct line_sort *sort = context;
-
-	comm_get_volumes(sort->spec->comm, ret_volumes);
-	spill_get_volumes(sort->spill, ret_volumes);
-}
-
-int line_runs_open_spill(struct line_sort *sort)
-{
-	const struct sort_spec *spec = sort->spec;
-	int r;
-
-	if (sort->spill)
-		return 0;
-	r = sort->checkpoint ?
-		    checkpoint_open_spill(sort->checkpoint->checkpoint, &sort->spill) :
-		    spill_open(sort->calls, spec->temp_dirs, spec->n_temp_dirs,
-			       spec->temp_limit_nbytes, sort->spill_memory_nbytes, &sort->spill);
-	if (r == 0)
-		r = compression_open(&spec->compression, false, &sort->compression);
-	if (r == 0)
-		stats_set_volume_source(sort->stats, get_volumes, sort);
-	return r;
-}
-
 uint64_t line_runs_stored_nbytes(uint64_t nbytes)
 {
 	/* Each write of blocks ends with a page that is partly used: 2.5 % were seen. */
@@ -58,61 +31,42 @@ uint64_t line_runs_stored_nbytes(uint64_t nbytes)
 
 uint64_t line_runs_rank_nbytes(const struct line_sort *sort)
 {
-	return line_runs_stored_nbytes(line_sort_share_nbytes(sort)) *
+	return line_runs_stored_nbytes(sort->job.plan.input_nbytes) *
 	       (1u + line_output_needs_single_run(sort) + (sort->spec->zstd_level > 0));
 }
 
-/* Return how many bytes will be stored; UINT64_MAX: unknown, or it depends on the lines. */
+/* Return how many bytes will be stored; 0: unknown, or it depends on the lines. */
 static uint64_t spilled_nbytes(const struct line_sort *sort)
 {
-	const uint64_t nbytes = line_sort_share_nbytes(sort);
+	const uint64_t nbytes = sort->job.plan.input_nbytes;
 
 	return nbytes == UINT64_MAX || sort->keys->unique || sort->spec->limit != UINT64_MAX ?
-		       UINT64_MAX :
+		       0 :
 		       line_runs_stored_nbytes(nbytes);
 }
 
-static struct temp_space_demand make_demand(const struct line_sort *sort)
+int line_runs_open_spill(struct line_sort *sort)
 {
-	const struct sort_spec *spec = sort->spec;
+	int r;
 
-	return (struct temp_space_demand){ .spill = sort->spill,
-					   .compression = sort->compression,
-					   .directories = spec->temp_dirs,
-					   .n_directories = spec->n_temp_dirs,
-					   .limit_nbytes = spec->temp_limit_nbytes,
-					   .needed_nbytes = spilled_nbytes(sort),
-					   .has_checkpoint = spec->checkpoint_path };
-}
-
-int line_runs_check_space(struct line_sort *sort)
-{
-	struct temp_space_demand demand;
-	int r = line_runs_open_spill(sort);
-
-	if (r < 0 || sort->is_space_checked || spilled_nbytes(sort) == UINT64_MAX)
-		return r;
-	sort->is_space_checked = true;
-	demand = make_demand(sort);
-	return temp_space_check(&demand, sort->spec->compression.mode != COMPRESS_NONE,
-				&sort->needs_compression);
-}
-
-int line_runs_recheck_space(const struct line_sort *sort)
-{
-	const struct temp_space_demand demand = make_demand(sort);
-
-	return sort->needs_compression ? temp_space_recheck(&demand) : 0;
+	if (sort->job.spill)
+		return 0;
+	sort->job.plan.temp_nbytes = spilled_nbytes(sort);
+	r = setup_open_spill(&sort->job, sort->spec,
+			     sort->checkpoint ? sort->checkpoint->checkpoint : NULL);
+	if (r == 0)
+		job_set_volume_source(&sort->job);
+	return r;
 }
 
 int line_run_open(struct line_sort *sort, struct line_run_writer *ret_writer)
 {
 	int r = line_runs_open_spill(sort);
 
-	*ret_writer = (struct line_run_writer){ .stats = sort->stats };
+	*ret_writer = (struct line_run_writer){ .stats = sort->job.stats };
 	if (r == 0)
-		r = run_file_open(sort->spill, sort->compression, 1, (uint32_t)sort->block_nbytes,
-				  &ret_writer->file);
+		r = run_file_open(sort->job.spill, sort->job.compression, 1,
+				  (uint32_t)sort->job.plan.block_nbytes, &ret_writer->file);
 	return r;
 }
 

@@ -73,8 +73,6 @@ static int spill_block(struct line_sort *sort)
 	int r = line_runs_check_longest(sort);
 
 	if (r == 0)
-		r = line_runs_check_space(sort);
-	if (r == 0)
 		r = line_sort_measure_block(sort, &nbytes);
 	if (r == 0)
 		r = line_run_open(sort, &writer);
@@ -90,7 +88,7 @@ static int spill_block(struct line_sort *sort)
 		return r;
 	}
 	r = line_run_finish(sort, &writer, sort->runs.n, 0);
-	return r == 0 && sort->runs.n == 1 ? line_runs_recheck_space(sort) : r;
+	return r == 0 && sort->runs.n == 1 ? job_recheck_temp_space(&sort->job) : r;
 }
 
 /*
@@ -185,7 +183,7 @@ static int sort_chunks(struct line_sort *sort)
 		if (r == 0)
 			r = line_block_sort(sort->block, &(struct line_range){ text, end }, 1,
 					    text + n, &n_sorted);
-		stats_end(sort->stats, span, r == 0 ? n_sorted : 0);
+		stats_end(sort->job.stats, span, r == 0 ? n_sorted : 0);
 		if (r < 0 || (n == 0 && (sort->runs.n > 0 || sort->ranks)))
 			return r;
 		if (n_sorted > sort->summary.chunk_nbytes)
@@ -282,7 +280,7 @@ static int write_single_block(struct line_sort *sort)
 	uint64_t nbytes = 0;
 	int r = line_sort_measure_block(sort, &nbytes);
 
-	stats_begin_phase(sort->stats, PHASE_FINAL_MERGE, nbytes);
+	stats_begin_phase(sort->job.stats, PHASE_FINAL_MERGE, nbytes);
 	sort->summary.n_passes = sort->summary.n_windows = 1;
 	if (r == 0)
 		r = line_output_begin(sort, &(struct line_extent){ .nbytes = nbytes },
@@ -290,10 +288,8 @@ static int write_single_block(struct line_sort *sort)
 	return r < 0 ? r : line_output_write_block(sort, &nbytes);
 }
 
-_Static_assert(sizeof((struct device_info *)0)->name == sizeof((struct sort_summary *)0)->backend,
-	       "one size of names");
-
-uint64_t line_sort_share_nbytes(const struct line_sort *sort)
+/* Return the bytes of the lines that this process reads: all, or about the share of a rank. */
+static uint64_t share_nbytes(const struct line_sort *sort)
 {
 	const struct comm *comm = sort->spec->comm;
 	const uint64_t nbytes = line_input_total_nbytes(sort->input);
@@ -344,9 +340,9 @@ static int open_device(struct line_sort *sort)
 					   .device_memory_nbytes = spec->device_memory_nbytes,
 					   .host_memory_nbytes = sort->memory_nbytes,
 					   .keeps_equal = spec->count,
-					   .input_nbytes = line_sort_share_nbytes(sort),
+					   .input_nbytes = sort->job.plan.input_nbytes,
 					   .has_share = sort->ranks != NULL,
-					   .stats = sort->stats,
+					   .stats = sort->job.stats,
 					   .cancellation = spec->cancellation };
 	struct device_info info;
 	int r = line_sort_choose_gpu(sort, &text.backend);
@@ -371,7 +367,8 @@ static int open_device(struct line_sort *sort)
 	if (r < 0)
 		return r;
 	device_text_get_info(sort->text, &info);
-	memcpy(sort->summary.backend, info.name, sizeof info.name);
+	memcpy(sort->job.plan.device, info.name, sizeof info.name);
+	sort->job.plan.sorts_on_cpu = false;
 	return 0;
 }
 
@@ -394,17 +391,17 @@ static int prepare_runs(struct line_sort *sort, uint64_t known_nbytes)
 	if (r < 0)
 		return r;
 	/* A device can have more memory; the space is checked when a run is spilled. */
-	return !sort->text && known_nbytes > sort->memory_nbytes ? line_runs_check_space(sort) : 0;
+	return !sort->text && known_nbytes > sort->memory_nbytes ? line_runs_open_spill(sort) : 0;
 }
 
 static int generate_runs(struct line_sort *sort, uint64_t known_nbytes)
 {
 	int r;
 
-	stats_begin_phase(sort->stats, PHASE_RUN_GENERATION, known_nbytes);
-	stats_set_phase_total(sort->stats, PHASE_FINAL_MERGE, known_nbytes);
+	stats_begin_phase(sort->job.stats, PHASE_RUN_GENERATION, known_nbytes);
+	stats_set_phase_total(sort->job.stats, PHASE_FINAL_MERGE, known_nbytes);
 	r = sort->text ? sort_device_chunks(sort) : sort_chunks(sort);
-	stats_complete_phase(sort->stats);
+	stats_complete_phase(sort->job.stats);
 	sort->summary.n_runs_spilled = sort->runs.n;
 	sort->summary.n_runs = sort->runs.n ? sort->runs.n : 1;
 	return r;
@@ -423,8 +420,8 @@ static int write_output(struct line_sort *sort)
 
 static int sort_to_output(struct line_sort *sort)
 {
-	const uint64_t total_nbytes = line_sort_share_nbytes(sort);
-	const uint64_t known_nbytes = total_nbytes == UINT64_MAX ? 0 : total_nbytes;
+	const uint64_t nbytes = sort->job.plan.input_nbytes;
+	const uint64_t known_nbytes = nbytes == PLAN_SIZE_UNKNOWN ? 0 : nbytes;
 	int r = prepare_runs(sort, known_nbytes);
 
 	if (r < 0)
@@ -440,7 +437,7 @@ static int sort_to_output(struct line_sort *sort)
 		r = line_input_check_state(sort->input);
 	if (r < 0)
 		return r;
-	stats_complete_phase(sort->stats);
+	stats_complete_phase(sort->job.stats);
 	return check_digests(sort);
 }
 
@@ -468,15 +465,17 @@ static void plan_memory(struct line_sort *sort)
 	const size_t memory = u64_min(spec->memory_nbytes, UINT64_C(1) << LINE_POSITION_BITS);
 	size_t thread_nbytes;
 
-	sort->block_nbytes =
+	sort->job.plan.memory_nbytes = spec->memory_nbytes;
+	sort->job.plan.block_nbytes =
 		u64_clamp(memory / BLOCKS_PER_MEMORY, LINE_MIN_BLOCK_NBYTES, MAX_BLOCK_NBYTES);
 	if (sort->checkpoint)
-		sort->block_nbytes = u64_max(sort->block_nbytes,
-					     checkpoint_block_nbytes(sort->checkpoint->checkpoint));
+		sort->job.plan.block_nbytes =
+			u64_max(sort->job.plan.block_nbytes,
+				checkpoint_block_nbytes(sort->checkpoint->checkpoint));
 	sort->buffer_nbytes = u64_clamp(memory / BUFFERS_SHARE / 2 / spec->n_threads,
 					MIN_BUFFER_NBYTES, LINE_MAX_BUFFER_NBYTES);
-	thread_nbytes = sort->buffer_nbytes +
-			run_file_thread_nbytes(&spec->compression, false, sort->block_nbytes);
+	thread_nbytes = sort->buffer_nbytes + run_file_thread_nbytes(&spec->compression, false,
+								     sort->job.plan.block_nbytes);
 	sort->n_threads = (uint32_t)u64_clamp(
 		(memory / BUFFERS_SHARE + FREE_BUFFERS_NBYTES) / thread_nbytes, 1, spec->n_threads);
 	sort->memory_nbytes = memory - memory / BUFFERS_SHARE;
@@ -500,8 +499,8 @@ static void plan_spill_memory(struct line_sort *sort)
 
 	if (!sort->spec->comm || sort->spec->checkpoint_path || memory < MIN_SPILL_MEMORY_NBYTES)
 		return;
-	sort->spill_memory_nbytes = u64_min(line_runs_rank_nbytes(sort), memory / 5 * 2);
-	sort->memory_nbytes -= sort->spill_memory_nbytes;
+	sort->job.plan.host_spill_nbytes = u64_min(line_runs_rank_nbytes(sort), memory / 5 * 2);
+	sort->memory_nbytes -= sort->job.plan.host_spill_nbytes;
 }
 
 uint64_t line_sort_find_memory(const struct line_sort *sort, size_t line_nbytes)
@@ -512,7 +511,7 @@ uint64_t line_sort_find_memory(const struct line_sort *sort, size_t line_nbytes)
 				  .spec = &params.spec,
 				  .checkpoint = sort->checkpoint,
 				  .keys = sort->keys,
-				  .input = sort->input };
+				  .job.plan.input_nbytes = sort->job.plan.input_nbytes };
 
 	params.spec.memory_nbytes =
 		u64_max(LINE_MIN_MEMORY_NBYTES, round_up(line_nbytes * MERGE_SHARE, STEP_NBYTES));
@@ -530,10 +529,11 @@ static size_t enough_memory(const struct line_sort *sort)
 	const uint64_t total_nbytes = line_input_total_nbytes(sort->input);
 	/* A line of one byte needs an element; its key has some more. */
 	const uint64_t per_byte = line_keys_are_plain(sort->keys) ? 40 : 100;
-	const uint64_t min_nbytes = sort->spec->checkpoint_path ?
-					    u64_max(LINE_MIN_MEMORY_NBYTES,
-						    LINE_MIN_RESUME_BLOCKS * sort->block_nbytes) :
-					    LINE_MIN_MEMORY_NBYTES;
+	const uint64_t min_nbytes =
+		sort->spec->checkpoint_path ?
+			u64_max(LINE_MIN_MEMORY_NBYTES,
+				LINE_MIN_RESUME_BLOCKS * sort->job.plan.block_nbytes) :
+			LINE_MIN_MEMORY_NBYTES;
 
 	if (total_nbytes >= sort->memory_nbytes / per_byte)
 		return sort->memory_nbytes;
@@ -541,20 +541,17 @@ static size_t enough_memory(const struct line_sort *sort)
 }
 
 /* Warn if the memory for lines, with runs on a tmpfs, is more than the process may use. */
-static void warn_memory(const struct line_sort *sort)
+static void warn_memory(struct line_sort *sort)
 {
 	const struct sort_spec *spec = sort->spec;
-	const uint64_t nbytes = line_input_total_nbytes(sort->input);
-	const bool may_spill = !spec->check_only && nbytes != UINT64_MAX &&
+	const uint64_t nbytes = sort->job.plan.input_nbytes;
+	const bool may_spill = !spec->check_only && nbytes != PLAN_SIZE_UNKNOWN &&
 			       nbytes > sort->memory_nbytes / 2;
-	struct job job = { .plan.total_nbytes = sort->memory_nbytes + sort->spill_memory_nbytes };
-	unsigned first_rank;
 
+	sort->job.plan.total_nbytes = sort->memory_nbytes + sort->job.plan.host_spill_nbytes;
 	if (may_spill)
-		job.plan.max_temp_nbytes = line_runs_stored_nbytes(nbytes);
-	if (spec->comm)
-		job.n_jobs_on_host = comm_host_size(spec->comm, &first_rank);
-	setup_warn_memory(&job, spec);
+		sort->job.plan.max_temp_nbytes = line_runs_stored_nbytes(nbytes);
+	setup_warn_memory(&sort->job, spec);
 }
 
 int line_sort_open(const struct line_sort_params *params, struct line_checkpoint *checkpoint,
@@ -571,26 +568,39 @@ int line_sort_open(const struct line_sort_params *params, struct line_checkpoint
 					   .reads_part_files = params->reads_part_files,
 					   .is_raw = spec->format == FORMAT_RAW,
 					   .memory_nbytes = spec->memory_nbytes };
+	unsigned first_rank;
 	int r;
 
 	*sort = (struct line_sort){ .params = params,
 				    .spec = spec,
-				    .checkpoint = checkpoint,
-				    .calls = spec->io,
-				    .stats = params->stats,
+				    .job = { .io = spec->io,
+					     .cancellation = spec->cancellation,
+					     .comm = spec->comm,
+					     .layout = &line_text_layout,
+					     .unique = params->keys->unique,
+					     .limit = spec->limit,
+					     .stats = params->stats,
+					     .plan.sorts_on_cpu = true },
 				    .keys = params->keys,
 				    .n_lines_left = spec->limit };
+	if (checkpoint)
+		line_checkpoint_attach(checkpoint, sort);
+	if (spec->comm)
+		sort->job.n_jobs_on_host = comm_host_size(spec->comm, &first_rank);
 	plan_memory(sort);
+	snprintf(sort->job.plan.device, sizeof sort->job.plan.device, "CPU, %u thread%s",
+		 sort->n_threads, sort->n_threads == 1 ? "" : "s");
 	if (thread_pool_open(sort->n_threads, &sort->threads) < 0)
 		return fail(-ENOMEM, "no memory for a sort of lines");
 	thread_pool_set_cancellation(sort->threads, spec->cancellation);
 	input.threads = sort->threads;
-	input.stats = sort->stats;
+	input.stats = params->stats;
 	r = line_input_open(&input, &sort->input);
 	if (r == 0)
 		r = line_input_check_order(sort->input, sort->keys);
 	if (r < 0)
 		return r;
+	sort->job.plan.input_nbytes = share_nbytes(sort);
 	/* It may be compressed, with a window of at most this size (input_limit_windows()). */
 	if (line_input_unsized_path(sort->input) &&
 	    spec->memory_nbytes / DECODER_UNPLANNED_WINDOW_DIVISOR > ZSTD_DEFAULT_WINDOW_NBYTES)
@@ -609,14 +619,13 @@ int line_sort_open(const struct line_sort_params *params, struct line_checkpoint
 
 void line_sort_close(struct line_sort *sort)
 {
-	spill_begin_close(sort->spill);
+	spill_begin_close(sort->job.spill);
 	run_list_free(&sort->runs);
 	line_ranks_close(sort);
 	line_rank_output_close(sort->rank_output);
 	file_set_close(&sort->set);
 	free(sort->pending.bytes);
-	compression_close(sort->compression);
-	spill_close(sort->spill);
+	setup_close(&sort->job);
 	device_text_close(sort->text);
 	line_block_close(sort->block);
 	line_input_close(sort->input);
@@ -629,19 +638,17 @@ static void fill_summary(struct line_sort *sort)
 {
 	struct sort_summary *summary = &sort->summary;
 
+	memcpy(summary->backend, sort->job.plan.device, sizeof summary->backend);
 	summary->input_nbytes = sort->text_nbytes;
 	summary->is_merge = sort->spec->merge_inputs;
 	snprintf(summary->type, sizeof summary->type, "lines");
-	if (!summary->backend[0])
-		snprintf(summary->backend, sizeof summary->backend, "CPU, %u thread%s",
-			 sort->n_threads, sort->n_threads == 1 ? "" : "s");
 	summary->n_records_in = sort->totals.read.n_records;
 	summary->n_records_out = sort->totals.written.n_records;
 	summary->buffer_nbytes = sort->spec->memory_nbytes;
 	summary->n_partitions = 1;
-	if (sort->spill) {
-		summary->peak_temp_nbytes = spill_peak_nbytes(sort->spill);
-		summary->spilled = compression_totals(sort->compression);
+	if (sort->job.spill) {
+		summary->peak_temp_nbytes = spill_peak_nbytes(sort->job.spill);
+		summary->spilled = compression_totals(sort->job.compression);
 	}
 }
 
@@ -692,7 +699,7 @@ int line_sort_run(const struct line_sort_params *params, struct sort_summary *re
 {
 	const struct sort_spec *spec = &params->spec;
 	struct line_checkpoint checkpoint = { 0 };
-	struct line_sort sort = { .params = params, .spec = spec, .n_threads = spec->n_threads };
+	struct line_sort sort = { .params = params, .spec = spec };
 	const int r = resume_and_run(params, &checkpoint, &sort);
 
 	if (r == 0) {

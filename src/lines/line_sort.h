@@ -81,7 +81,7 @@ struct line_plan {
 	unsigned n_ranks;      /* more than 1: chunks, runs and merge are those of each rank */
 	uint32_t block_nbytes; /* of spilled runs */
 	bool may_write_less;   /* than output_space: -u, --limit or --shard */
-	char device[96]; /* "CPU, 2 threads", or that a GPU sorts and the plan is for the CPU */
+	char device[192]; /* "CPU, 2 threads", or that a GPU sorts and the plan is for the CPU */
 };
 
 /*

@@ -18,6 +18,7 @@
 #include "src/lines/device_text.h"
 #include "src/lines/line_block.h"
 #include "src/lines/line_scan.h"
+#include "src/plan/job.h"
 #include "src/run/run.h"
 #include "src/sort/file_set.h"
 #include "src/sort/sort_summary.h"
@@ -72,8 +73,11 @@ struct line_sort {
 	const struct sort_spec *spec;       /* of params */
 	struct line_checkpoint *checkpoint; /* NULL: none */
 	const struct line_keys *keys;       /* of params */
-	const struct syscalls *calls;
-	struct stats *stats; /* of params */
+	/*
+	 * What parts of src/ need that sorts of records and of lines share. Its records are bytes
+	 * (line_text_layout). The spill is opened by line_runs_open_spill().
+	 */
+	struct job job;
 	struct thread_pool *threads;
 	struct line_input *input;
 	struct line_block *block;
@@ -83,17 +87,12 @@ struct line_sort {
 	struct line_part_files *parts; /* NULL: the output is one file */
 	struct line_ranks *ranks;      /* NULL: a single process */
 	struct line_rank_output *rank_output;
-	size_t buffer_nbytes, block_nbytes, memory_nbytes;
-	uint64_t spill_memory_nbytes; /* for runs; the others go to temporary space */
+	size_t buffer_nbytes, memory_nbytes;
 	uint32_t n_threads, n_compressors;
 	bool has_output_size; /* the size of the output was set */
 	/* Threads may write to the output through mappings: now, and when runs are merged. */
 	bool maps_output, plans_mappings;
 
-	struct spill *spill;
-	bool is_space_checked;  /* line_runs_check_space() was called */
-	bool needs_compression; /* the runs fit only if they shrink */
-	struct compression *compression;
 	struct run_list runs;     /* in the order of the input; their items are bytes */
 	struct run_origin origin; /* of all runs together */
 	size_t longest_nbytes;    /* of all lines, with the delimiter */
@@ -130,12 +129,6 @@ static inline struct line_view line_sort_view(const struct line_sort *sort,
 int line_sort_open(const struct line_sort_params *params, struct line_checkpoint *checkpoint,
 		   struct line_sort *ret_sort);
 void line_sort_close(struct line_sort *sort);
-
-/*
- * Return the bytes of the lines that this process reads: all, or about the share of a rank.
- * UINT64_MAX: unknown.
- */
-uint64_t line_sort_share_nbytes(const struct line_sort *sort);
 
 /*
  * Choose the back end of a GPU if there is one and the input is large. With keys, part files or
@@ -186,13 +179,6 @@ uint64_t line_runs_stored_nbytes(uint64_t nbytes);
  */
 uint64_t line_runs_rank_nbytes(const struct line_sort *sort);
 
-/*
- * Check that the runs fit in temporary space, as far as it is known: before anything is stored, and
- * again when the first run is stored. Returns 0, or -ENOSPC after a message.
- */
-int line_runs_check_space(struct line_sort *sort);
-int line_runs_recheck_space(const struct line_sort *sort);
-
 /* A merge needs room for the longest line of two runs, and for elements and keys. */
 enum { MERGE_SHARE = 4 };
 
@@ -215,7 +201,10 @@ int line_run_write_block(struct line_sort *sort, struct line_run_writer *writer,
 int line_run_finish(struct line_sort *sort, const struct line_run_writer *writer, size_t first,
 		    size_t n);
 
-/* Open the space for runs, unless it is open. */
+/*
+ * Open the space for runs, unless it is open, and check that they fit, as far as it is known.
+ * Returns 0, or -ENOSPC after a message.
+ */
 int line_runs_open_spill(struct line_sort *sort);
 
 /* --- line_checkpoint.c --- */
@@ -230,6 +219,9 @@ extern const struct layout line_text_layout;
 int line_checkpoint_open(const struct line_sort_params *params,
 			 struct line_checkpoint *ret_checkpoint);
 void line_checkpoint_close(struct line_checkpoint *checkpoint, bool is_committed);
+
+/* Store the runs of a sort in a checkpoint. */
+void line_checkpoint_attach(struct line_checkpoint *checkpoint, struct line_sort *sort);
 
 /* Restore the runs of an earlier process, and skip their text in the input. */
 int line_checkpoint_restore(struct line_sort *sort);
@@ -348,9 +340,6 @@ int line_ranks_open_local(const struct line_sort_params *params, struct line_sor
 /* Open the sort of each rank and its checkpoint, if any, and give it a share of the input. */
 int line_ranks_open(const struct line_sort_params *params, struct line_checkpoint *checkpoint,
 		    struct line_sort *ret_sort);
-
-/* Describe the share to the checkpoint. Not a collective. */
-void line_ranks_describe_share(const struct line_sort *sort, struct job *job);
 
 /* Take samples of restored runs, and report the runs of all ranks. */
 int line_ranks_resume(struct line_sort *sort);

@@ -17,6 +17,7 @@
 #include "src/base/diagnostics.h"
 #include "src/base/size.h"
 #include "src/base/system_limits.h"
+#include "src/comm/comm.h"
 
 enum { NAME_NBYTES = sizeof(struct device_info) };
 
@@ -57,6 +58,19 @@ int job_fail_window_memory(const struct job *job, int r, enum memory_kind kind, 
 	return fail(r, "%s: no %smemory for windows of %" PRIu64 " bytes: %m%s",
 		    job_device_name(job, job->merge_device, name),
 		    kind == MEMORY_HOST ? "host " : "", nbytes, memory_hint(job, kind));
+}
+
+static void get_volumes(void *context, struct stats_volumes *ret_volumes)
+{
+	const struct job *job = context;
+
+	comm_get_volumes(job->comm, ret_volumes);
+	spill_get_volumes(job->spill, ret_volumes);
+}
+
+void job_set_volume_source(struct job *job)
+{
+	stats_set_volume_source(job->stats, get_volumes, job);
 }
 
 /* --- Temporary space --- */
@@ -180,8 +194,7 @@ enum cache_policy cache_policy_choose(const struct job *job, uint64_t nbytes)
 	    (available_nbytes < planned_nbytes || nbytes > available_nbytes - planned_nbytes))
 		return CACHE_BYPASS;
 	/* With a GPU, the CPUs have nothing else to do than to copy to the cache. */
-	return job->device_info.unified && nbytes >= min_adaptive_nbytes ? CACHE_ADAPTIVE :
-									   CACHE_USE;
+	return job->plan.sorts_on_cpu && nbytes >= min_adaptive_nbytes ? CACHE_ADAPTIVE : CACHE_USE;
 }
 
 /* With more threads than one file's lock serves, the cache is faster than a disk. */

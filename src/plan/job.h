@@ -24,6 +24,8 @@ struct sort_device {
 	uint64_t peer_access_mask;                  /* bit i: it can read the memory of device i */
 };
 
+struct comm;
+
 enum { JOB_MAX_DEVICES = STATS_MAX_DEVICES };
 
 /* What spilled runs need. */
@@ -41,6 +43,7 @@ struct job {
 	const struct syscalls *io;
 	struct cancellation
 		*cancellation;          /* polled by loops of the host; NULL: cannot be cancelled */
+	const struct comm *comm;        /* NULL: a single process */
 	struct layout requested_layout; /* the layout before setup_open() */
 	const struct layout *layout;    /* requested_layout or indirect_layout */
 	bool unique;                    /* -u */
@@ -81,6 +84,9 @@ int job_fail_device(const struct job *job, uint32_t device_index, int r, const c
 
 /* Report that the merging device has no memory for windows, its own or the host's. Returns r. */
 int job_fail_window_memory(const struct job *job, int r, enum memory_kind kind, uint64_t nbytes);
+
+/* Report the volumes of messages and temporary files in the statistics. */
+void job_set_volume_source(struct job *job);
 
 /* Return whether the merging device can read the memory of the given one. */
 static inline bool job_can_access(const struct job *job, uint32_t device_index)

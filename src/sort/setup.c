@@ -324,6 +324,7 @@ int setup_open_inputs(const struct sort_spec *spec, const struct sort_observer *
 	*ret_resolved = (struct resolved_spec){ .spec = *spec, .observer = observer };
 	job->io = spec->io ? spec->io : &syscalls_plain;
 	job->cancellation = spec->cancellation;
+	job->comm = spec->comm;
 	job->layout = &job->requested_layout;
 	job->unique = spec->unique;
 	job->limit = spec->limit;
@@ -397,13 +398,12 @@ static uint64_t spill_memory_limit(const struct job *job, const struct sort_spec
 		       plan->host_spill_nbytes;
 }
 
-static int open_spill(struct job *job, const struct setup *setup)
+int setup_open_spill(struct job *job, const struct sort_spec *spec, struct checkpoint *checkpoint)
 {
-	const struct sort_spec *spec = setup->spec;
-	int r = setup->checkpoint ? checkpoint_open_spill(setup->checkpoint, &job->spill) :
-				    spill_open(job->io, spec->temp_dirs, spec->n_temp_dirs,
-					       spec->temp_limit_nbytes,
-					       spill_memory_limit(job, spec), &job->spill);
+	int r = checkpoint ? checkpoint_open_spill(checkpoint, &job->spill) :
+			     spill_open(job->io, spec->temp_dirs, spec->n_temp_dirs,
+					spec->temp_limit_nbytes, spill_memory_limit(job, spec),
+					&job->spill);
 
 	/* The ranks of a host agree on a policy later. */
 	if (r == 0 && !spec->comm)
@@ -581,7 +581,7 @@ int setup_open(struct setup *setup, struct job *job)
 			    backend == &backend_cpu ? "-S" : "--device-memory, or --backend=cpu");
 	if (r < 0 || setup->explain_only)
 		return r;
-	return open_spill(job, setup);
+	return setup_open_spill(job, setup->spec, setup->checkpoint);
 }
 
 void setup_close(struct job *job)

@@ -56,6 +56,12 @@ int setup_probe_inputs(struct resolved_spec *resolved, struct job *job, bool may
  */
 int setup_open(struct setup *setup, struct job *job);
 
+/*
+ * Open the temporary space of a planned job, and check that its runs fit. checkpoint: where runs
+ * are stored, or NULL. Close it with setup_close().
+ */
+int setup_open_spill(struct job *job, const struct sort_spec *spec, struct checkpoint *checkpoint);
+
 /* Return how the planned job should use the page cache for its temporary files. */
 enum cache_policy setup_spill_cache_policy(const struct job *job);
 

@@ -30,14 +30,6 @@ static int report_devices(const struct sort *sort)
 	return 0;
 }
 
-static void get_sort_volumes(void *context, struct stats_volumes *ret_volumes)
-{
-	const struct sort *sort = context;
-
-	comm_get_volumes(sort->spec->comm, ret_volumes);
-	spill_get_volumes(sort->job.spill, ret_volumes);
-}
-
 /* Open the output first, because its reader may wait for it. */
 static int open_output_and_setup(struct sort *sort)
 {
@@ -56,7 +48,7 @@ static int open_output_and_setup(struct sort *sort)
 		sort_output_needs_count(sort->spec, &sort->resolved.header, setup.ordered_output);
 	r = setup_open(&setup, &sort->job);
 	if (r == 0)
-		stats_set_volume_source(sort->job.stats, get_sort_volumes, sort);
+		job_set_volume_source(&sort->job);
 	if (r == 0 && !sort->spec->comm)
 		sort_output_choose_io_mode(&sort->output, sort_output_cache_policy(&sort->output));
 	if (r == 0)

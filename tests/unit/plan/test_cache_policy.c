@@ -8,11 +8,11 @@
 static const uint64_t small = 1 << 20, large = UINT64_C(300) << 20, huge = UINT64_C(1) << 60;
 
 /* Make a job with a plan for this memory and input size. */
-static struct job make_planned_job(uint64_t memory_nbytes, uint64_t input_nbytes, bool unified)
+static struct job make_planned_job(uint64_t memory_nbytes, uint64_t input_nbytes, bool sorts_on_cpu)
 {
 	return (struct job){ .plan = { .memory_nbytes = memory_nbytes,
-				       .input_nbytes = input_nbytes },
-			     .device_info = { .unified = unified } };
+				       .input_nbytes = input_nbytes,
+				       .sorts_on_cpu = sorts_on_cpu } };
 }
 
 TEST(files_larger_than_memory_bypass_the_cache)
