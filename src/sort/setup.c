@@ -94,7 +94,8 @@ static uint64_t local_input_nbytes(const struct job *job, const struct setup *se
 	return (nbytes / record_nbytes / n + 1) * record_nbytes;
 }
 
-void setup_plan(struct job *job, const struct setup *setup)
+/* Set job->plan_request and job->plan. The devices are open. */
+static void make_plan(struct job *job, const struct setup *setup)
 {
 	const struct sort_spec *spec = setup->spec;
 	const uint64_t memory_nbytes = spec_memory_nbytes(spec);
@@ -214,7 +215,8 @@ static int fail_memory(uint64_t memory_nbytes, uint64_t total_nbytes, uint64_t i
 		size_format_up(streams_nbytes).text, sufficient_mib);
 }
 
-int setup_check_memory(const struct job *job, const struct sort_spec *spec)
+/* Return -E2BIG if the plan takes more memory than it may. */
+static int check_memory(const struct job *job, const struct sort_spec *spec)
 {
 	const struct plan *plan = &job->plan;
 
@@ -421,13 +423,13 @@ int setup_open_spill(struct job *job, const struct sort_spec *spec, struct check
  */
 static void plan_layout(struct job *job, const struct setup *setup)
 {
-	setup_plan(job, setup);
+	make_plan(job, setup);
 	if (!layout_is_indirect(job->layout) || job->plan.fits_in_memory)
 		return;
 	input_unmap(job->input);
 	job->n_sources = 0;
 	job->layout = &job->requested_layout;
-	setup_plan(job, setup);
+	make_plan(job, setup);
 }
 
 /* Make the plan and allocate its device memory; if that fails, plan for less. */
@@ -437,7 +439,7 @@ static int open_pool(struct job *job, const struct setup *setup)
 	int r;
 
 	plan_layout(job, setup);
-	r = setup_check_memory(job, spec);
+	r = check_memory(job, spec);
 	if (r == 0)
 		setup_warn_memory(job, spec);
 	if (r < 0 || setup->explain_only || spec->merge_inputs)
@@ -484,7 +486,7 @@ static int choose_layout(struct job *job, const struct setup *setup)
 	if (!can_sort_indirect(job, setup->spec))
 		return 0;
 	job->layout = &job->indirect_layout;
-	setup_plan(job, setup);
+	make_plan(job, setup);
 	if (job->plan.fits_in_memory)
 		r = input_map(job->input);
 	if (r > 0)

@@ -74,12 +74,6 @@ void setup_limit_input_memory(struct input *input, const struct sort_spec *spec)
 /* Return the input size of all ranks, or INPUT_SIZE_UNKNOWN. */
 uint64_t setup_input_nbytes(const struct job *job, const struct setup *setup);
 
-/* Set job->plan_request and job->plan. The devices are open. */
-void setup_plan(struct job *job, const struct setup *setup);
-
-/* Return -E2BIG if the plan takes more memory than it may. */
-int setup_check_memory(const struct job *job, const struct sort_spec *spec);
-
 /* Estimate the memory that the plan needs, including temporary files on a tmpfs. */
 void setup_estimate_memory(const struct job *job, const struct sort_spec *spec,
 			   struct memory_estimate *ret_estimate);

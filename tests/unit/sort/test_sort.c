@@ -166,38 +166,6 @@ FIXTURE_TEST(output_with_a_wrong_number_of_records_is_refused)
 	miscounts = false;
 }
 
-/* The message contains the memory of the index and of inputs, and no blocks. */
-FIXTURE_TEST(too_little_memory_to_resume_is_reported)
-{
-	const char *const input = input_path;
-	const struct backend_config config = { .n_threads = 2 };
-	const struct sort_spec spec = spec_of(&input);
-	struct job job = { .n_devices = 1 };
-	struct device *device;
-	struct layout layout;
-
-	assert_int_equal(layout_make_key_only(&key, &layout), 0);
-	assert_int_equal(device_open(&backend_cpu, &config, &device), 0);
-	assert_int_equal(input_open(&syscalls_plain, &input, 1, 8, &job.input), 0);
-	job.layout = &layout;
-	job.plan_request = (struct plan_request){ .layout = &layout,
-						  .device = device,
-						  .input_nbytes = 64 << 20,
-						  .n_threads = 2,
-						  .memory_nbytes = spec.memory_nbytes };
-	plan_make(&job.plan_request, &job.plan);
-	assert_int_equal(setup_check_memory(&job, &spec), 0);
-	job.plan_request.min_block_nbytes = 16 << 20;
-	plan_make(&job.plan_request, &job.plan);
-	captured_messages_reset(true);
-	assert_int_equal(setup_check_memory(&job, &spec), -E2BIG);
-	assert_non_null(strstr(captured_messages_error(), "with blocks of 16 MiB"));
-	/* The memory that this plan takes is no advice: a plan with more memory takes more. */
-	assert_null(strstr(captured_messages_error(), "takes"));
-	input_close(job.input);
-	device_close(device);
-}
-
 static uint64_t min_block_nbytes; /* of a checkpoint */
 
 uint64_t __wrap_checkpoint_block_nbytes(const struct checkpoint *checkpoint);
@@ -219,31 +187,35 @@ static uint64_t stated_memory_mib(void)
 /* Plan to resume with that memory. Returns the memory that the message requires, in MiB, or 0. */
 static uint64_t plan_to_resume(unsigned n_threads, uint64_t memory_mib)
 {
+	const struct sort_observer no_observer = { 0 };
 	const char *const input = input_path;
 	struct sort_spec spec = spec_of(&input);
-	const struct setup setup = { .spec = &spec, .checkpoint = (void *)input_path };
-	struct job job = { .n_devices = 1 };
-	struct backend_config config;
-	struct sort_device worker = { 0 };
-	struct layout layout;
+	struct setup setup = { .spec = &spec,
+			       .checkpoint = (void *)input_path,
+			       .explain_only = true };
+	struct resolved_spec resolved;
+	struct job job = { 0 };
 	int r;
 
 	spec.memory_nbytes = memory_mib << 20;
 	spec.n_threads = n_threads;
-	config = (struct backend_config){ .n_threads = spec_n_threads(&spec) };
-	assert_int_equal(layout_make_key_only(&key, &layout), 0);
-	assert_int_equal(device_open(&backend_cpu, &config, &worker.device), 0);
-	assert_int_equal(input_open(&syscalls_plain, &input, 1, 8, &job.input), 0);
-	job.layout = &layout;
-	job.devices = &worker;
-	device_get_info(worker.device, &job.device_info);
 	captured_messages_reset(true);
-	setup_plan(&job, &setup);
-	r = setup_check_memory(&job, &spec);
+	assert_int_equal(setup_open_inputs(&spec, &no_observer, &resolved, &job), 0);
+	r = setup_open(&setup, &job);
 	assert_true(r == 0 || r == -E2BIG);
-	input_close(job.input);
-	device_close(worker.device);
+	setup_close(&job);
+	setup_close_inputs(&resolved, &job);
 	return r == 0 ? 0 : stated_memory_mib();
+}
+
+FIXTURE_TEST(too_little_memory_to_resume_is_reported)
+{
+	assert_int_equal(truncate(input_path, 64 << 20), 0);
+	min_block_nbytes = 0;
+	assert_int_equal(plan_to_resume(2, 1), 0);
+	min_block_nbytes = 16 << 20;
+	assert_true(plan_to_resume(2, 1) > 1);
+	assert_non_null(strstr(captured_messages_error(), "checkpoint with blocks of 16 MiB"));
 }
 
 FIXTURE_TEST(reported_memory_to_resume_is_the_minimum)
