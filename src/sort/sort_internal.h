@@ -10,7 +10,6 @@
  */
 #pragma once
 
-#include "src/check/verify.h"
 #include "src/exchange/exchange.h"
 #include "src/run/run.h"
 #include "src/sort/setup.h"
@@ -87,13 +86,6 @@ int sort_store_resident_runs(struct sort *sort);
 
 /* Check the evidence. Returns 0, or -EIO for a fault of gsort or of the machine. */
 int integrity_check(const struct integrity *integrity, const struct job *job);
-
-/*
- * Read the records back and check them against the evidence (--verify). name: of the output.
- * Returns -ESPIPE if the output cannot be read.
- */
-int integrity_verify(const struct integrity *integrity, const struct job *job,
-		     verify_read_fn *read_at, void *context, const char *name);
 
 /* Copy the plan into the summary. */
 void sort_summary_set_plan(const struct plan *plan, struct sort_summary *summary);

@@ -11,6 +11,7 @@
 #include "io/spill/memory_tier.h"
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
+#include "src/check/verify.h"
 #include "src/cost/calibrate.h"
 #include "src/merge/merge.h"
 #include "src/merge/window.h"
@@ -313,30 +314,6 @@ int integrity_check(const struct integrity *integrity, const struct job *job)
 	return 0;
 }
 
-int integrity_verify(const struct integrity *integrity, const struct job *job,
-		     verify_read_fn *read_at, void *context, const char *name)
-{
-	const struct verify_options options = {
-		.layout = job->layout,
-		.strict = job->unique,
-		.n_threads = job->plan.n_queues,
-		.stats = job->stats,
-		.cancellation = job->cancellation,
-	};
-	const uint64_t nbytes = integrity->result.n_items * job->layout->output_nbytes;
-	struct verify_result result;
-	int r;
-
-	stats_begin_phase(job->stats, PHASE_VERIFY, nbytes);
-	r = verify_output(read_at, context, nbytes, &options, &result);
-	if (r < 0)
-		return sort_output_fail_read_back(r, name);
-	if (result.first_disorder || !digest_equal(result.digest, integrity->totals.written) ||
-	    (job->layout->projection.has_count && result.counts_sum != integrity->result.n_counted))
-		return sort_output_fail_verify(name);
-	return 0;
-}
-
 /* --- the final merge --- */
 
 static int merge_all_runs(struct sort *sort)
@@ -383,6 +360,36 @@ int sort_run_final_merge(struct sort *sort)
 							      sort->integrity.result.n_items);
 }
 
+/*
+ * Read the records back and check them against the evidence (--verify). Returns -ESPIPE if the
+ * output cannot be read.
+ */
+static int verify_read_back(struct sort *sort)
+{
+	const struct integrity *integrity = &sort->integrity;
+	const struct job *job = &sort->job;
+	const char *name = sort_output_name(&sort->output);
+	const struct verify_options options = {
+		.layout = job->layout,
+		.strict = job->unique,
+		.n_threads = job->plan.n_queues,
+		.stats = job->stats,
+		.cancellation = job->cancellation,
+	};
+	const uint64_t nbytes = integrity->result.n_items * job->layout->output_nbytes;
+	struct verify_result result;
+	int r;
+
+	stats_begin_phase(job->stats, PHASE_VERIFY, nbytes);
+	r = verify_output(sort_output_read_at, &sort->output, nbytes, &options, &result);
+	if (r < 0)
+		return sort_output_fail_read_back(r, name);
+	if (result.first_disorder || !digest_equal(result.digest, integrity->totals.written) ||
+	    (job->layout->projection.has_count && result.counts_sum != integrity->result.n_counted))
+		return sort_output_fail_verify(name);
+	return 0;
+}
+
 int sort_check_output(struct sort *sort)
 {
 	int r = sort->spec->comm ? distributed_check_output(sort) :
@@ -390,8 +397,7 @@ int sort_check_output(struct sort *sort)
 
 	if (r < 0 || !sort->spec->verify)
 		return r;
-	r = integrity_verify(&sort->integrity, &sort->job, sort_output_read_at, &sort->output,
-			     sort_output_name(&sort->output));
+	r = verify_read_back(sort);
 	if (r < 0 || sort->output.set.is_joined)
 		return r;
 	return sort_output_verify_framing(&sort->output);

@@ -139,13 +139,14 @@ int __wrap_merge_in_partitions(const struct job *job, struct run *const *runs, u
 }
 
 /* Assert that a sort fails without an output. */
-static void assert_sort_fails(int expected, const char *said)
+static void assert_sort_fails(bool verify, int expected, const char *said)
 {
 	const struct sort_observer no_observer = { 0 };
 	const char *const input = input_path;
-	const struct sort_spec spec = spec_of(&input);
+	struct sort_spec spec = spec_of(&input);
 	struct sort_summary summary;
 
+	spec.verify = verify;
 	assert_int_equal(sort_run(&spec, &no_observer, NULL, &summary), expected);
 	assert_non_null(strstr(captured_messages_error(), said));
 	assert_int_equal(access(output_path, F_OK), -1);
@@ -155,15 +156,46 @@ static void assert_sort_fails(int expected, const char *said)
 FIXTURE_TEST(output_without_its_header_is_refused)
 {
 	n_headers_left = 1;
-	assert_sort_fails(-EDOM, "no header");
+	assert_sort_fails(false, -EDOM, "no header");
 	n_headers_left = UINT_MAX;
 }
 
 FIXTURE_TEST(output_with_a_wrong_number_of_records_is_refused)
 {
 	miscounts = true;
-	assert_sort_fails(-EIO, "has 999 of 1000 records; the output was not written");
+	assert_sort_fails(false, -EIO, "has 999 of 1000 records; the output was not written");
 	miscounts = false;
+}
+
+/* Wrapped to read other numbers back. Number i is at position 8 * i. */
+static const struct wrong_number {
+	uint64_t position, number;
+} * wrong_numbers;
+
+enum { N_WRONG = 2 };
+
+int __real_sort_output_read_at(void *context, uint64_t position, void *buffer, size_t nbytes);
+int __wrap_sort_output_read_at(void *context, uint64_t position, void *buffer, size_t nbytes);
+int __wrap_sort_output_read_at(void *context, uint64_t position, void *buffer, size_t nbytes)
+{
+	const int r = __real_sort_output_read_at(context, position, buffer, nbytes);
+
+	for (int i = 0; i < N_WRONG; i++)
+		if (wrong_numbers[i].position - position < nbytes)
+			memcpy((char *)buffer + (wrong_numbers[i].position - position),
+			       &wrong_numbers[i].number, 8);
+	return r;
+}
+
+FIXTURE_TEST(output_that_is_read_back_with_other_records_is_refused)
+{
+	static const struct wrong_number exchanged[N_WRONG] = { { 4000, 501 }, { 4008, 500 } },
+					 repeated[N_WRONG] = { { 0, 1 }, { 8, 1 } };
+
+	wrong_numbers = exchanged;
+	assert_sort_fails(true, -EIO, "data read back differs from the data written");
+	wrong_numbers = repeated;
+	assert_sort_fails(true, -EIO, "data read back differs from the data written");
 }
 
 static uint64_t min_block_nbytes; /* of a checkpoint */
