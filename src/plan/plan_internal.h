@@ -46,20 +46,6 @@ uint64_t plan_max_windows(const struct plan *plan);
 
 /* --- plan_passes.c --- */
 
-/*
- * The merges of runs of run_length until at most fan_in are left, as merge_passes() does them. Each
- * leaves at most max_length; UINT64_MAX: all. Volumes are in the unit of these lengths.
- */
-struct pass_volumes {
-	uint64_t n_merges;           /* before the final one */
-	uint64_t n_merged, n_stored; /* read and stored by these */
-	uint64_t n_final;            /* read by the final merge */
-	uint64_t n_passes; /* merges that a record goes through at most, the final one included */
-};
-
-struct pass_volumes plan_pass_volumes(uint64_t n_runs, uint32_t fan_in, uint64_t run_length,
-				      uint64_t max_length);
-
 /* Return the number of spilled runs of an input of n_chunks, if its size is known. */
 uint64_t plan_spilled_runs(const struct plan *plan, uint64_t n_chunks);
 

@@ -75,6 +75,17 @@ static uint64_t level_length(const struct merge_tree *tree, uint32_t fan_in,
 }
 
 /*
+ * The merges of runs of run_length until at most fan_in are left, as merge_passes() does them. Each
+ * leaves at most max_length; UINT64_MAX: all. Volumes are in the unit of these lengths.
+ */
+struct pass_volumes {
+	uint64_t n_merges;           /* before the final one */
+	uint64_t n_merged, n_stored; /* read and stored by these */
+	uint64_t n_final;            /* read by the final merge */
+	uint64_t n_passes; /* merges that a record goes through at most, the final one included */
+};
+
+/*
  * Compute the volumes if a merge leaves less than a run. Its result is then the shortest run and
  * goes into the next merge, together with as many runs as fit in one merge.
  */
@@ -96,8 +107,8 @@ static struct pass_volumes chained_volumes(uint64_t n_runs, uint32_t fan_in, uin
 	};
 }
 
-struct pass_volumes plan_pass_volumes(uint64_t n_runs, uint32_t fan_in, uint64_t run_length,
-				      uint64_t max_length)
+static struct pass_volumes compute_pass_volumes(uint64_t n_runs, uint32_t fan_in,
+						uint64_t run_length, uint64_t max_length)
 {
 	struct pass_volumes volumes = { .n_final = saturating_mul(n_runs, run_length),
 					.n_passes = 1 };
@@ -374,7 +385,7 @@ static void set_pass_volumes(const struct plan_request *request, uint64_t stored
 	const uint64_t max_nbytes =
 		request->limit ? saturating_mul(request->limit, request->layout->item_nbytes) :
 				 UINT64_MAX;
-	const struct pass_volumes volumes = plan_pass_volumes(
+	const struct pass_volumes volumes = compute_pass_volumes(
 		n_runs, plan->fan_in, n_runs ? divide_up(stored_nbytes, n_runs) : 0, max_nbytes);
 
 	plan->n_merges = volumes.n_merges;
