@@ -219,8 +219,13 @@ static const struct run_ops input_run_ops = {
 	.is_raw_input = true,
 };
 
-int run_open_input(const struct job *job, struct input *input, struct input_extent extent,
-		   uint64_t position, struct run **ret_run)
+/*
+ * Open a regular file of `input` as a run, in blocks like those of spilled runs. Reads the first
+ * key of each block. position: of its first record among all records of the sort. The input must
+ * outlive the run. Returns 0 or a negative errno (reported).
+ */
+static int open_input_run(const struct job *job, struct input *input, struct input_extent extent,
+			  uint64_t position, struct run **ret_run)
 {
 	const struct layout *layout = job->layout;
 	struct input_run *self = calloc(1, sizeof *self);
@@ -457,11 +462,11 @@ static int add_files(const struct job *job, struct input *input, uint64_t positi
 
 	for (size_t i = 0; i < input_n_groups(input) && r == 0; i++) {
 		const struct input_extent extent = input_group_extent(input, i);
-		struct run *run;
+		struct run *run = NULL;
 
 		if (extent.nbytes == 0)
 			continue;
-		r = run_open_input(job, input, extent,
+		r = open_input_run(job, input, extent,
 				   position + extent.position / job->layout->record_nbytes, &run);
 		if (r == 0)
 			r = run_list_add(runs, run);

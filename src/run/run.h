@@ -153,14 +153,6 @@ int run_open_spilled(struct run_file *file, enum spilled_items items, struct run
 int run_open_spilled_part(const struct layout *layout, struct run_file *file, uint64_t begin,
 			  uint64_t end, struct run **ret_run);
 
-/*
- * Open a regular file of `input` as a run, in blocks like those of spilled runs. Reads the first
- * key of each block. position: of its first record among all records of the sort. The input must
- * outlive the run. Returns 0 or a negative errno (reported).
- */
-int run_open_input(const struct job *job, struct input *input, struct input_extent extent,
-		   uint64_t position, struct run **ret_run);
-
 /* Close the run and free its memory or space, except for the space of a kept spill. */
 void run_close(struct run *run);
 

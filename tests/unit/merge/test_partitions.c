@@ -290,18 +290,18 @@ FIXTURE_TEST(a_subrun_keeps_shared_blocks)
 static struct run *open_unsorted(void)
 {
 	static const char *path;
+	const struct sort_spec spec = SORT_SPEC_DEFAULTS;
+	struct input_runs *inputs;
 	uint64_t numbers[1000];
-	struct run *run;
+	struct digest read;
 
 	for (uint64_t i = 0; i < 1000; i++)
 		numbers[i] = i == 99 ? 0 : i + 1;
 	path = fixture_path("unsorted");
 	write_file(path, numbers, sizeof numbers);
 	assert_int_equal(input_open(&faulty_calls, &path, 1, 8, &job.input), 0);
-	assert_int_equal(run_open_input(&job, job.input, input_file_extent(job.input, 0), 0, &run),
-			 0);
-	assert_int_equal(run_list_add(&fixture_run_list, run), 0);
-	return run;
+	assert_int_equal(input_runs_open(&job, &spec, &fixture_run_list, &read, &inputs), 0);
+	return fixture_run_list.runs[0];
 }
 
 /* Wherever the run is cut: between the two records, too. */
