@@ -202,11 +202,6 @@ static void print_plan_row(void *context, const char *name, const char *value)
 	fprintf(context, "%-18s%s\n", name, value);
 }
 
-void plan_print(const struct plan *plan, FILE *stream)
-{
-	plan_text_for_each(plan, print_plan_row, stream);
-}
-
 /* Print amount, rate and time of a stage. */
 static void print_stage(const struct link_estimate *stage, bool is_bottleneck, FILE *stream)
 {
@@ -219,7 +214,8 @@ static void print_stage(const struct link_estimate *stage, bool is_bottleneck, F
 	fputc('\n', stream);
 }
 
-void estimate_print(const struct plan *plan, const struct estimate *estimate, FILE *stream)
+/* Print the table of bytes and times of each stage. */
+static void print_estimate(const struct plan *plan, const struct estimate *estimate, FILE *stream)
 {
 	const char *per_input = plan->is_unbounded ? " for each GiB of input" : "";
 
@@ -402,12 +398,12 @@ static void print_memory(const struct memory_estimate *memory, FILE *stream)
 void explain_print(const struct explanation *explanation, FILE *stream)
 {
 	print_content(&explanation->content, stream);
-	plan_print(&explanation->plan, stream);
+	plan_text_for_each(&explanation->plan, print_plan_row, stream);
 	print_memory(&explanation->memory, stream);
 	if (explanation->cluster.n_ranks)
 		print_ranks(&explanation->cluster, &explanation->estimate, stream);
 	else
-		estimate_print(&explanation->plan, &explanation->estimate, stream);
+		print_estimate(&explanation->plan, &explanation->estimate, stream);
 }
 
 /* --- JSON --- */

@@ -22,10 +22,6 @@ int explain_write_json(const struct explanation *explanation, FILE *stream);
 /* is_estimate: the needed space cannot be compared with the available one. */
 json_t *space_to_json(const struct disk_space *space, bool is_estimate);
 
-/* Print parts of the text: the plan, and the table of bytes and times of each stage. */
-void plan_print(const struct plan *plan, FILE *stream);
-void estimate_print(const struct plan *plan, const struct estimate *estimate, FILE *stream);
-
 /* Receive one row of the plan; both texts are valid during the call only. */
 typedef void plan_text_callback(void *context, const char *name, const char *value);
 

@@ -1,11 +1,9 @@
 /*
  * test_estimate - what a plan moves, and how long that takes
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "src/cost/estimate.h"
-#include "src/report/explain.h"
 #include "tests/support/unit_test.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -174,36 +172,6 @@ static double stage_rate(const struct plan *plan, const struct stage_rates *rate
 		if (strcmp(phase->links[i].name, stage_name(stage)) == 0)
 			return phase->links[i].per_s;
 	return -1;
-}
-
-/* Print the estimate of --explain to `text`. */
-static void print(const struct plan *plan, const struct stage_rates *rates, char *text, size_t room)
-{
-	FILE *file = fmemopen(text, room, "w");
-	const struct estimate estimate = make_estimate(plan, rates);
-
-	assert_non_null(file);
-	estimate_print(plan, &estimate, file);
-	assert_int_equal(fclose(file), 0);
-}
-
-/* A stage without a rate must not make the total look complete. */
-TEST(estimate_prints_unmeasured_stages)
-{
-	struct stage_rates rates = { .bytes_per_s = { [STAGE_READ] = 64.0 * MIB,
-						      [STAGE_ENCODE] = 64.0 * MIB,
-						      [STAGE_SORT] = 64.0 * MIB,
-						      [STAGE_MERGE] = 64.0 * MIB,
-						      [STAGE_DECODE] = 64.0 * MIB,
-						      [STAGE_WRITE] = 64.0 * MIB } };
-	const struct plan plan = plan_of(0, 1, false);
-	char text[4096];
-
-	print(&plan, &rates, text, sizeof text);
-	assert_non_null(strstr(text, "total: about 6.000 s\n"));
-	rates.bytes_per_s[STAGE_WRITE] = 0;
-	print(&plan, &rates, text, sizeof text);
-	assert_non_null(strstr(text, "total: more than 5.000 s\n"));
 }
 
 /* Two of four threads write; the other CPUs are left to other stages. */
