@@ -32,6 +32,7 @@ struct line_sink {
 	void *context;
 	size_t max_nbytes; /* at a time */
 	uint64_t begin;    /* of the block's output in the file: for the alignment of writes */
+	bool is_run;       /* each write is placed by itself */
 	/* Number of threads that write at different offsets of a file; 0: write in order. */
 	uint32_t n_writers;
 };

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/file/direct_io.h"
 #include "src/record/record_hash.h"
 
 size_t line_count_format(uint64_t n, char text[static LINE_COUNT_NBYTES])
@@ -40,10 +41,27 @@ static int measure_bucket(void *context, uint32_t task)
 
 /* Lines on their way to the sink. */
 struct write_buffer {
-	unsigned char *bytes;
+	unsigned char *memory, *bytes;
 	size_t n;
 	uint64_t offset; /* position of the first byte in the output */
 };
+
+/* Open a buffer for bytes from `offset` on, aligned like them for direct writes. */
+static int open_buffer(const struct line_block *block, uint64_t offset,
+		       struct write_buffer *ret_buffer)
+{
+	const uint64_t position = block->sink->is_run ? 0 : block->sink->begin + offset;
+	unsigned char *memory = malloc(block->buffer_nbytes + DIRECT_ALIGN_NBYTES);
+
+	if (!memory)
+		return fail(-ENOMEM, "no memory for a buffer of %zu bytes", block->buffer_nbytes);
+	*ret_buffer = (struct write_buffer){
+		.memory = memory,
+		.bytes = memory + (position - (uintptr_t)memory) % DIRECT_ALIGN_NBYTES,
+		.offset = offset
+	};
+	return 0;
+}
 
 static int flush_buffer(const struct line_block *block, struct write_buffer *buffer)
 {
@@ -115,7 +133,7 @@ static int write_bucket(void *context, uint32_t task)
 	const struct line_elements in = line_block_elements(block, buffers);
 	const struct line_element *elements = in.elements + bucket->first_element;
 	const bool descending = line_string_is_descending(&in, STRING_KEY);
-	struct write_buffer buffer = { .offset = bucket->offset };
+	struct write_buffer buffer;
 	struct digest written = { .n_records = bucket->n };
 	uint64_t next_count = 0;
 	int r = 0, failed;
@@ -126,9 +144,9 @@ static int write_bucket(void *context, uint32_t task)
 	r = check_border(block, bucket);
 	if (r < 0)
 		return r;
-	buffer.bytes = malloc(block->buffer_nbytes);
-	if (!buffer.bytes)
-		return fail(-ENOMEM, "no memory for a buffer of %zu bytes", block->buffer_nbytes);
+	r = open_buffer(block, bucket->offset, &buffer);
+	if (r < 0)
+		return r;
 	for (uint64_t i = 0; i < bucket->n && r == 0; i++) {
 		const struct line_view line = line_reference_view(&in, elements[i].reference);
 
@@ -154,7 +172,7 @@ static int write_bucket(void *context, uint32_t task)
 	bucket->written = written;
 	if (r == 0)
 		r = flush_buffer(block, &buffer);
-	free(buffer.bytes);
+	free(buffer.memory);
 	failed = line_block_free_buffers(buffers);
 	return failed < 0 ? failed : r;
 }

@@ -68,6 +68,8 @@ void line_checkpoint_attach(struct line_checkpoint *checkpoint, struct line_sort
 	sort->checkpoint = checkpoint;
 	sort->job.input = checkpoint->input;
 	sort->job.checkpoint_hooks = checkpoint_get_hooks(checkpoint->checkpoint);
+	sort->job.plan.block_nbytes = u64_max(sort->job.plan.block_nbytes,
+					      checkpoint_block_nbytes(checkpoint->checkpoint));
 }
 
 /* --- The input of stored runs --- */

@@ -43,16 +43,23 @@ uint32_t line_output_current_file(const struct line_sort *sort)
 	return sort->parts ? line_part_files_current(sort) : 0;
 }
 
-int line_output_check_space(struct line_sort *sort)
+/* Return the size of the output; OUTPUT_SIZE_UNKNOWN: it depends on the lines. */
+static uint64_t expected_nbytes(const struct line_sort *sort)
 {
 	const struct sort_spec *spec = sort->spec;
-	const uint64_t nbytes = line_input_total_nbytes(sort->input);
 
-	if (sort->spec->comm && comm_rank(sort->spec->comm) > 0)
+	return sort->keys->unique || spec->limit != UINT64_MAX || spec->n_shards ||
+			       spec->zstd_level ?
+		       OUTPUT_SIZE_UNKNOWN :
+		       line_input_total_nbytes(sort->input);
+}
+
+int line_output_check_space(struct line_sort *sort)
+{
+	const uint64_t nbytes = expected_nbytes(sort);
+
+	if (nbytes == OUTPUT_SIZE_UNKNOWN || sort->set.is_joined)
 		return 0; /* rank 0 does it */
-	if (nbytes == UINT64_MAX || sort->keys->unique || spec->limit != UINT64_MAX ||
-	    spec->n_shards || spec->zstd_level)
-		return 0;
 	if (sort->parts)
 		return output_check_space(sort->output, nbytes);
 	sort->has_output_size = true;
@@ -109,6 +116,13 @@ int line_output_begin(struct line_sort *sort, const struct line_extent *extent, 
 		output_set_n_writers(sort->output, sort->n_threads);
 	sort->offset = header_nbytes;
 	return write_header(sort);
+}
+
+enum cache_policy line_output_cache_policy(const struct line_sort *sort)
+{
+	return expected_nbytes(sort) == OUTPUT_SIZE_UNKNOWN ?
+		       CACHE_USE :
+		       cache_policy_choose(&sort->job, sort->job.plan.input_nbytes);
 }
 
 void line_output_start_prefault(struct line_sort *sort)

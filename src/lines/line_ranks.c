@@ -138,22 +138,6 @@ static uint64_t share_begin(const struct line_ranks *ranks, unsigned rank, uint6
 	return (uint64_t)(((__uint128_t)nbytes * rank + ranks->n - 1) / ranks->n);
 }
 
-/* Use the largest blocks of all ranks and stored runs: a rank reads the runs of the others. */
-static int agree_block_size(struct line_sort *sort)
-{
-	uint64_t reversed = ~(uint64_t)sort->job.plan.block_nbytes;
-	int r;
-
-	if (sort->checkpoint)
-		reversed =
-			u64_min(reversed, ~checkpoint_block_nbytes(sort->checkpoint->checkpoint));
-	r = comm_allreduce_min(sort->ranks->comm, &reversed, 1, 1);
-
-	if (r == 0)
-		sort->job.plan.block_nbytes = (size_t)~reversed;
-	return r;
-}
-
 static int begin_share(struct line_sort *sort)
 {
 	struct line_ranks *ranks = sort->ranks;
@@ -178,7 +162,6 @@ static int open_ranks(struct line_sort *sort)
 	struct comm *comm = sort->spec->comm;
 	const unsigned n = comm_size(comm);
 	struct line_ranks *ranks = calloc(1, sizeof *ranks);
-	int r;
 
 	sort->ranks = ranks;
 	if (!ranks)
@@ -194,8 +177,7 @@ static int open_ranks(struct line_sort *sort)
 	ranks->sample_text = malloc(ranks->max_sample_text_nbytes);
 	if (!ranks->samples || !ranks->sample_text)
 		return fail(-ENOMEM, "no memory for %u ranks", n);
-	r = agree_block_size(sort);
-	return r < 0 ? r : begin_share(sort);
+	return begin_share(sort);
 }
 
 int line_ranks_open(const struct line_sort_params *params, struct line_checkpoint *checkpoint,

@@ -16,6 +16,7 @@
 #include "src/base/int_math.h"
 #include "src/comm/comm.h"
 #include "src/lines/line_sort_internal.h"
+#include "src/sort/distributed_sort.h"
 #include "src/sort/open_devices.h"
 #include "src/sort/setup.h"
 
@@ -368,8 +369,20 @@ static int open_device(struct line_sort *sort)
 		return r;
 	device_text_get_info(sort->text, &info);
 	memcpy(sort->job.plan.device, info.name, sizeof info.name);
-	sort->job.plan.sorts_on_cpu = false;
 	return 0;
+}
+
+/* Direct I/O is used only if files do not fit in memory: otherwise it is not known to be faster. */
+static int choose_io_mode(struct line_sort *sort)
+{
+	enum cache_policy policy = line_output_cache_policy(sort);
+	int r = sort->ranks ? line_runs_open_spill(sort) : 0;
+
+	if (r == 0 && sort->ranks)
+		r = distributed_agree_plan(&sort->job, &policy);
+	if (r == 0)
+		file_set_choose_io_mode(&sort->set, policy);
+	return r;
 }
 
 /* Check the space for output and runs, resume from a checkpoint, and open the device. */
@@ -388,6 +401,8 @@ static int prepare_runs(struct line_sort *sort, uint64_t known_nbytes)
 			return r;
 	}
 	r = open_device(sort);
+	if (r == 0)
+		r = choose_io_mode(sort);
 	if (r < 0)
 		return r;
 	/* A device can have more memory; the space is checked when a run is spilled. */
@@ -579,8 +594,7 @@ int line_sort_open(const struct line_sort_params *params, struct line_checkpoint
 					     .layout = &line_text_layout,
 					     .unique = params->keys->unique,
 					     .limit = spec->limit,
-					     .stats = params->stats,
-					     .plan.sorts_on_cpu = true },
+					     .stats = params->stats },
 				    .keys = params->keys,
 				    .n_lines_left = spec->limit };
 	if (checkpoint)

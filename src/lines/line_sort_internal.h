@@ -248,6 +248,9 @@ int line_output_open(struct line_sort *sort);
  */
 int line_output_check_space(struct line_sort *sort);
 
+/* Return how the output should use the page cache. The device is open. */
+enum cache_policy line_output_cache_policy(const struct line_sort *sort);
+
 /*
  * Set the number of lines and what this process writes at most, and write the header. Before the
  * first block.

@@ -43,7 +43,7 @@ struct job {
 	const struct syscalls *io;
 	struct cancellation
 		*cancellation;          /* polled by loops of the host; NULL: cannot be cancelled */
-	const struct comm *comm;        /* NULL: a single process */
+	struct comm *comm;              /* NULL: a single process */
 	struct layout requested_layout; /* the layout before setup_open() */
 	const struct layout *layout;    /* requested_layout or indirect_layout */
 	bool unique;                    /* -u */

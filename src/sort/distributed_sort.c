@@ -250,32 +250,29 @@ static void apply_max_block_size(struct job *job, const struct rank_plan *plans,
  * writes block each other. So they use the policy of the first rank on the host. If that is the
  * adaptive one, each rank measures for itself, while the others write.
  */
-static void apply_cache_policies(struct sort *sort, const struct rank_plan *plans)
+static enum cache_policy apply_cache_policies(struct job *job, const struct rank_plan *plans)
 {
 	unsigned first;
 
-	comm_host_size(comm_of(sort), &first);
+	comm_host_size(job->comm, &first);
 	cache_policy_apply_to_spill((enum cache_policy)plans[first].spill_cache_policy,
-				    sort->job.plan.n_writers, sort->job.spill);
-	sort_output_choose_io_mode(&sort->output,
-				   (enum cache_policy)plans[first].output_cache_policy);
+				    job->plan.n_writers, job->spill);
+	return (enum cache_policy)plans[first].output_cache_policy;
 }
 
-int distributed_agree_plan(struct sort *sort)
+int distributed_agree_plan(struct job *job, enum cache_policy *output_policy)
 {
-	const unsigned n = comm_size(comm_of(sort));
-	const struct rank_plan own_plan = {
-		.block_nbytes = sort->job.plan.block_nbytes,
-		.spill_cache_policy = setup_spill_cache_policy(&sort->job),
-		.output_cache_policy = sort_output_cache_policy(&sort->output)
-	};
+	const unsigned n = comm_size(job->comm);
+	const struct rank_plan own_plan = { .block_nbytes = job->plan.block_nbytes,
+					    .spill_cache_policy = setup_spill_cache_policy(job),
+					    .output_cache_policy = *output_policy };
 	struct rank_plan *plans = calloc(n, sizeof *plans);
-	int r = plans ? comm_allgather(comm_of(sort), &own_plan, sizeof own_plan, plans) :
+	int r = plans ? comm_allgather(job->comm, &own_plan, sizeof own_plan, plans) :
 			fail(-ENOMEM, "no memory for %u ranks", n);
 
 	if (r == 0) {
-		apply_max_block_size(&sort->job, plans, n);
-		apply_cache_policies(sort, plans);
+		apply_max_block_size(job, plans, n);
+		*output_policy = apply_cache_policies(job, plans);
 	}
 	free(plans);
 	return r;

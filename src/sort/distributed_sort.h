@@ -25,6 +25,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "src/plan/job.h"
+
 struct checkpoint;
 struct comm;
 struct fingerprint;
@@ -98,8 +100,11 @@ int distributed_open_checkpoint(const struct syscalls *io, const struct sort_spe
 int distributed_report_resumed(struct comm *comm, size_t n_runs, uint64_t nbytes,
 			       uint64_t total_nbytes);
 
-/* Agree on a block size, and on cache policies per host. */
-int distributed_agree_plan(struct sort *sort);
+/*
+ * Agree on a block size, and on cache policies per host. The spill is open; *output_policy is that
+ * of the output.
+ */
+int distributed_agree_plan(struct job *job, enum cache_policy *output_policy);
 
 int distributed_exchange(struct sort *sort);
 

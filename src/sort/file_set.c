@@ -160,6 +160,22 @@ int file_set_join_part(struct file_set *set, uint32_t i)
 	return r < 0 ? r : part_files_join_output(set->part_files, i, name, &set->outputs[i]);
 }
 
+/* More files share a queue: each file that bypasses the cache has a descriptor and an I/O queue. */
+enum { MAX_DIRECT_FILES = 32 };
+
+void file_set_choose_io_mode(struct file_set *set, enum cache_policy policy)
+{
+	for (uint32_t i = 0; i < set->n && policy != CACHE_USE; i++)
+		if (!set->outputs[i])
+			continue;
+		else if (set->n > MAX_DIRECT_FILES && policy == CACHE_BYPASS)
+			output_use_writeback(set->outputs[i]);
+		else if (set->n <= MAX_DIRECT_FILES && policy == CACHE_BYPASS)
+			output_bypass_cache(set->outputs[i]);
+		else if (set->n <= MAX_DIRECT_FILES)
+			output_use_adaptive_io(set->outputs[i]);
+}
+
 void file_set_cancel(const struct file_set *set)
 {
 	for (uint32_t i = 0; i < set->n; i++)

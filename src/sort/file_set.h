@@ -39,6 +39,7 @@
 #include "io/codec/zst.h"
 #include "io/input/part_manifest.h"
 #include "io/output/part_files.h"
+#include "src/plan/job.h"
 #include "src/plan/sort_spec.h"
 
 struct checkpoint;
@@ -104,6 +105,9 @@ int file_set_open(const struct sort_spec *spec, const struct syscalls *calls, co
 
 /* Open part file i, which rank 0 has created. Not a collective. */
 int file_set_join_part(struct file_set *set, uint32_t i);
+
+/* Before the first write: write the open files by this policy. */
+void file_set_choose_io_mode(struct file_set *set, enum cache_policy policy);
 
 /* Unblock waiting writes. */
 void file_set_cancel(const struct file_set *set);

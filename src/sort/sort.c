@@ -36,6 +36,7 @@ static int open_output_and_setup(struct sort *sort)
 	struct setup setup = { .spec = sort->spec,
 			       .checkpoint = sort->checkpoint,
 			       .output = &sort->output };
+	enum cache_policy policy;
 	int r = sort_output_open(sort->spec, &sort->job, &sort->resolved.header, sort->checkpoint,
 				 &sort->output);
 
@@ -49,11 +50,16 @@ static int open_output_and_setup(struct sort *sort)
 	r = setup_open(&setup, &sort->job);
 	if (r == 0)
 		job_set_volume_source(&sort->job);
-	if (r == 0 && !sort->spec->comm)
-		sort_output_choose_io_mode(&sort->output, sort_output_cache_policy(&sort->output));
 	if (r == 0)
 		r = report_devices(sort);
-	return r == 0 && sort->spec->comm ? distributed_agree_plan(sort) : r;
+	if (r < 0)
+		return r;
+	policy = sort_output_cache_policy(&sort->output);
+	if (sort->spec->comm)
+		r = distributed_agree_plan(&sort->job, &policy);
+	if (r == 0)
+		sort_output_choose_io_mode(&sort->output, policy);
+	return r;
 }
 
 /* An earlier process may have begun or completed the same sort. */

@@ -189,25 +189,8 @@ uint64_t sort_output_file_memory_nbytes(const struct layout *layout)
 
 /* --- where it goes --- */
 
-/* More files share a queue: each file that bypasses the cache has a descriptor and an I/O queue. */
-enum { MAX_DIRECT_FILES = 32 };
-
 /* Each prefaulted file has mappings. */
 enum { MAX_PREFAULT_FILES = 32 };
-
-static void set_file_io_mode(struct output *output, enum cache_policy policy)
-{
-	switch (policy) {
-	case CACHE_BYPASS:
-		output_bypass_cache(output);
-		break;
-	case CACHE_ADAPTIVE:
-		output_use_adaptive_io(output);
-		break;
-	case CACHE_USE:
-		break;
-	}
-}
 
 /* Return whether several partitions will write to files whose beginnings are known. */
 static bool can_prefault(const struct sort_output *out)
@@ -257,23 +240,12 @@ enum cache_policy sort_output_cache_policy(const struct sort_output *out)
 					       cache_policy_choose(out->job, nbytes / n);
 }
 
-static void set_io_mode(struct sort_output *out, enum cache_policy policy)
-{
-	for (uint32_t i = 0; i < out->set.n; i++)
-		if (!out->set.outputs[i])
-			continue;
-		else if (out->set.n <= MAX_DIRECT_FILES)
-			set_file_io_mode(out->set.outputs[i], policy);
-		else if (policy == CACHE_BYPASS)
-			output_use_writeback(out->set.outputs[i]);
-}
-
 void sort_output_choose_io_mode(struct sort_output *out, enum cache_policy policy)
 {
 	out->cache_policy = policy;
 	if (!out->job->plan.fits_in_memory)
 		sort_output_stop_prefault(out); /* spilled runs need the memory more */
-	set_io_mode(out, policy);
+	file_set_choose_io_mode(&out->set, policy);
 }
 
 /* The size of piped data is known only now. */
@@ -283,7 +255,7 @@ void sort_output_rechoose_io_mode(struct sort_output *out, uint64_t nbytes)
 
 	if (input_total_nbytes(out->job->input) == INPUT_SIZE_UNKNOWN && !spec->merge_inputs &&
 	    !spec->zstd_level)
-		set_io_mode(out, cache_policy_choose(out->job, nbytes));
+		file_set_choose_io_mode(&out->set, cache_policy_choose(out->job, nbytes));
 }
 
 /* --- the end --- */

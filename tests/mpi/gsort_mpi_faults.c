@@ -31,12 +31,12 @@ static void stop_at_phase(const char *point)
 }
 
 /* The output has been created, and all ranks have opened it. */
-int __real_distributed_agree_plan(struct sort *sort);
-int __wrap_distributed_agree_plan(struct sort *sort);
-int __wrap_distributed_agree_plan(struct sort *sort)
+int __real_distributed_agree_plan(struct job *job, enum cache_policy *output_policy);
+int __wrap_distributed_agree_plan(struct job *job, enum cache_policy *output_policy);
+int __wrap_distributed_agree_plan(struct job *job, enum cache_policy *output_policy)
 {
 	stop_at_phase("begun");
-	return __real_distributed_agree_plan(sort);
+	return __real_distributed_agree_plan(job, output_policy);
 }
 
 /* The rank has sorted its part of the input. */
