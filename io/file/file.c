@@ -103,12 +103,6 @@ void file_unique_digits(char digits[static FILE_UNIQUE_DIGITS + 1])
 	snprintf(digits, FILE_UNIQUE_DIGITS + 1, "%016" PRIx64, random);
 }
 
-bool file_is_unique_digits(const char *digits)
-{
-	return strspn(digits, "0123456789abcdef") == FILE_UNIQUE_DIGITS &&
-	       digits[FILE_UNIQUE_DIGITS] == '\0';
-}
-
 static const char unique_prefix[] = ".gsort-";
 
 _Static_assert(sizeof unique_prefix + FILE_UNIQUE_DIGITS == FILE_UNIQUE_NAME_SIZE, "name's size");
@@ -123,7 +117,9 @@ bool file_is_unique_name(const char *name)
 {
 	const size_t n = sizeof unique_prefix - 1;
 
-	return strncmp(name, unique_prefix, n) == 0 && file_is_unique_digits(name + n);
+	return strncmp(name, unique_prefix, n) == 0 &&
+	       strspn(name + n, "0123456789abcdef") == FILE_UNIQUE_DIGITS &&
+	       name[n + FILE_UNIQUE_DIGITS] == '\0';
 }
 
 int file_close(struct file *file)

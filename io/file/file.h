@@ -106,9 +106,6 @@ enum { FILE_UNIQUE_DIGITS = 16 };
 /* Make random hexadecimal digits, and a '\0'. */
 void file_unique_digits(char digits[static FILE_UNIQUE_DIGITS + 1]);
 
-/* Return whether file_unique_digits() may have made a string. */
-bool file_is_unique_digits(const char *digits);
-
 /* Return whether file_unique_name() may have made a name. */
 bool file_is_unique_name(const char *name);
 

@@ -60,7 +60,8 @@ bool part_manifest_detect(const void *head, size_t n)
 	return offset < n && text[offset] == ':';
 }
 
-bool part_manifest_is_valid_name(const char *name)
+/* Return whether a manifest can list the name: a plain file name in UTF-8. */
+static bool is_valid_name(const char *name)
 {
 	json_t *string = json_string(name);
 	const bool is_text = string != NULL; /* valid UTF-8 */
@@ -201,7 +202,7 @@ static int add_part(struct part_manifest *manifest, const json_t *object, const 
 		return r;
 	if (!get_number(object, "number", &number) || number != manifest->n_parts - 1)
 		return fail_bad_manifest(path, "part numbers are not consecutive");
-	if (!part->name || !part_manifest_is_valid_name(part->name))
+	if (!part->name || !is_valid_name(part->name))
 		return fail_bad_manifest(path, "the name of a part file is not a plain file name");
 	if (!get_number(object, "records", &part->n_records) ||
 	    !get_number(object, "bytes", &part->nbytes) || !get_checksum(object, &part->checksum))

@@ -73,9 +73,6 @@ int part_manifest_read(const struct file *file, const char *path,
 int part_manifest_parse(const char *text, size_t nbytes, const char *path,
 			struct part_manifest *ret_manifest);
 
-/* Return whether a manifest can list the name: a plain file name in UTF-8. */
-bool part_manifest_is_valid_name(const char *name);
-
 /* Report that memory is short. Returns -ENOMEM. */
 int part_manifest_fail_memory(const char *path);
 

@@ -353,11 +353,6 @@ int part_files_join_output(const struct part_files *files, uint32_t i, const cha
 	return output_open_part(&files->directory, files->paths[i], true, name, ret_output);
 }
 
-const char *part_files_path(const struct part_files *files, uint32_t i)
-{
-	return files->paths[i];
-}
-
 const char *part_files_name(const struct part_files *files, uint32_t i)
 {
 	return strrchr(files->paths[i], '/') + 1;

@@ -58,8 +58,7 @@ int part_files_open_outputs(const struct part_files *files, bool is_shared,
 int part_files_join_output(const struct part_files *files, uint32_t i, const char *name,
 			   struct output **ret_output);
 
-/* Return the future path of part file i, or of the manifest (i == n), and its last component. */
-const char *part_files_path(const struct part_files *files, uint32_t i);
+/* Return the future name of part file i, or of the manifest (i == n), without its directory. */
 const char *part_files_name(const struct part_files *files, uint32_t i);
 
 /* Identify the i-th file of the directory that will be replaced; false if it has fewer. */

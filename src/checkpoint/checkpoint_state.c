@@ -306,11 +306,6 @@ enum { CHECK_BATCH_NBYTES = 256 << 10, MAX_CHECK_THREADS = 8 };
 enum { BUDGET_DIVISOR = 32 };
 static const uint64_t min_budget_nbytes = UINT64_C(64) << 20;
 
-uint64_t checkpoint_input_budget(uint64_t nbytes)
-{
-	return u64_max(nbytes / BUDGET_DIVISOR, min_budget_nbytes);
-}
-
 /* The check of the input records of a run, by several threads. */
 struct run_verification {
 	const struct job *job;
@@ -420,7 +415,8 @@ static bool is_cached(struct input *input, uint64_t position, uint64_t nbytes)
 static void choose_checked_runs(const struct checkpoint_state *state, const struct job *job,
 				uint64_t end, bool *ret_are_checked)
 {
-	uint64_t remaining_nbytes = checkpoint_input_budget(checkpoint_state_origin(state).nbytes);
+	uint64_t remaining_nbytes =
+		u64_max(checkpoint_state_origin(state).nbytes / BUDGET_DIVISOR, min_budget_nbytes);
 
 	for (size_t i = state->n_runs; i-- > 0;) {
 		const uint64_t nbytes = state->runs[i].origin.nbytes;

@@ -133,6 +133,3 @@ struct run_origin checkpoint_state_origin(const struct checkpoint_state *state);
  */
 int checkpoint_state_check_input(const struct checkpoint_state *state, const struct job *job,
 				 const struct input_check *check, struct input_change *ret_change);
-
-/* Return the maximum number of bytes that are read from disk to check nbytes of input. */
-uint64_t checkpoint_input_budget(uint64_t nbytes);

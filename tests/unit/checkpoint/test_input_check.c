@@ -192,13 +192,4 @@ TEST(runs_that_are_not_cached_are_checked_within_the_budget)
 	layout_free(&layout);
 }
 
-TEST(fraction_of_uncached_input_is_read)
-{
-	const uint64_t mib = UINT64_C(1) << 20;
-
-	assert_int_equal(checkpoint_input_budget(0), 64 * mib);
-	assert_int_equal(checkpoint_input_budget(1024 * mib), 64 * mib);
-	assert_int_equal(checkpoint_input_budget(64 * 1024 * mib), 2 * 1024 * mib);
-}
-
 GROUP_FIXTURE(start, finish)

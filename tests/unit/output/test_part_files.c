@@ -67,6 +67,8 @@ static int refuse_reopening(int directory, const char *name, int flags, mode_t m
 	return faulty_openat(directory, name, flags, mode);
 }
 
+static const char *given; /* the path of the directory x */
+
 static int start(void **state)
 {
 	fixture_start(state);
@@ -78,6 +80,7 @@ static int start(void **state)
 	calls.renameat2 = fail_renameat2;
 	n_names = failing_name = 0;
 	while_written = NULL;
+	given = "x";
 	fails_for_good = cannot_exchange = is_durable = false;
 	return 0;
 }
@@ -106,7 +109,7 @@ static bool has_text(const char *name, const char *text)
 
 static int open_outputs(unsigned n, struct part_files **ret_files, struct output **outputs)
 {
-	const int r = part_files_open(&calls, fixture_path("x"), n, "", &nobody, ret_files);
+	const int r = part_files_open(&calls, fixture_path(given), n, "", &nobody, ret_files);
 
 	if (r < 0)
 		return r;
@@ -226,12 +229,10 @@ FIXTURE_TEST(path_may_be_a_link_or_end_with_slashes)
 	struct part_files *files;
 
 	assert_int_equal(symlink("x", fixture_path("link")), 0);
-	assert_int_equal(
-		part_files_open(&calls, fixture_path("link//"), 1, ".npy", &nobody, &files), 0);
-	assert_string_equal(part_files_path(files, 0), fixture_path("link/part-0000.npy"));
-	assert_string_equal(part_files_name(files, 1), "manifest.json");
-	part_files_close(files, false);
-	assert_int_equal(count_directory_entries(), 1);
+	given = "link//";
+	assert_int_equal(write_parts(2, 'a'), 0);
+	assert_true(are_parts(2, 'a'));
+	assert_int_equal(count_directory_entries(), 2);
 	assert_int_equal(part_files_open(&calls, fixture_path("."), 1, "", &nobody, &files),
 			 -EINVAL);
 	assert_int_equal(part_files_open(&calls, fixture_path("x/.."), 1, "", &nobody, &files),
