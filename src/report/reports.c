@@ -18,7 +18,15 @@
 #include "src/comm/comm.h"
 #include "src/report/html_report.h"
 
-/* --- a text file --- */
+/*
+ * --- a text file that appears when it is complete ---
+ *
+ *	open -> (write to the stream) -> commit    the file is there
+ *	                             \-> abort     an older file is unchanged
+ *
+ * It is written like the sort's output (io/output/output.h), so errors show before the sort. Paths
+ * such as /dev/stdout and /dev/fd/3 are written directly.
+ */
 
 struct report_file {
 	const char *path;
@@ -50,7 +58,12 @@ static ssize_t write_text(void *cookie, const char *text, size_t nbytes)
 	return (ssize_t)nbytes;
 }
 
-int report_file_open(const struct syscalls *calls, const char *path, struct report_file **ret_file)
+/*
+ * Open a file. calls and path must outlive it. Returns 0, or a negative errno; the caller must
+ * commit or abort the file.
+ */
+static int report_file_open(const struct syscalls *calls, const char *path,
+			    struct report_file **ret_file)
 {
 	struct report_file *file = calloc(1, sizeof *file);
 	int r;
@@ -73,12 +86,23 @@ int report_file_open(const struct syscalls *calls, const char *path, struct repo
 	return 0;
 }
 
-FILE *report_file_stream(const struct report_file *file)
+/* NULL is fine. */
+static void report_file_abort(struct report_file *file)
 {
-	return file->stream;
+	if (!file)
+		return;
+	file->error = file->error ? file->error : -ECANCELED; /* discards what is in the buffer */
+	if (file->stream)
+		fclose(file->stream);
+	output_abort(file->output);
+	free(file);
 }
 
-int report_file_commit(struct report_file *file, bool output_is_complete)
+/*
+ * Give the complete text its name and free `file`, also after an error. output_is_complete: an
+ * error message says so. Returns 0 or a negative errno after one message. NULL is fine.
+ */
+static int report_file_commit(struct report_file *file, bool output_is_complete)
 {
 	char hint[SIZE_LIMIT_HINT_NBYTES];
 	int r;
@@ -100,17 +124,6 @@ int report_file_commit(struct report_file *file, bool output_is_complete)
 	return r;
 }
 
-void report_file_abort(struct report_file *file)
-{
-	if (!file)
-		return;
-	file->error = file->error ? file->error : -ECANCELED; /* discards what is in the buffer */
-	if (file->stream)
-		fclose(file->stream);
-	output_abort(file->output);
-	free(file);
-}
-
 /* --- all reports --- */
 
 int reports_open(const struct syscalls *calls, const char *const paths[static N_REPORTS],
@@ -123,7 +136,7 @@ int reports_open(const struct syscalls *calls, const char *const paths[static N_
 		if (paths[i])
 			r = report_file_open(calls, paths[i], &reports->files[i]);
 	if (r == 0 && paths[REPORT_TRACE])
-		r = trace_open(report_file_stream(reports->files[REPORT_TRACE]), &reports->trace);
+		r = trace_open(reports->files[REPORT_TRACE]->stream, &reports->trace);
 	if (r == 0 && paths[REPORT_HTML])
 		r = time_series_open(&reports->time_series);
 	return r;
@@ -324,7 +337,7 @@ int reports_write(const struct stats_report *report, const struct html_report *h
 	int r = 0, error;
 
 	if (*stats_file)
-		r = stats_report_write_json(report, report_file_stream(*stats_file));
+		r = stats_report_write_json(report, (*stats_file)->stream);
 	if (r < 0) {
 		report_file_abort(*stats_file);
 		*stats_file = NULL;
@@ -334,7 +347,7 @@ int reports_write(const struct stats_report *report, const struct html_report *h
 
 		page.stats_report = report;
 		page.time_series = reports->time_series;
-		html_report_write(&page, report_file_stream(html_file));
+		html_report_write(&page, html_file->stream);
 	}
 	close_recorders(reports);
 	error = commit_reports(reports, has_output);

@@ -14,43 +14,9 @@
 #include "src/base/time_series.h"
 #include "src/report/stats_report.h"
 
-/*
- * --- a text file that appears when it is complete ---
- *
- *	open -> (write to the stream) -> commit    the file is there
- *	                             \-> abort     an older file is unchanged
- *
- * It is written like the sort's output (io/output/output.h), so errors show before the sort. Paths
- * such as /dev/stdout and /dev/fd/3 are written directly.
- */
-
+struct html_report;
 struct report_file;
 struct syscalls;
-
-/*
- * Open a file. calls and path must outlive it. Returns 0, or a negative errno; the caller must
- * commit or abort the file.
- */
-int report_file_open(const struct syscalls *calls, const char *path, struct report_file **ret_file);
-
-/*
- * Return the stream to write to, by one thread at a time; it must not be closed. Write errors are
- * reported by the commit.
- */
-FILE *report_file_stream(const struct report_file *file);
-
-/*
- * Give the complete text its name and free `file`, also after an error. output_is_complete: an
- * error message says so. Returns 0 or a negative errno after one message. NULL is fine.
- */
-int report_file_commit(struct report_file *file, bool output_is_complete);
-
-/* NULL is fine. */
-void report_file_abort(struct report_file *file);
-
-/* --- all reports of a run --- */
-
-struct html_report;
 
 enum report_kind { REPORT_STATS_JSON, REPORT_TRACE, REPORT_HTML, N_REPORTS };
 

@@ -1,5 +1,5 @@
 /*
- * test_report_file - a report appears when it is complete; until then an older one remains
+ * test_report_file - a report that is not complete leaves an older one; tests/cli has the rest
  */
 #include "io/file/file.h"
 #include "src/report/reports.h"
@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <sys/resource.h>
 
 #include "tests/support/unit_test.h"
@@ -34,35 +33,33 @@ static int remove_path(void **state)
 	return unlink(path);
 }
 
-static struct report_file *open_report(void)
+static int open_trace(const char *name, struct reports *ret_reports)
 {
-	struct report_file *file;
+	const char *const paths[N_REPORTS] = { [REPORT_TRACE] = name };
 
-	assert_int_equal(report_file_open(&syscalls_plain, path, &file), 0);
-	return file;
-}
-
-TEST(null_report_is_accepted)
-{
-	assert_int_equal(report_file_commit(NULL, false), 0);
-	report_file_abort(NULL);
+	*ret_reports = (struct reports){ 0 };
+	return reports_open(&syscalls_plain, paths, ret_reports);
 }
 
 /* The disk is full for a while: what was not written then is missing. */
 TEST_WITH(gap_in_the_file_is_reported, make_path, remove_path)
 {
-	struct report_file *file = open_report();
+	const struct trace_event event = { .name = "read", .category = "work", .stage = N_STAGES };
+	struct timeline timeline = { 0 };
 	struct rlimit before, limit;
+	struct reports reports;
 
+	assert_int_equal(open_trace(path, &reports), 0);
+	timeline.trace = reports.trace;
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
 	limit = (struct rlimit){ .rlim_cur = 0, .rlim_max = before.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-	for (int i = 0; i < 10000; i++)
-		fputs("more than a buffer holds", report_file_stream(file));
+	for (int i = 0; i < 1000; i++) /* more than a buffer holds */
+		timeline_add(&timeline, &event);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-	fputs("end", report_file_stream(file));
-	assert_int_equal(report_file_commit(file, false), -EFBIG);
+	timeline_destroy(&timeline);
+	assert_int_equal(reports_write(NULL, NULL, false, &reports), -EFBIG);
 	assert_non_null(strstr(captured_messages_error(), path));
 	assert_string_equal(read_text_file(path, text), "older");
 }
@@ -70,16 +67,13 @@ TEST_WITH(gap_in_the_file_is_reported, make_path, remove_path)
 /* The descriptor would be that of a file that gsort opened itself. */
 TEST_WITH(descriptor_that_was_not_given_is_refused, make_path, remove_path)
 {
-	const int ours = open(path, O_WRONLY | O_CLOEXEC), readable = open(path, O_RDONLY);
-	struct report_file *file;
+	const int ours = open(path, O_WRONLY | O_CLOEXEC);
+	struct reports reports;
 	char name[32];
 
 	snprintf(name, sizeof name, "/dev/fd/%d", ours);
-	assert_int_equal(report_file_open(&syscalls_plain, name, &file), -EBADF);
-	snprintf(name, sizeof name, "/dev/fd/%d", readable);
-	assert_int_equal(report_file_open(&syscalls_plain, name, &file), -EBADF);
+	assert_int_equal(open_trace(name, &reports), -EBADF);
+	reports_discard(&reports);
 	close(ours);
-	close(readable);
-	assert_int_equal(report_file_open(&syscalls_plain, "/dev/fd/777", &file), -EBADF);
 	assert_string_equal(read_text_file(path, text), "older");
 }
