@@ -20,10 +20,10 @@
 #endif
 
 #ifndef GSORT_TILE_4
-#define GSORT_TILE_4 128, 33, 6
+#define GSORT_TILE_4 128, 41, 6
 #endif
 #ifndef GSORT_TILE_8
-#define GSORT_TILE_8 128, 33, 4
+#define GSORT_TILE_8 128, 35, 4
 #endif
 #ifndef GSORT_TILE_16
 #define GSORT_TILE_16 256, 19, 2

@@ -6,19 +6,21 @@
  * lane keeps lo <= c <= hi for its run:
  *
  *	1. take an element of the run with the widest range as the pivot;
- *	2. each lane searches its range for the pivot (co_rank_pivot); the sum s of the elements
- *	   before it is the pivot's rank in the merge;
+ *	2. each lane searches its range for the pivot (gallop); the sum s of the elements before it
+ *	   is the pivot's rank in the merge;
  *	3. if s < rank, the first `rank` elements include the pivot and all elements before it, and
  *	   at most rank - s - 1 other elements of each run; else they include no element from the
  *	   pivot on, and all but at most s - rank of the elements of each run before it.
  *
  * Step 3 keeps the number of rounds small: the ranges shrink to the pivot's distance from rank. The
  * pivot is taken where rank would be if the runs had equal distributions, which leaves a distance
- * of about the square root of the range. Every other round uses the middle, so that the widest
- * range is halved for any data. Ties are decided by the number of the run, so the cut is exact and
- * the merge is stable for any data, even if all keys are equal.
+ * of about the square root of the range. For the same reason each search begins at that fraction of
+ * its range, and reads few sectors that it does not need. If a round leaves more than half of all
+ * ranges, the next one uses the middle, so that the widest range is halved for any data. Ties are
+ * decided by the number of the run, so the cut is exact and the merge is stable for any data, even
+ * if all keys are equal.
  *
- * A search in device memory loads a sector for each key that it reads. So a block cuts a span of 64
+ * A search in device memory loads a sector for each key that it reads. So a block cuts a span of
  * neighbouring boundaries: first both ends of the span, over whole runs; then each boundary within
  * the span, where all searches of the block begin with the same keys and find them in the cache.
  *
@@ -29,6 +31,9 @@
 
 static constexpr unsigned CUT_LANES = 16; /* lanes per boundary */
 static constexpr unsigned N_CUTTERS = splitting::n_threads / CUT_LANES;
+
+/* The first step of a galloping search, in elements. */
+static constexpr unsigned FIRST_STEP = 8;
 
 static_assert(FAN_IN <= CUT_LANES, "one lane for each run");
 static_assert(splitting::n_threads % WARP == 0, "whole warps");
@@ -42,7 +47,7 @@ __device__ __forceinline__ unsigned widest_lane(uint64_t width, unsigned lane)
 	return lanes_max(capped * CUT_LANES + lane, CUT_LANES) % CUT_LANES;
 }
 
-/* Return the offset of the pivot in the widest range: at the missing fraction, or the middle. */
+/* Return the offset in a range at which to begin: at the missing fraction, or in the middle. */
 template <class Index>
 __device__ __forceinline__ Index pivot_offset(Index width, Index missing, Index open, bool middle)
 {
@@ -51,6 +56,41 @@ __device__ __forceinline__ Index pivot_offset(Index width, Index missing, Index 
 	if (middle || guess >= width)
 		return middle ? width / 2 : width - 1;
 	return guess;
+}
+
+/*
+ * Return the number of elements of the run that are before the pivot, which must be in [lo, hi]:
+ * galloping search (Bentley and Yao 1976), which begins at `guess` and doubles its steps until it
+ * has passed the pivot. a_first: see co_rank_pivot().
+ */
+template <class Index, class E>
+__device__ __forceinline__ Index gallop(const E *run, Index lo, Index hi, Index guess, E pivot,
+					bool a_first)
+{
+	const auto is_after_pivot = [=](Index i) {
+		return a_first ? pivot < run[i] : !(run[i] < pivot);
+	};
+	bool descend;
+
+	if (lo == hi)
+		return lo;
+	descend = is_after_pivot(guess);
+	if (descend)
+		hi = guess;
+	else
+		lo = guess + 1;
+	for (Index step = FIRST_STEP; hi - lo > step; step *= 2) {
+		const Index i = descend ? hi - step : lo + step;
+		const bool is_after = is_after_pivot(i);
+
+		if (is_after)
+			hi = i;
+		else
+			lo = i + 1;
+		if (is_after != descend)
+			break;
+	}
+	return co_rank_pivot<Index>(run, lo, hi, pivot, a_first, less_than());
 }
 
 /*
@@ -63,24 +103,23 @@ __device__ __forceinline__ Index find_cut(const E *run, Index lo, Index hi, Inde
 	const unsigned lane = threadIdx.x % CUT_LANES;
 	Index sum_lo = lanes_sum(lo, CUT_LANES), sum_hi = lanes_sum(hi, CUT_LANES);
 
-	for (bool middle = false;; middle = !middle) {
+	for (bool middle = false;;) {
 		const bool done = sum_lo == rank || sum_hi == rank;
+		const Index open = sum_hi - sum_lo;
 		const unsigned owner = widest_lane(hi - lo, lane);
-		Index pivot_at = 0, n_before, place, changed;
+		Index guess = 0, n_before, place, changed;
 		E pivot = {};
 
 		if (!__any_sync(ALL_LANES, !done))
 			break;
-		if (lane == owner && !done) {
-			pivot_at = lo + pivot_offset<Index>(hi - lo, rank - sum_lo, sum_hi - sum_lo,
-							    middle);
-			pivot = run[pivot_at];
-		}
+		if (!done)
+			guess = lo + pivot_offset<Index>(hi - lo, rank - sum_lo, open, middle);
+		if (lane == owner && !done)
+			pivot = run[guess];
 		pivot = lane_broadcast(pivot, owner, CUT_LANES);
-		n_before = pivot_at;
+		n_before = guess;
 		if (lane != owner && !done)
-			n_before =
-				co_rank_pivot<Index>(run, lo, hi, pivot, lane < owner, less_than());
+			n_before = gallop(run, lo, hi, guess, pivot, lane < owner);
 		place = lanes_sum(n_before, CUT_LANES);
 		if (!done && place < rank) {
 			const Index max_shift = rank - place - 1;
@@ -98,6 +137,7 @@ __device__ __forceinline__ Index find_cut(const E *run, Index lo, Index hi, Inde
 		changed = lanes_sum(place < rank ? hi : lo, CUT_LANES);
 		sum_hi = done || place >= rank ? sum_hi : changed;
 		sum_lo = done || place < rank ? sum_lo : changed;
+		middle = !middle && sum_hi - sum_lo > open / 2;
 	}
 	return sum_lo == rank ? lo : hi;
 }
