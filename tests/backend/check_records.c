@@ -281,6 +281,7 @@ void check_records(struct check *check)
 		{ false, UINT64_MAX, false }, { false, UINT64_MAX, true },
 		{ true, UINT64_MAX, true },   { false, n / 2, true },
 		{ true, n / 3 + 1, false },   { true, next % 3, true },
+		{ false, n / 10, false },
 	};
 	struct slices slices;
 

@@ -58,6 +58,13 @@ static int compare_keys(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+struct top_k_op {
+	const struct element_format *format;
+	void *elements; /* n, in any order */
+	uint64_t n;
+	uint64_t limit;
+};
+
 /* Return the rank of the bound in the sample. */
 static uint64_t choose_rank(const struct top_k_op *op)
 {
@@ -101,7 +108,12 @@ move_below(const struct top_k_op *op, struct element_format format, uint128_t bo
 	return n_below;
 }
 
-uint64_t cpu_top_k(const struct top_k_op *op)
+/*
+ * Move elements to the front so that these include the first `limit` in sorted order. Returns the
+ * number of elements at the front: at least `limit`, or n if fewer. Elements that tie are not
+ * separated.
+ */
+static uint64_t move_top_k(const struct top_k_op *op)
 {
 	struct element_format format = *op->format;
 	uint128_t bound;
@@ -156,6 +168,20 @@ enum {
 static const struct element_format wide_format = { .element_nbytes = 16, .number_bits = 32 };
 enum { WIDE_KEY_NBYTES = 12 };
 
+struct tie_break_op {
+	const struct key_fields *keys;
+	const struct item_lookup *items;
+	const struct element_format *format;
+	void *elements; /* n, sorted */
+	uint64_t n;
+	/* For narrow elements: space for wide_buffer_n wide ones, aligned to 16 bytes. */
+	uint128_t *wide_buffer;
+	uint64_t wide_buffer_n;
+	void *sort_scratch;                      /* cpu_sort_scratch_nbytes(n, 16) */
+	const struct cancellation *cancellation; /* as for cpu_sort() */
+	void *scratch;                           /* tie_break_scratch_nbytes(n) */
+};
+
 struct tie_group {
 	uint32_t start, n;
 	uint32_t n_equal_nbytes; /* leading bytes of the key that are equal in the group */
@@ -167,7 +193,8 @@ struct tie_break_state {
 	uint64_t n_pending;
 };
 
-size_t tie_break_scratch_nbytes(uint64_t n)
+/* Return the size in bytes of the scratch for n elements; it must be aligned to 16 bytes. */
+static size_t tie_break_scratch_nbytes(uint64_t n)
 {
 	return (n / (SMALL_N + 1) + 1) * sizeof(struct tie_group);
 }
@@ -328,7 +355,12 @@ static void break_group_ties(struct tie_break_state *state, struct tie_group gro
 		find_groups(state, &group, &wide_format, buffer);
 }
 
-bool cpu_break_ties(const struct tie_break_op *op)
+/*
+ * Sort elements that tie by the rest of the key, and equal keys by their numbers. Afterwards only
+ * the numbers of the elements are valid, not their keys. Returns false if wide_buffer was too
+ * small; the order is then undefined.
+ */
+static bool break_all_ties(const struct tie_break_op *op)
 {
 	const bool is_wide = op->format->element_nbytes == wide_format.element_nbytes;
 	struct tie_break_state state = { .op = op, .pending = op->scratch };
@@ -420,7 +452,7 @@ static bool break_ties(const struct layout *layout, const struct item_lookup *it
 
 	if (!element_format_needs_tie_break(format, &layout->item_keys))
 		return true;
-	return cpu_break_ties(&(struct tie_break_op){
+	return break_all_ties(&(struct tie_break_op){
 		.keys = &layout->item_keys,
 		.items = items,
 		.format = format,
@@ -475,7 +507,7 @@ static uint64_t select_top_k(const struct sort_op *op, const struct element_form
 {
 	if (op->unique)
 		return op->n;
-	return cpu_top_k(&(struct top_k_op){
+	return move_top_k(&(struct top_k_op){
 		.format = format, .elements = areas->elements, .n = op->n, .limit = op->limit });
 }
 

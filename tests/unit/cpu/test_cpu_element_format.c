@@ -180,6 +180,18 @@ TEST(a_sample_may_promise_too_few_ties)
 	guarded_free(records, N * RECORD_NBYTES);
 }
 
+/* The limit is found in a sample, whose records are the smallest. */
+TEST(a_sample_may_promise_too_many_small_keys)
+{
+	enum { STRIDE = N / 256 };
+	unsigned char *records = make_random_bytes(N * RECORD_NBYTES, 1);
+
+	for (unsigned i = 0; i < N; i++)
+		records[i * RECORD_NBYTES] = i % STRIDE == 0 ? 0 : records[i * RECORD_NBYTES] | 1;
+	assert_sorted(records);
+	guarded_free(records, N * RECORD_NBYTES);
+}
+
 static int compare_records(const void *a, const void *b)
 {
 	return memcmp(a, b, RECORD_NBYTES);
