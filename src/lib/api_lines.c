@@ -14,9 +14,8 @@
 #include "src/lines/line_options.h"
 
 struct api_lines {
-	struct line_keys requested; /* the options point to them */
-	struct line_keys keys;      /* to sort by */
-	struct line_plan plan;
+	struct line_keys requested;    /* the options point to them */
+	struct line_keys keys;         /* to sort by */
 	struct line_disorder disorder; /* found by a check */
 };
 
@@ -79,7 +78,7 @@ static int run_lines(struct gsort *sort)
 	case API_CHECK:
 		return check_order(sort, &params);
 	case API_EXPLAIN:
-		return line_plan_make(&params, &lines->plan);
+		return line_sort_explain(&params, &sort->explanation);
 	case API_SORT:
 		break;
 	}
@@ -89,21 +88,12 @@ static int run_lines(struct gsort *sort)
 	return r;
 }
 
-static int write_plan(const struct gsort *sort, bool is_json, FILE *stream)
-{
-	if (is_json)
-		return line_plan_write_json(&sort->lines->plan, stream);
-	line_plan_print(&sort->lines->plan, stream);
-	return 0;
-}
-
 static const struct api_engine line_engine = {
 	.option_table = &line_option_table,
 	.option_kind = " of lines",
 	.follows_gnu_sort = true,
 	.finalize = finalize_lines,
 	.run = run_lines,
-	.write_plan = write_plan,
 };
 
 int api_lines_enable(struct gsort *sort, const char *value)

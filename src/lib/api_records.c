@@ -144,18 +144,9 @@ static int run_records(struct gsort *sort)
 	return sort_run(&sort->options.spec, &observer, sort->stats, &sort->summary);
 }
 
-static int write_plan(const struct gsort *sort, bool is_json, FILE *stream)
-{
-	if (is_json)
-		return explain_write_json(&sort->explanation, stream);
-	explain_print(&sort->explanation, stream);
-	return 0;
-}
-
 const struct api_engine api_record_engine = {
 	.option_table = &options_table,
 	.option_kind = "",
 	.finalize = finalize_records,
 	.run = run_records,
-	.write_plan = write_plan,
 };

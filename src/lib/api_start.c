@@ -15,6 +15,7 @@
 #include "src/lib/lib_internal.h"
 #include "src/options/command_files.h"
 #include "src/options/file_roles.h"
+#include "src/report/explain.h"
 
 const char api_default_temp_dir[] = "/tmp";
 
@@ -351,12 +352,13 @@ int gsort_check(struct gsort *sort, uint64_t *ret_first_unsorted)
 
 static int write_explanation_json(const struct gsort *sort, FILE *stream)
 {
-	return sort->engine->write_plan(sort, true, stream);
+	return explain_write_json(&sort->explanation, stream);
 }
 
 static int write_explanation_text(const struct gsort *sort, FILE *stream)
 {
-	return sort->engine->write_plan(sort, false, stream);
+	explain_print(&sort->explanation, stream);
+	return 0;
 }
 
 /* name: the function that the caller called. */

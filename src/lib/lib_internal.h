@@ -41,8 +41,6 @@ struct api_engine {
 	int (*finalize)(struct gsort *sort);
 	/* Run the operation in the thread of the sort. */
 	int (*run)(struct gsort *sort);
-	/* Write the plan that API_EXPLAIN made. */
-	int (*write_plan)(const struct gsort *sort, bool is_json, FILE *stream);
 };
 
 struct gsort {

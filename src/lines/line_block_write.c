@@ -55,11 +55,10 @@ static int open_buffer(const struct line_block *block, uint64_t offset,
 
 	if (!memory)
 		return fail(-ENOMEM, "no memory for a buffer of %zu bytes", block->buffer_nbytes);
-	*ret_buffer = (struct write_buffer){
-		.memory = memory,
-		.bytes = memory + (position - (uintptr_t)memory) % DIRECT_ALIGN_NBYTES,
-		.offset = offset
-	};
+	*ret_buffer = (struct write_buffer){ .memory = memory,
+					     .bytes = memory + (position - (uintptr_t)memory) %
+								       DIRECT_ALIGN_NBYTES,
+					     .offset = offset };
 	return 0;
 }
 

@@ -29,10 +29,9 @@ uint64_t line_runs_stored_nbytes(uint64_t nbytes)
 	return nbytes + nbytes / 16 + SPILL_ALIGN_NBYTES;
 }
 
-uint64_t line_runs_rank_nbytes(const struct line_sort *sort)
+uint64_t line_runs_rank_nbytes(const struct line_sort *sort, uint64_t nbytes)
 {
-	return line_runs_stored_nbytes(sort->job.plan.input_nbytes) *
-	       (1u + line_output_needs_single_run(sort) + (sort->spec->zstd_level > 0));
+	return nbytes * (1u + line_output_needs_single_run(sort) + (sort->spec->zstd_level > 0));
 }
 
 /* Return how many bytes will be stored; 0: unknown, or it depends on the lines. */

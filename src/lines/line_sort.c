@@ -514,7 +514,9 @@ static void plan_spill_memory(struct line_sort *sort)
 
 	if (!sort->spec->comm || sort->spec->checkpoint_path || memory < MIN_SPILL_MEMORY_NBYTES)
 		return;
-	sort->job.plan.host_spill_nbytes = u64_min(line_runs_rank_nbytes(sort), memory / 5 * 2);
+	sort->job.plan.host_spill_nbytes = u64_min(
+		line_runs_rank_nbytes(sort, line_runs_stored_nbytes(sort->job.plan.input_nbytes)),
+		memory / 5 * 2);
 	sort->memory_nbytes -= sort->job.plan.host_spill_nbytes;
 }
 

@@ -174,10 +174,10 @@ int line_sort_check_scratch(const struct line_sort *sort);
 uint64_t line_runs_stored_nbytes(uint64_t nbytes);
 
 /*
- * Return the space for what a rank stores: all runs and, if there is any, the single run that they
- * are merged into, and the compressed output.
+ * Return the space for what a rank stores, whose runs take nbytes: all runs and, if there is any,
+ * the single run that they are merged into, and the compressed output.
  */
-uint64_t line_runs_rank_nbytes(const struct line_sort *sort);
+uint64_t line_runs_rank_nbytes(const struct line_sort *sort, uint64_t nbytes);
 
 /* A merge needs room for the longest line of two runs, and for elements and keys. */
 enum { MERGE_SHARE = 4 };

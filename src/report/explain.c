@@ -22,6 +22,7 @@
 
 #include "config.h"
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/base/size.h"
 #include "src/report/format.h"
 
@@ -51,12 +52,27 @@ static void emit_size(const struct plan_row_sink *sink, const char *name, uint64
 	emit_row(sink, name, "%s%s", size_format(nbytes).text, suffix);
 }
 
+static bool is_of_lines(const struct plan *plan)
+{
+	return plan->record_nbytes == 0;
+}
+
+/* Return the input of a chunk; of lines about. */
+static uint64_t chunk_input_nbytes(const struct plan *plan)
+{
+	return is_of_lines(plan) ? plan->chunk_nbytes : plan->chunk_records * plan->record_nbytes;
+}
+
 /* With elements, a buffer is shorter than the input that it is for. */
 static void emit_chunks(const struct plan_row_sink *sink, const struct plan *plan)
 {
-	const uint64_t nbytes = plan->chunk_records * plan->record_nbytes;
+	const uint64_t nbytes = chunk_input_nbytes(plan);
 	char records[64] = "";
 
+	if (is_of_lines(plan)) {
+		emit_row(sink, "chunks", "about %s of text", size_format(nbytes).text);
+		return;
+	}
 	if (nbytes != plan->chunk_nbytes)
 		snprintf(records, sizeof records, " for %s of the%s input",
 			 size_format(nbytes).text, plan->mapped_nbytes ? " mapped" : "");
@@ -80,13 +96,16 @@ static bool stays_in_memory(const struct plan *plan)
 
 static void emit_runs(const struct plan_row_sink *sink, const struct plan *plan)
 {
-	const uint64_t nbytes = plan->chunks_per_run * plan->chunk_records * plan->record_nbytes;
+	const uint64_t nbytes = plan->chunks_per_run * chunk_input_nbytes(plan);
 
-	if (stays_in_memory(plan)) {
+	if (stays_in_memory(plan))
 		emit_row(sink, "runs", "all chunks stay in memory; nothing is spilled");
-		return;
-	}
-	if (plan->is_unbounded || is_size_unknown(plan))
+	else if (is_of_lines(plan) && is_size_unknown(plan))
+		emit_row(sink, "runs", "spilled when memory is full");
+	else if (is_of_lines(plan))
+		emit_row(sink, "runs", "%" PRIu64 " are %s", plan->n_spilled_runs,
+			 plan->max_temp_nbytes ? "spilled" : "stored in memory");
+	else if (plan->is_unbounded || is_size_unknown(plan))
 		emit_row(sink, "runs", "of %s each, spilled when memory is full",
 			 size_format(nbytes).text);
 	else
@@ -101,7 +120,11 @@ static void emit_input(const struct plan_row_sink *sink, const struct plan *plan
 	char suffix[64] = "";
 
 	if (plan->n_ranks > 1)
-		snprintf(suffix, sizeof suffix, " for each of %" PRIu32 " ranks", plan->n_ranks);
+		snprintf(suffix, sizeof suffix,
+			 is_of_lines(plan) ? "; memory and runs are those of each of %" PRIu32
+					     " ranks" :
+					     " for each of %" PRIu32 " ranks",
+			 plan->n_ranks);
 	if (plan->input_nbytes != PLAN_SIZE_UNKNOWN)
 		emit_size(sink, "input", plan->input_nbytes, suffix);
 	else if (plan->is_unbounded)
@@ -115,8 +138,7 @@ static void emit_input(const struct plan_row_sink *sink, const struct plan *plan
 /* For an unbounded input: the size up to which one pass is enough. */
 static void emit_passes(const struct plan_row_sink *sink, const struct plan *plan)
 {
-	const uint64_t run_nbytes =
-		plan->chunks_per_run * plan->chunk_records * plan->record_nbytes;
+	const uint64_t run_nbytes = plan->chunks_per_run * chunk_input_nbytes(plan);
 
 	if (plan->is_unbounded && plan->n_chunks) {
 		emit_row(sink, "merge passes", "1 up to %s of input",
@@ -162,12 +184,16 @@ static void emit_device(const struct plan_row_sink *sink, const struct plan *pla
 
 static void emit_merge(const struct plan_row_sink *sink, const struct plan *plan)
 {
-	emit_row(sink, "windows", "%u in flight, of %s or more", plan->n_windows,
-		 size_format(plan->window_nbytes).text);
-	emit_row(sink, "merge", "fan-in %u, blocks of %s", plan->fan_in,
-		 size_format(plan->block_nbytes).text);
+	if (!is_of_lines(plan))
+		emit_row(sink, "windows", "%u in flight, of %s or more", plan->n_windows,
+			 size_format(plan->window_nbytes).text);
+	if (!is_of_lines(plan) || plan->n_spilled_runs)
+		emit_row(sink, "merge", "fan-in %u, blocks of %s", plan->fan_in,
+			 size_format(plan->block_nbytes).text);
 	if (!is_size_unknown(plan))
 		emit_passes(sink, plan);
+	if (is_of_lines(plan))
+		return;
 	if (plan->n_expected_partitions > plan->n_partitions)
 		emit_row(sink, "partitions", "%u in total, %u merged in parallel",
 			 plan->n_expected_partitions, plan->n_partitions);
@@ -182,17 +208,20 @@ void plan_text_for_each(const struct plan *plan, plan_text_callback *callback, v
 
 	emit_row(&sink, "device", "%s", plan->device);
 	emit_input(&sink, plan);
-	emit_row(&sink, "record", "%u bytes, sorted as elements of %u bytes", plan->record_nbytes,
-		 plan->element_nbytes);
+	if (!is_of_lines(plan))
+		emit_row(&sink, "record", "%u bytes, sorted as elements of %u bytes",
+			 plan->record_nbytes, plan->element_nbytes);
 	emit_memory(&sink, plan);
 	if (plan->copies_to_device)
 		emit_device(&sink, plan);
-	if (plan->n_chunks) {
+	if (plan->n_chunks && plan->chunk_nbytes)
 		emit_chunks(&sink, plan);
+	if (plan->n_chunks)
 		emit_runs(&sink, plan);
-	}
 	emit_merge(&sink, plan);
-	emit_row(&sink, "threads", "%u readers, %u writers", plan->n_readers, plan->n_writers);
+	if (!is_of_lines(plan))
+		emit_row(&sink, "threads", "%u readers, %u writers", plan->n_readers,
+			 plan->n_writers);
 }
 
 /* --- the estimate --- */
@@ -395,12 +424,35 @@ static void print_memory(const struct memory_estimate *memory, FILE *stream)
 			"temporary files", memory->temp_dir);
 }
 
+/* Print the space that is missing. */
+static void print_shortage(const char *name, const struct disk_space *space, FILE *stream)
+{
+	if (space->is_needed_known && space->is_available_known &&
+	    space->available_nbytes < space->needed_nbytes)
+		fprintf(stream, "%-18sonly %s are available\n", name,
+			size_format_down(space->available_nbytes).text);
+}
+
+static void print_spaces(const struct explanation *explanation, FILE *stream)
+{
+	const struct disk_space *output = &explanation->output_space;
+
+	print_shortage("temporary space", &explanation->temp_space, stream);
+	if (output->is_needed_known)
+		fprintf(stream, "%-18s%s%s\n", "output",
+			explanation->output_may_be_smaller ? "at most " : "",
+			size_format(output->needed_nbytes).text);
+	print_shortage("output", output, stream);
+}
+
 void explain_print(const struct explanation *explanation, FILE *stream)
 {
 	print_content(&explanation->content, stream);
 	plan_text_for_each(&explanation->plan, print_plan_row, stream);
 	print_memory(&explanation->memory, stream);
-	if (explanation->cluster.n_ranks)
+	if (is_of_lines(&explanation->plan))
+		print_spaces(explanation, stream);
+	else if (explanation->cluster.n_ranks)
 		print_ranks(&explanation->cluster, &explanation->estimate, stream);
 	else
 		print_estimate(&explanation->plan, &explanation->estimate, stream);
@@ -413,12 +465,19 @@ static json_t *number_or_null(bool is_known, uint64_t number)
 	return is_known ? json_number(number) : json_null();
 }
 
+/* Return null for a number that a plan of lines does not have. */
+static json_t *count_or_null(uint64_t number)
+{
+	return number_or_null(number > 0, number);
+}
+
 static json_t *positive_or_null(double number)
 {
 	return number > 0 ? json_real(number) : json_null();
 }
 
-json_t *space_to_json(const struct disk_space *space, bool is_estimate)
+/* is_estimate: the needed space cannot be compared with the available one. */
+static json_t *space_to_json(const struct disk_space *space, bool is_estimate)
 {
 	const bool is_known = space->is_needed_known && space->is_available_known && !is_estimate;
 	const bool is_sufficient = space->needed_nbytes <= space->available_nbytes;
@@ -444,9 +503,13 @@ static json_t *input_to_json(const struct explanation *explanation)
 	const struct json_member members[] = {
 		{ "files", json_number(content->n_files) },
 		{ "bytes", number_or_null(!is_assumed, nbytes) },
-		{ "records", number_or_null(!is_assumed, nbytes / plan->record_nbytes) },
-		{ "assumed_bytes", number_or_null(is_assumed && !plan->is_unbounded, nbytes) },
-		{ "format", json_string(content->is_npy ? "npy" : "raw") },
+		{ "records", number_or_null(!is_assumed && !is_of_lines(plan),
+					    nbytes / u64_max(plan->record_nbytes, 1)) },
+		{ "assumed_bytes",
+		  number_or_null(is_assumed && !plan->is_unbounded && nbytes, nbytes) },
+		{ "format", json_string(is_of_lines(plan) ? "lines" :
+					content->is_npy   ? "npy" :
+							    "raw") },
 		{ "compressed_files", json_number(content->n_compressed) },
 		{ "unprobed_files", json_number(content->n_unprobed) },
 		{ NULL, NULL },
@@ -471,7 +534,7 @@ static json_t *memory_to_json(const struct explanation *explanation)
 		{ "codec_bytes", json_number(plan->codec_nbytes) },
 		{ "index_bytes", json_number(plan->index_nbytes) },
 		{ "mapped_bytes", json_number(plan->mapped_nbytes) },
-		{ "devices", json_number(plan->n_devices) },
+		{ "devices", count_or_null(plan->n_devices) },
 		{ "device_bytes", number_or_null(has_device_memory, plan->device_nbytes) },
 		{ "all_devices_bytes",
 		  number_or_null(has_device_memory, plan->n_devices * plan->device_nbytes) },
@@ -484,34 +547,38 @@ static json_t *memory_to_json(const struct explanation *explanation)
 
 static void put_run_plan(const struct plan *plan, json_t **object)
 {
-	const uint64_t chunk_nbytes = plan->chunk_records * plan->record_nbytes;
+	const uint64_t chunk_nbytes = chunk_input_nbytes(plan);
+	const bool is_known = !is_size_unknown(plan);
 
-	json_put(object, "chunks", json_number(plan->n_chunks));
-	json_put(object, "chunk_bytes", json_number(chunk_nbytes));
-	json_put(object, "chunk_buffer_bytes", json_number(plan->chunk_nbytes));
-	json_put(object, "queues", json_number((uint64_t)plan->n_devices * plan->n_queues));
-	json_put(object, "fits_in_memory", json_boolean(stays_in_memory(plan)));
-	json_put(object, "run_bytes", json_number(plan->chunks_per_run * chunk_nbytes));
+	json_put(object, "chunks", number_or_null(is_known, plan->n_chunks));
+	json_put(object, "chunk_bytes", number_or_null(is_known, chunk_nbytes));
+	json_put(object, "chunk_buffer_bytes",
+		 number_or_null(!is_of_lines(plan), plan->chunk_nbytes));
+	json_put(object, "queues", count_or_null((uint64_t)plan->n_devices * plan->n_queues));
+	json_put(object, "fits_in_memory",
+		 is_known ? json_boolean(stays_in_memory(plan)) : json_null());
+	json_put(object, "run_bytes",
+		 number_or_null(!is_of_lines(plan), plan->chunks_per_run * chunk_nbytes));
 	json_put(object, "device_compression", json_boolean(plan->packs_on_device));
 }
 
 static json_t *plan_to_json(const struct plan *plan)
 {
+	const bool is_known = !plan->is_unbounded && !is_size_unknown(plan);
 	json_t *object = json_object();
 
 	if (plan->n_chunks)
 		put_run_plan(plan, &object);
-	json_put(&object, "runs_spilled",
-		 number_or_null(!plan->is_unbounded, plan->n_spilled_runs));
-	json_put(&object, "windows", json_number(plan->n_windows));
-	json_put(&object, "window_bytes", json_number(plan->window_nbytes));
+	json_put(&object, "runs_spilled", number_or_null(is_known, plan->n_spilled_runs));
+	json_put(&object, "windows", count_or_null(plan->n_windows));
+	json_put(&object, "window_bytes", count_or_null(plan->window_nbytes));
 	json_put(&object, "block_bytes", json_number(plan->block_nbytes));
-	json_put(&object, "fan_in", json_number(plan->fan_in));
-	json_put(&object, "passes", number_or_null(!plan->is_unbounded, plan->n_passes));
+	json_put(&object, "fan_in", count_or_null(plan->fan_in));
+	json_put(&object, "passes", number_or_null(is_known, plan->n_passes));
 	json_put(&object, "partitions", json_number(plan->n_expected_partitions));
-	json_put(&object, "concurrent_partitions", json_number(plan_concurrent_partitions(plan)));
-	json_put(&object, "readers", json_number(plan->n_readers));
-	json_put(&object, "writers", json_number(plan->n_writers));
+	json_put(&object, "concurrent_partitions", count_or_null(plan_concurrent_partitions(plan)));
+	json_put(&object, "readers", count_or_null(plan->n_readers));
+	json_put(&object, "writers", count_or_null(plan->n_writers));
 	return object;
 }
 
@@ -631,22 +698,27 @@ int explain_write_json(const struct explanation *explanation, FILE *stream)
 {
 	const struct plan *plan = &explanation->plan;
 	const struct estimate *estimate = &explanation->estimate;
+	const struct disk_space *output = &explanation->output_space;
+	/* Less space than needed at most may suffice. */
+	const bool is_estimate = explanation->output_may_be_smaller &&
+				 output->needed_nbytes > output->available_nbytes;
 	const bool has_ranks = explanation->cluster.n_ranks;
 	const struct json_member members[] = {
 		{ "version", json_string(GSORT_VERSION) },
 		{ "backend", json_string(plan->device) },
 		{ "type", json_string(explanation->summary.type) },
-		{ "record_bytes", json_number(plan->record_nbytes) },
-		{ "element_bytes", json_number(plan->element_nbytes) },
+		{ "record_bytes", count_or_null(plan->record_nbytes) },
+		{ "element_bytes", count_or_null(plan->element_nbytes) },
 		{ "per_input_bytes",
 		  number_or_null(plan->is_unbounded, PLAN_UNBOUNDED_UNIT_NBYTES) },
 		{ "input", input_to_json(explanation) },
 		{ "memory", memory_to_json(explanation) },
 		{ "temporary", space_to_json(&explanation->temp_space, plan->is_unbounded) },
-		{ "output", space_to_json(&explanation->output_space, false) },
+		{ "output", space_to_json(output, is_estimate) },
 		{ "plan", plan_to_json(plan) },
-		{ "expected_s", json_real(estimate_s(estimate)) },
-		{ "complete", json_boolean(estimate_is_complete(estimate)) },
+		{ "expected_s",
+		  estimate->n_phases ? json_real(estimate_s(estimate)) : json_null() },
+		{ "complete", json_boolean(estimate->n_phases && estimate_is_complete(estimate)) },
 		{ "phases", has_ranks ? json_array() : phases_to_json(estimate, false) },
 		{ has_ranks ? "ranks" : NULL, has_ranks ? ranks_to_json(explanation) : NULL },
 		{ NULL, NULL },

@@ -19,9 +19,6 @@ void explain_print(const struct explanation *explanation, FILE *stream);
  */
 int explain_write_json(const struct explanation *explanation, FILE *stream);
 
-/* is_estimate: the needed space cannot be compared with the available one. */
-json_t *space_to_json(const struct disk_space *space, bool is_estimate);
-
 /* Receive one row of the plan; both texts are valid during the call only. */
 typedef void plan_text_callback(void *context, const char *name, const char *value);
 

@@ -32,11 +32,12 @@ struct disk_space {
 int sort_find_temp_space(const struct sort_spec *spec, const struct syscalls *calls,
 			 uint64_t memory_nbytes, struct disk_space *space);
 
-/* What a sort would do, and how long that would take. */
+/* What a sort would do, and how long that would take. Of lines, the time is not estimated. */
 struct explanation {
 	struct input_content content;
 	struct disk_space temp_space; /* of an endless input: for each PLAN_UNBOUNDED_UNIT_NBYTES */
 	struct disk_space output_space;
+	bool output_may_be_smaller; /* with -u of lines, for example */
 	struct memory_estimate memory;
 	struct plan plan;
 	struct estimate estimate;        /* of the process, or of each rank */

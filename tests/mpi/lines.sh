@@ -217,9 +217,19 @@ for number in '"runs_spilled": 1' '"passes": 1' '"partitions": 3'; do
 	grep -q "$number" stdout || fail "--explain: not $number: $(cat stdout)"
 done
 run_ranks 3 --lines --explain -u words -o out/x
-[ "$(grep -c '^ranks  *3; ' stdout)" -eq 1 ] || fail "--explain: $(cat stdout)"
+[ "$(grep -c '^input .* each of 3 ranks$' stdout)" -eq 1 ] || fail "--explain: $(cat stdout)"
 grep -q '^merge passes  *2$' stdout || fail "--explain -u: $(cat stdout)"
 expect_clean_directory "--explain"
+
+claim "ranks with several passes take at most the temporary space of the plan"
+print_lines 1500000 'print i * 7919 % 1000003' > numbers
+set -- -S4M --batch-size=2 --temp-compress=none numbers
+run_ranks 3 --lines --explain=json "$@" -o out/x
+planned=$(sed -n '/"temporary"/{n;s/[^0-9]//g;p;}' stdout)
+run_ranks 3 --lines --stats-json=stats "$@" -o out/x
+had=$(sed -n '1,/"ranks"/s/.*"peak_temporary_bytes": \([0-9]*\).*/\1/p' stats)
+[ "$had" -gt 0 ] && [ "$had" -le "$planned" ] || fail "planned $planned, had $had"
+rm out/x
 
 claim "the CUDA back end, over kernels on the CPU"
 MPIRUN="$MPIRUN" GSORT_MPI="$GSORT_MPI_CUDA_ON_CPU" python3 "$LINES_RANDOM" --cuda --ranks \
