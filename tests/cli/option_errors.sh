@@ -305,6 +305,8 @@ claim 'messages quote newlines and escape sequences in names'
 odd_name=$(printf 'a\nb\033[2J\377')
 run "$odd_name"
 expect_message "^gsort: a[$]'.n'b[$]'.033'\[2J[$]'.377': .*No such file" 'a missing input'
+"$GSORT_CHECK" "$odd_name" 2> stderr && fail 'gsort-check finds it'
+expect_line "^gsort-check: a[$]'.n'b[$]'.033'\\[2J[$]'.377': .*No such file" stderr
 cp input "$odd_name"
 expect_exit 1 -c "$odd_name"
 expect_message "^gsort: a[$]'.n'b.*: record [0-9]*: disorder" 'disorder'

@@ -3,9 +3,10 @@
  */
 #include "src/report/format.h"
 #include "src/report/stats_report.h"
-#include "tests/support/capture_output.h"
 
 #include <pthread.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "tests/support/unit_test.h"
 
@@ -30,7 +31,7 @@ static const struct sort_summary summary = {
 	.spilled = { .codec = "delta", .items_nbytes = 6 << 20, .stored_nbytes = 3 << 20 },
 };
 
-static char text[CAPTURED_NBYTES];
+static char text[1 << 16];
 
 /* Add a span of a stage from begin_s to end_s, in seconds of any clock. */
 static void add_span(struct stats *stats, enum stage stage, double begin_s, double end_s,
@@ -50,16 +51,29 @@ static struct stats *open_stats(enum phase phase)
 	return stats;
 }
 
-/* Print the report of --stats to `text`. */
-static void print_report(struct stats *stats, const struct sort_summary *of)
+static FILE *open_file(void)
 {
 	FILE *file = tmpfile();
 
 	assert_non_null(file);
-	stats_report_print(&(struct stats_report){ .stats = stats, .summary = of }, file);
+	return file;
+}
+
+/* Read the file into `text`, and close it. */
+static void read_file(FILE *file)
+{
 	rewind(file);
 	text[fread(text, 1, sizeof text - 1, file)] = '\0';
 	fclose(file);
+}
+
+/* Print the report of --stats to `text`. */
+static void print_report(struct stats *stats, const struct sort_summary *of)
+{
+	FILE *file = open_file();
+
+	stats_report_print(&(struct stats_report){ .stats = stats, .summary = of }, file);
+	read_file(file);
 }
 
 /* Join the lines of `text` and remove their indentation. */
@@ -83,13 +97,10 @@ static void join_lines(void)
 /* Print the JSON to `text`, in one line. */
 static void print_json(struct stats *stats, const struct sort_summary *of)
 {
-	FILE *file = tmpfile();
+	FILE *file = open_file();
 
-	assert_non_null(file);
 	stats_report_write_json(&(struct stats_report){ .stats = stats, .summary = of }, file);
-	rewind(file);
-	text[fread(text, 1, sizeof text - 1, file)] = '\0';
-	fclose(file);
+	read_file(file);
 	join_lines();
 }
 
@@ -305,12 +316,11 @@ TEST(spans_of_all_threads_are_counted)
 
 TEST(spans_become_events_of_the_trace)
 {
-	FILE *file = tmpfile();
+	FILE *file = open_file();
 	struct trace *trace;
 	struct stats *stats;
 	struct span span;
 
-	assert_non_null(file);
 	assert_int_equal(trace_open(file, &trace), 0);
 	assert_int_equal(stats_open(trace, NULL, &stats), 0);
 	stats_end(stats, stats_begin(STAGE_FETCH, 7), 99);
@@ -321,9 +331,7 @@ TEST(spans_become_events_of_the_trace)
 	stats_end_wait(stats, span);
 	stats_close(stats);
 	trace_close(trace);
-	rewind(file);
-	text[fread(text, 1, sizeof text - 1, file)] = '\0';
-	fclose(file);
+	read_file(file);
 	assert_has("{\"name\":\"fetch\",\"cat\":\"work\"");
 	assert_has("{\"item\":7,\"bytes\":99}");
 	assert_has("{\"name\":\"sort\",\"cat\":\"wait\"");

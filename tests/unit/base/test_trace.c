@@ -2,16 +2,17 @@
  * test_trace - the file of a trace is of bounded size; tests/cli/timeline.sh has its contents
  */
 #include "src/base/trace.h"
-#include "tests/support/capture_output.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/support/unit_test.h"
 
 /* One of so many processes that each writes 200 events one by one. */
 static const struct trace_process one_of_many = { .n_processes = 501 };
 
-static char text[CAPTURED_NBYTES];
+static char text[1 << 16];
 static FILE *stream;
 static struct timeline timeline;
 

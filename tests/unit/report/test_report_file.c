@@ -1,36 +1,23 @@
 /*
  * test_report_file - a report that is not complete leaves an older one; tests/cli has the rest
  */
-#include "io/file/file.h"
 #include "src/report/reports.h"
-#include "tests/support/capture_output.h"
-#include "tests/support/captured_messages.h"
+#include "tests/support/io_fixture.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 
 #include "tests/support/unit_test.h"
 
-static char path[32], text[CAPTURED_NBYTES];
+static const char older[] = "older";
 
 /* Make an older report. */
-static int make_path(void **state)
+static int start(void **state)
 {
-	FILE *old_report;
-
-	(void)state;
-	captured_messages_reset(true);
-	make_temp_file(path);
-	old_report = fopen(path, "w");
-	return !old_report || fputs("older", old_report) < 0 || fclose(old_report) != 0;
-}
-
-static int remove_path(void **state)
-{
-	(void)state;
-	return unlink(path);
+	if (fixture_start(state) < 0)
+		return -1;
+	write_text("report", older);
+	return 0;
 }
 
 static int open_trace(const char *name, struct reports *ret_reports)
@@ -42,11 +29,12 @@ static int open_trace(const char *name, struct reports *ret_reports)
 }
 
 /* The disk is full for a while: what was not written then is missing. */
-TEST_WITH(gap_in_the_file_is_reported, make_path, remove_path)
+TEST_WITH(gap_in_the_file_is_reported, start, fixture_finish)
 {
 	const struct trace_event event = { .name = "read", .category = "work", .stage = N_STAGES };
 	struct timeline timeline = { 0 };
 	struct rlimit before, limit;
+	const char *path = fixture_path("report");
 	struct reports reports;
 
 	assert_int_equal(open_trace(path, &reports), 0);
@@ -61,12 +49,13 @@ TEST_WITH(gap_in_the_file_is_reported, make_path, remove_path)
 	timeline_destroy(&timeline);
 	assert_int_equal(reports_write(NULL, NULL, false, &reports), -EFBIG);
 	assert_non_null(strstr(captured_messages_error(), path));
-	assert_string_equal(read_text_file(path, text), "older");
+	assert_true(file_contains(path, older, strlen(older)));
 }
 
 /* The descriptor would be that of a file that gsort opened itself. */
-TEST_WITH(descriptor_that_was_not_given_is_refused, make_path, remove_path)
+TEST_WITH(descriptor_that_was_not_given_is_refused, start, fixture_finish)
 {
+	const char *path = fixture_path("report");
 	const int ours = open(path, O_WRONLY | O_CLOEXEC);
 	struct reports reports;
 	char name[32];
@@ -75,5 +64,5 @@ TEST_WITH(descriptor_that_was_not_given_is_refused, make_path, remove_path)
 	assert_int_equal(open_trace(name, &reports), -EBADF);
 	reports_discard(&reports);
 	close(ours);
-	assert_string_equal(read_text_file(path, text), "older");
+	assert_true(file_contains(path, older, strlen(older)));
 }
