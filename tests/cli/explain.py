@@ -292,6 +292,8 @@ def main():
             ['--split=3', '--split-by=keys', '--partitions=3', '--limit=400000']:
         check_estimate(*arguments, 'keys')
     check_estimate('-S', '1M', '-R', '32', '-k', '8:u64', 'records')
+    check_estimate('-S', '1M', '-R', '32', '-k', '8:u64', '--keys-only', 'records')
+    check_estimate('-R', '32', '-k', '8:u64', 'records')  # references to mapped records
     run('keys', '-o', 'sorted')
     check_estimate('-m', '--limit=1000', 'sorted', 'sorted')
     five = ['-m', '-S', '1M', '--batch-size=2', '--temp-compress=none'] + ['sorted'] * 5

@@ -33,25 +33,9 @@ static struct plan plan_of(uint64_t spilled_nbytes, uint32_t n_passes, bool copi
 	};
 }
 
-static void estimate_request(const struct plan *plan, const struct layout *of,
-			     struct stage_volumes *ret_volumes)
+static void estimate_request(const struct plan *plan, struct stage_volumes *ret_volumes)
 {
-	estimate_volumes(plan, &(struct plan_request){ .layout = of }, ret_volumes);
-}
-
-TEST(input_that_fits_moves_once)
-{
-	const struct plan plan = plan_of(0, 1, false);
-	struct stage_volumes volumes;
-
-	estimate_request(&plan, &layout, &volumes);
-	assert_int_equal(volumes.nbytes[PHASE_RUN_GENERATION][STAGE_READ], 64 * MIB);
-	assert_int_equal(volumes.nbytes[PHASE_RUN_GENERATION][STAGE_ENCODE], 64 * MIB);
-	assert_int_equal(volumes.nbytes[PHASE_FINAL_MERGE][STAGE_DECODE], 64 * MIB);
-	assert_int_equal(volumes.nbytes[PHASE_RUN_GENERATION][STAGE_SPILL], 0);
-	assert_int_equal(volumes.nbytes[PHASE_FINAL_MERGE][STAGE_FETCH], 0);
-	assert_int_equal(volumes.nbytes[PHASE_FINAL_MERGE][STAGE_WRITE], 64 * MIB);
-	assert_int_equal(volumes.nbytes[PHASE_FINAL_MERGE][STAGE_DOWNLOAD], 0);
+	estimate_volumes(plan, &(struct plan_request){ .layout = &layout }, ret_volumes);
 }
 
 TEST(spilled_bytes_move_once_per_pass)
@@ -59,7 +43,7 @@ TEST(spilled_bytes_move_once_per_pass)
 	const struct plan plan = plan_of(48 * MIB, 3, true);
 	struct stage_volumes volumes;
 
-	estimate_request(&plan, &layout, &volumes);
+	estimate_request(&plan, &volumes);
 	assert_int_equal(volumes.nbytes[PHASE_RUN_GENERATION][STAGE_SPILL], 48 * MIB);
 	assert_int_equal(volumes.nbytes[PHASE_MERGE_PASSES][STAGE_FETCH], 96 * MIB);
 	assert_int_equal(volumes.nbytes[PHASE_MERGE_PASSES][STAGE_SPILL], 96 * MIB);
@@ -69,55 +53,6 @@ TEST(spilled_bytes_move_once_per_pass)
 	assert_int_equal(volumes.nbytes[PHASE_FINAL_MERGE][STAGE_DOWNLOAD], 64 * MIB);
 }
 
-TEST(output_counts_what_is_written_of_an_item)
-{
-	const struct plan plan = plan_of(0, 1, false);
-	struct layout positions = layout;
-	struct stage_volumes volumes;
-
-	positions.record_nbytes = 64;
-	estimate_request(&plan, &positions, &volumes);
-	assert_int_equal(volumes.nbytes[PHASE_FINAL_MERGE][STAGE_WRITE], 8 * MIB);
-}
-
-TEST(indirect_layout_sorts_elements)
-{
-	const struct layout wide = { .kind = LAYOUT_INDIRECT,
-				     .record_nbytes = 64,
-				     .item_nbytes = 64,
-				     .output_nbytes = 64,
-				     .element_nbytes = 16 };
-	struct plan plan = plan_of(0, 1, false);
-	struct stage_volumes volumes;
-
-	plan.resident_nbytes = 16;
-	plan.gathered_nbytes = 64;
-	estimate_request(&plan, &wide, &volumes);
-	assert_int_equal(volumes.nbytes[PHASE_RUN_GENERATION][STAGE_READ], 64 * MIB);
-	assert_int_equal(volumes.nbytes[PHASE_RUN_GENERATION][STAGE_ENCODE], 64 * MIB);
-	assert_int_equal(volumes.nbytes[PHASE_RUN_GENERATION][STAGE_SORT], 16 * MIB);
-	assert_int_equal(volumes.nbytes[PHASE_FINAL_MERGE][STAGE_MERGE], 16 * MIB);
-	assert_int_equal(volumes.nbytes[PHASE_FINAL_MERGE][STAGE_DECODE], 64 * MIB);
-	assert_int_equal(volumes.nbytes[PHASE_FINAL_MERGE][STAGE_WRITE], 64 * MIB);
-}
-
-/* Items of 16 bytes for records of 64. */
-TEST(stored_items_move_to_disk)
-{
-	const struct layout keys = {
-		.kind = LAYOUT_RECORDS, .record_nbytes = 64, .item_nbytes = 16, .output_nbytes = 16
-	};
-	struct plan plan = plan_of(8 * MIB, 1, false);
-	struct stage_volumes volumes;
-
-	plan.n_stored_records = 8 * MIB / 16;
-	estimate_request(&plan, &keys, &volumes);
-	assert_int_equal(volumes.nbytes[PHASE_RUN_GENERATION][STAGE_SPILL], 8 * MIB);
-	assert_int_equal(volumes.nbytes[PHASE_RUN_GENERATION][STAGE_MERGE], 8 * MIB);
-	assert_int_equal(volumes.nbytes[PHASE_RUN_GENERATION][STAGE_ENCODE], 0);
-	assert_int_equal(volumes.nbytes[PHASE_FINAL_MERGE][STAGE_WRITE], 16 * MIB);
-}
-
 TEST(pipe_has_no_estimate_without_assumed_size)
 {
 	const struct stage_volumes none = { 0 };
@@ -125,10 +60,10 @@ TEST(pipe_has_no_estimate_without_assumed_size)
 	struct stage_volumes volumes;
 
 	plan.input_nbytes = PLAN_SIZE_UNKNOWN;
-	estimate_request(&plan, &layout, &volumes);
+	estimate_request(&plan, &volumes);
 	assert_int_equal(volumes.nbytes[PHASE_RUN_GENERATION][STAGE_READ], 64 * MIB);
 	plan.expected_nbytes = 0;
-	estimate_request(&plan, &layout, &volumes);
+	estimate_request(&plan, &volumes);
 	assert_memory_equal(&volumes, &none, sizeof volumes);
 }
 
@@ -137,7 +72,7 @@ static struct estimate make_estimate(const struct plan *plan, const struct stage
 	struct stage_volumes volumes;
 	struct estimate estimate;
 
-	estimate_request(plan, &layout, &volumes);
+	estimate_request(plan, &volumes);
 	estimate_make(plan, &volumes, rates, &estimate);
 	return estimate;
 }
