@@ -307,52 +307,36 @@ int line_output_open(struct line_sort *sort)
 	if (r < 0)
 		return r;
 	sort->output = sort->set.outputs[0];
-	return !sort->parts && output_is_input(sort) ? output_refuse_input(sort->output) : 0;
+	sort->set.replaces_input = !sort->parts && output_is_input(sort);
+	return sort->set.replaces_input ? output_refuse_input(sort->output) : 0;
 }
 
-static int commit(struct line_sort *sort, bool replaces_input)
+/* Of several ranks, rank 0 commits the files when all have closed them. */
+static int commit(struct line_sort *sort)
 {
-	const enum output_durability durability = sort->spec->fsync ? OUTPUT_SYNC_ALL :
-						  replaces_input    ? OUTPUT_SYNC_DATA :
-								      OUTPUT_UNSYNCED;
-
-	if (sort->parts)
-		return line_part_files_commit(sort, durability);
-	return file_set_commit_file(&sort->set, durability,
-				    sort->checkpoint && replaces_input && !sort->ranks ?
-					    sort->checkpoint->checkpoint :
-					    NULL);
-}
-
-/* Other ranks than rank 0 only close the files. */
-static int commit_ranks(struct line_sort *sort, bool replaces_input)
-{
-	int r = file_set_close_joined(&sort->set, sort->spec->fsync || replaces_input);
-
-	if (r < 0)
-		return r;
-	if (!sort->set.is_joined)
-		r = commit(sort, replaces_input);
-	return line_ranks_end(sort, r);
-}
-
-static int complete(struct line_sort *sort)
-{
-	const bool replaces_input = !sort->parts && output_is_input(sort);
-	const int r =
-		sort->checkpoint ? checkpoint_close_sync_thread(sort->checkpoint->checkpoint) : 0;
+	const bool records_done = sort->checkpoint && !sort->ranks;
+	int r = sort->checkpoint ? checkpoint_close_sync_thread(sort->checkpoint->checkpoint) : 0;
 
 	if (r < 0)
 		return r;
 	file_set_add_io_stats(&sort->set, &sort->summary.written);
-	return (sort->ranks ? commit_ranks : commit)(sort, replaces_input);
+	if (sort->ranks)
+		r = file_set_close_joined(&sort->set);
+	if (r < 0)
+		return r;
+	if (!sort->set.is_joined)
+		r = sort->parts ? line_part_files_complete(sort) :
+				  file_set_complete(&sort->set, NULL);
+	if (r == 0 && !sort->set.is_joined)
+		r = file_set_commit(&sort->set, records_done ? sort->checkpoint->checkpoint : NULL);
+	return sort->ranks ? line_ranks_end(sort, r) : r;
 }
 
 int line_output_close(struct line_sort *sort, int r)
 {
 	if (r == 0)
-		r = complete(sort);
-	file_set_abort(&sort->set, r == 0);
+		r = commit(sort);
+	file_set_abort(&sort->set);
 	line_part_files_close(sort->parts);
 	sort->parts = NULL;
 	sort->output = NULL;

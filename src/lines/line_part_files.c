@@ -235,7 +235,7 @@ int line_part_files_finish(struct line_sort *sort, uint64_t *ret_nbytes)
 	return add_ranks(sort, ret_nbytes);
 }
 
-int line_part_files_commit(struct line_sort *sort, enum output_durability durability)
+int line_part_files_complete(struct line_sort *sort)
 {
 	struct line_part_files *parts = sort->parts;
 	const uint32_t n = sort->set.n;
@@ -261,9 +261,9 @@ int line_part_files_commit(struct line_sort *sort, enum output_durability durabi
 		manifest.n_records += digest.n_records;
 	}
 	if (r == 0)
-		r = file_set_complete_parts(&sort->set, &manifest, durability);
+		r = file_set_complete(&sort->set, &manifest);
 	part_manifest_free(&manifest);
-	return r < 0 ? r : file_set_commit_parts(&sort->set, durability);
+	return r;
 }
 
 void line_part_files_close(struct line_part_files *parts)

@@ -326,8 +326,8 @@ int line_part_files_finish(struct line_sort *sort, uint64_t *ret_nbytes);
 int line_part_files_write_block(struct line_sort *sort, const struct line_sink *sink,
 				uint64_t *ret_nbytes, struct digest *ret_digest);
 
-/* Write the manifest, and give the directory its name. */
-int line_part_files_commit(struct line_sort *sort, enum output_durability durability);
+/* Complete the files, and write the manifest. */
+int line_part_files_complete(struct line_sort *sort);
 
 /* --- line_ranks.c --- */
 

@@ -192,29 +192,21 @@ void file_set_add_io_stats(const struct file_set *set, struct file_writer_stats 
 			output_add_io_stats(set->outputs[i], total);
 }
 
-int file_set_commit_file(struct file_set *set, enum output_durability durability,
-			 struct checkpoint *checkpoint)
+/* If the output replaces an input, it is the only copy of the data. */
+static enum output_durability durability(const struct file_set *set)
 {
-	struct output *output = set->outputs[0];
-	int r = output_complete(output, durability);
-
-	/* Another start must not take the sorted records for its input. */
-	if (r == 0 && checkpoint)
-		r = checkpoint_record_done(checkpoint, output);
-	if (r < 0)
-		return r;
-	set->outputs[0] = NULL;
-	return output_commit(output, durability);
+	return set->spec->fsync    ? OUTPUT_SYNC_ALL :
+	       set->replaces_input ? OUTPUT_SYNC_DATA :
+				     OUTPUT_UNSYNCED;
 }
 
-static int complete_part(struct file_set *set, uint32_t i, enum output_durability durability,
-			 struct manifest_part *part)
+static int complete_part(struct file_set *set, uint32_t i, struct manifest_part *part)
 {
 	struct stat status;
 	int r = output_finalize(set->outputs[i], &status);
 
 	if (r == 0)
-		r = output_complete(set->outputs[i], durability);
+		r = output_complete(set->outputs[i], durability(set));
 	if (r < 0)
 		return r;
 	part->nbytes = (uint64_t)status.st_size;
@@ -222,33 +214,56 @@ static int complete_part(struct file_set *set, uint32_t i, enum output_durabilit
 	return part->name ? 0 : fail(-ENOMEM, "no memory for a part manifest");
 }
 
-int file_set_complete_parts(struct file_set *set, struct part_manifest *manifest,
-			    enum output_durability durability)
+static int complete_parts(struct file_set *set, struct part_manifest *manifest)
 {
 	struct output *output = set->outputs[set->n];
 	char *text;
 	int r = 0;
 
 	for (uint32_t i = 0; i < set->n && r == 0; i++)
-		r = complete_part(set, i, durability, &manifest->parts[i]);
+		r = complete_part(set, i, &manifest->parts[i]);
 	if (r == 0)
 		r = part_manifest_format(manifest, &text);
 	if (r < 0)
 		return r;
 	r = output_write_at(output, 0, text, strlen(text));
 	free(text);
-	return r < 0 ? r : output_complete(output, durability);
+	return r < 0 ? r : output_complete(output, durability(set));
 }
 
-int file_set_commit_parts(struct file_set *set, enum output_durability durability)
+int file_set_complete(struct file_set *set, struct part_manifest *manifest)
 {
-	return part_files_commit(set->part_files, set->outputs, durability != OUTPUT_UNSYNCED);
+	return manifest ? complete_parts(set, manifest) :
+			  output_complete(set->outputs[0], durability(set));
 }
 
-static int close_joined_file(struct file_set *set, uint32_t i, bool is_synced)
+static int commit_file(struct file_set *set, struct checkpoint *checkpoint)
+{
+	struct output *output = set->outputs[0];
+	/* Another start must not take the sorted records for its input. */
+	const int r =
+		checkpoint && set->replaces_input ? checkpoint_record_done(checkpoint, output) : 0;
+
+	if (r < 0)
+		return r;
+	set->outputs[0] = NULL;
+	return output_commit(output, durability(set));
+}
+
+int file_set_commit(struct file_set *set, struct checkpoint *checkpoint)
+{
+	const int r = set->part_files ?
+			      part_files_commit(set->part_files, set->outputs, set->spec->fsync) :
+			      commit_file(set, checkpoint);
+
+	set->is_committed = r == 0;
+	return r;
+}
+
+static int close_joined_file(struct file_set *set, uint32_t i)
 {
 	struct output *output = set->outputs[i];
-	const int r = output && is_synced ? output_sync(output) : 0;
+	const int r = output && durability(set) != OUTPUT_UNSYNCED ? output_sync(output) : 0;
 
 	if (!output || r < 0)
 		return r;
@@ -257,12 +272,12 @@ static int close_joined_file(struct file_set *set, uint32_t i, bool is_synced)
 }
 
 /* Network file systems require that a file is closed before another host completes it. */
-int file_set_close_joined(struct file_set *set, bool is_synced)
+int file_set_close_joined(struct file_set *set)
 {
 	int r = 0;
 
 	for (uint32_t i = 0; i < set->n && r == 0 && set->is_joined; i++)
-		r = close_joined_file(set, i, is_synced);
+		r = close_joined_file(set, i);
 	if (r < 0)
 		return r;
 	if (set->is_joined) { /* it belongs to rank 0 now */
@@ -272,13 +287,13 @@ int file_set_close_joined(struct file_set *set, bool is_synced)
 	return comm_barrier(set->comm);
 }
 
-void file_set_abort(struct file_set *set, bool is_committed)
+void file_set_abort(struct file_set *set)
 {
 	for (uint32_t i = 0; set->outputs && i <= set->n; i++)
 		output_abort(set->outputs[i]);
 	free(set->outputs);
 	set->outputs = NULL;
-	part_files_close(set->part_files, is_committed);
+	part_files_close(set->part_files, set->is_committed);
 	set->part_files = NULL;
 }
 

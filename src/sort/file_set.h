@@ -1,9 +1,8 @@
 /*
  * file_set.h - the files of an output, from opening to commit
  *
- *	open -> (writes to outputs) -> commit_file                      one file has its name
- *	                           \-> complete_parts -> commit_parts   the directory has its name
- *	                            \-> abort                           nothing has happened
+ *	open -> (writes to outputs) -> complete -> commit   the file or directory has its name
+ *	                                        \-> abort   nothing has happened
  *
  * An output is one file, or a directory of part files with a manifest. What is in them is up to the
  * client, and so is the order in which they are written.
@@ -76,6 +75,8 @@ struct file_set {
 	uint32_t n;
 	struct output **outputs;       /* n, and the manifest; NULL: not open in this process */
 	struct part_files *part_files; /* NULL: a single file */
+	bool replaces_input;           /* set by the client: the output has the name of an input */
+	bool is_committed;
 
 	/* Of several ranks; otherwise zeroed. */
 	struct comm *comm;
@@ -116,28 +117,25 @@ void file_set_cancel(const struct file_set *set);
 void file_set_add_io_stats(const struct file_set *set, struct file_writer_stats *total);
 
 /*
- * Complete the single file and give it its name. checkpoint: notes that the sort is done before the
- * file replaces an input; or NULL.
- */
-int file_set_commit_file(struct file_set *set, enum output_durability durability,
-			 struct checkpoint *checkpoint);
-
-/*
- * Complete the part files, and write a manifest that lists them. The caller has set what the
- * manifest says about their content; names and sizes are added. Then give the directory its name.
- */
-int file_set_complete_parts(struct file_set *set, struct part_manifest *manifest,
-			    enum output_durability durability);
-int file_set_commit_parts(struct file_set *set, enum output_durability durability);
-
-/*
  * Collective, when all ranks have written: close the files on the ranks that have joined. Rank 0
- * commits them after that. is_synced: sync the data first.
+ * completes and commits them after that.
  */
-int file_set_close_joined(struct file_set *set, bool is_synced);
+int file_set_close_joined(struct file_set *set);
 
-/* Remove what is not committed. The older output stays. is_committed: of the part files. */
-void file_set_abort(struct file_set *set, bool is_committed);
+/*
+ * Complete the files, and write a manifest that lists the part files. The caller has set what the
+ * manifest says about their content; names and sizes are added. manifest: NULL: a single file
+ */
+int file_set_complete(struct file_set *set, struct part_manifest *manifest);
+
+/*
+ * Give the file or the directory its name. checkpoint: notes that the sort is done before the file
+ * replaces an input; or NULL.
+ */
+int file_set_commit(struct file_set *set, struct checkpoint *checkpoint);
+
+/* Remove what is not committed. The older output stays. */
+void file_set_abort(struct file_set *set);
 
 /* Free the rest, with no transfer in progress. */
 void file_set_close(struct file_set *set);

@@ -98,7 +98,7 @@ static int resume_and_sort(struct sort *sort)
 
 static void close_sort(struct sort *sort, int r)
 {
-	const bool is_complete = sort->output.is_committed || sort->distributed.is_complete;
+	const bool is_complete = sort->output.set.is_committed || sort->distributed.is_complete;
 
 	sort_output_abort(&sort->output); /* first: removes temp files */
 	if (r < 0 && sort->spec->comm)

@@ -125,7 +125,7 @@ static int check_output_is_no_input(struct sort_output *out)
 				    output_name(output));
 		if (!input_has_file(input, identity))
 			continue;
-		out->replaces_input = true;
+		out->set.replaces_input = true;
 		r = check_replaced_input(out, output, identity);
 		if (r < 0)
 			return r;
@@ -280,22 +280,6 @@ static void warn_ambiguous_format(const struct sort_output *out, const struct ou
 		     format_name(format));
 }
 
-static int commit_file(struct sort_output *out)
-{
-	const enum output_durability durability = out->spec->fsync    ? OUTPUT_SYNC_ALL :
-						  out->replaces_input ? OUTPUT_SYNC_DATA :
-									OUTPUT_UNSYNCED;
-	int r;
-
-	warn_ambiguous_format(out, out->set.outputs[0]);
-	r = output_complete(out->set.outputs[0], durability);
-	if (r == 0)
-		r = input_check_state(out->job->input);
-	return r < 0 ? r :
-		       file_set_commit_file(&out->set, durability,
-					    out->replaces_input ? out->checkpoint : NULL);
-}
-
 static int compare_with_file(struct output *output, const char *text)
 {
 	const size_t nbytes = strlen(text);
@@ -321,21 +305,23 @@ static int verify_manifest(const struct sort_output *out, const struct part_mani
 	return r;
 }
 
-static int commit_part_files(struct sort_output *out)
+static int complete_part_files(struct sort_output *out)
 {
-	const enum output_durability durability = out->spec->fsync ? OUTPUT_SYNC_DATA :
-								     OUTPUT_UNSYNCED;
 	struct part_manifest manifest;
 	int r = part_stats_make_manifest(out, &manifest);
 
 	if (r == 0)
-		r = file_set_complete_parts(&out->set, &manifest, durability);
+		r = file_set_complete(&out->set, &manifest);
 	if (r == 0 && out->spec->verify)
 		r = verify_manifest(out, &manifest);
 	part_manifest_free(&manifest);
-	if (r == 0)
-		r = input_check_state(out->job->input);
-	return r == 0 ? file_set_commit_parts(&out->set, durability) : r;
+	return r;
+}
+
+static int complete_file(struct sort_output *out)
+{
+	warn_ambiguous_format(out, out->set.outputs[0]);
+	return file_set_complete(&out->set, NULL);
 }
 
 int sort_output_commit(struct sort_output *out)
@@ -347,9 +333,10 @@ int sort_output_commit(struct sort_output *out)
 	if (r < 0)
 		return r;
 	file_set_add_io_stats(&out->set, &out->io_stats);
-	r = sort_output_is_split(out) ? commit_part_files(out) : commit_file(out);
-	out->is_committed = r == 0;
-	return r;
+	r = sort_output_is_split(out) ? complete_part_files(out) : complete_file(out);
+	if (r == 0)
+		r = input_check_state(out->job->input);
+	return r < 0 ? r : file_set_commit(&out->set, out->checkpoint);
 }
 
 void sort_output_abort(struct sort_output *out)
@@ -357,7 +344,7 @@ void sort_output_abort(struct sort_output *out)
 	if (!out->spec)
 		return;
 	cancellation_clear_wakeup(out->spec->cancellation);
-	file_set_abort(&out->set, out->is_committed);
+	file_set_abort(&out->set);
 	free(out->files);
 	free(out->rank_begin);
 	part_stats_close(&out->part_stats);

@@ -75,8 +75,6 @@ struct sort_output {
 	uint64_t *rank_begin;           /* by rank: `begin` of each; free() */
 	enum cache_policy cache_policy; /* the ranks of a host use the same one */
 
-	bool replaces_input; /* the output has the name of an input */
-	bool is_committed;
 	uint32_t n_partitions;             /* of the final merge; 0: not known yet */
 	struct file_writer_stats io_stats; /* set when all is written */
 };

@@ -220,6 +220,5 @@ int sort_output_close_joined(struct sort_output *out)
 		cancellation_clear_wakeup(out->spec->cancellation);
 		file_set_add_io_stats(&out->set, &out->io_stats);
 	}
-	return r < 0 ? r :
-		       file_set_close_joined(&out->set, out->spec->fsync || out->replaces_input);
+	return r < 0 ? r : file_set_close_joined(&out->set);
 }
