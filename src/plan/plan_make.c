@@ -762,7 +762,7 @@ static void plan_iterate(const struct plan_request *request, const struct device
 /*
  * Plan more than one thread for spilling if there are many CPUs: copying a window to the page cache
  * takes a thread as long as merging it. With a device that has its own memory, half of the CPU
- * threads may spill, otherwise a quarter. Ranks share CPUs and files, so they keep their number.
+ * threads may spill, otherwise a quarter. Those of a rank are its share of the CPUs.
  */
 static void plan_spill_writers(const struct plan_request *request, const struct device_info *info,
 			       struct plan *plan)
@@ -774,7 +774,7 @@ static void plan_spill_writers(const struct plan_request *request, const struct 
 
 	wider.n_writers = (uint32_t)u64_min(u64_min(n_threads, MAX_SPILL_WRITERS), n_in_memory);
 	if (wider.n_writers <= plan->n_writers || !plan_stores_runs(plan) ||
-	    request->sequential_output || plan_is_distributed(request))
+	    request->sequential_output)
 		return;
 	plan_iterate(request, info, &wider);
 	if (wider.is_sufficient && wider.n_passes <= plan->n_passes)

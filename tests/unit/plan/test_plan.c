@@ -378,6 +378,12 @@ TEST(many_processors_spill_with_more_writers)
 		plan_make(&request, &plan);
 		assert_int_equal(plan.n_writers, cases[i].n_writers);
 		assert_true(plan.is_sufficient);
+		if (cases[i].memory_nbytes == GIB) {
+			request.n_ranks = 2;
+			plan_make(&request, &plan);
+			assert_int_equal(plan.n_writers, cases[i].n_writers);
+			request.n_ranks = 0;
+		}
 		request.device = config_separate;
 		request.device_nbytes = separate_nbytes = GIB;
 		plan_make(&request, &plan);
