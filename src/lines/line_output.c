@@ -24,8 +24,8 @@ static int write_to_output(void *context, uint64_t offset, const void *bytes, si
 	if (sort->is_measuring)
 		return 0;
 	span = stats_begin(STAGE_WRITE, 0);
-	r = sort->ranks ? line_ranks_write(sort, sort->offset + offset, bytes, nbytes) :
-			  output_write_at(sort->output, sort->offset + offset, bytes, nbytes);
+	r = file_set_write(&sort->set, sort->parts ? line_part_files_current(sort) : 0,
+			   sort->offset + offset, bytes, nbytes);
 	stats_end(sort->job.stats, span, r == 0 ? nbytes : 0);
 	return r;
 }
@@ -36,11 +36,6 @@ static int write_header(struct line_sort *sort)
 	const unsigned char *header = line_input_header(sort->input, &nbytes);
 
 	return nbytes == 0 ? 0 : output_write_at(sort->output, 0, header, nbytes);
-}
-
-uint32_t line_output_current_file(const struct line_sort *sort)
-{
-	return sort->parts ? line_part_files_current(sort) : 0;
 }
 
 /* Return the size of the output; OUTPUT_SIZE_UNKNOWN: it depends on the lines. */

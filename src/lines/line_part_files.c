@@ -138,14 +138,15 @@ int line_part_files_place(struct line_sort *sort, uint64_t offset)
 }
 
 /*
- * The current part has all lines of this process. Finalize it, unless there are several ranks, to
- * free the memory of its compressors. Begin the next one if there is any.
+ * The current part has all lines of this process. Finish it, to free the memory of its compressors,
+ * and begin the next one if there is any.
  */
 static int end_part(struct line_sort *sort)
 {
 	struct line_part_files *parts = sort->parts;
 	struct stat status;
-	const int r = sort->ranks ? 0 : output_finalize(sort->set.outputs[parts->current], &status);
+	const int r = sort->ranks ? file_set_end_frames(&sort->set, parts->current, true) :
+				    output_finalize(sort->set.outputs[parts->current], &status);
 
 	if (r < 0)
 		return r;
@@ -190,7 +191,6 @@ int line_part_files_write_block(struct line_sort *sort, const struct line_sink *
 /* Add up the lines of all ranks, and note what others have written to the files. */
 static int add_ranks(struct line_sort *sort, uint64_t *ret_nbytes)
 {
-	const struct file_set *files = &sort->set;
 	struct line_part_files *parts = sort->parts;
 	struct file_sum {
 		uint64_t n_lines, sum, nbytes;
@@ -208,15 +208,10 @@ static int add_ranks(struct line_sort *sort, uint64_t *ret_nbytes)
 	r = comm_allreduce_sum(sort->spec->comm, &sums->n_lines, 3 * (size_t)sort->set.n);
 	for (uint32_t i = 0; i < sort->set.n && r == 0; i++) {
 		struct line_part *part = &parts->parts[i];
-		const uint64_t own_nbytes =
-			part->end - part->begin + files->files[i].foreign_nbytes;
-
 		part->digest = (struct digest){ sums[i].n_lines, sums[i].sum };
 		ret_nbytes[i] = sums[i].nbytes;
-		if (comm_rank(sort->spec->comm) == 0 && sums[i].nbytes > own_nbytes &&
-		    !files->is_compressed)
-			output_record_remote_writes(sort->set.outputs[i],
-						    sums[i].nbytes - own_nbytes, sums[i].nbytes);
+		file_set_record_remote_writes(&sort->set, i, part->end - part->begin,
+					      sums[i].nbytes);
 	}
 	free(sums);
 	return r;

@@ -17,13 +17,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
-#include "src/base/thread.h"
 #include "src/comm/comm.h"
 
 /* What ranks tell each other; the header is that of rank 0. */
@@ -35,10 +33,6 @@ struct rank_share {
 struct line_rank_output {
 	struct rank_share *shares; /* of each rank */
 	uint64_t header_nbytes;
-
-	pthread_mutex_t lock; /* of the next two members: several threads write */
-	bool is_compressing;  /* the file `compressed` */
-	uint32_t compressed;
 };
 
 static bool is_first(const struct line_sort *sort)
@@ -138,39 +132,9 @@ static int agree_stripe_and_compression(struct line_sort *sort)
 {
 	const int r = file_set_agree_stripe(&sort->set);
 
-	return r == 0 && sort->spec->zstd_level ? file_set_compress(&sort->set, sort->job.spill) :
-						  r;
-}
-
-/* Stop compressing a file, in which the content of this rank ends at an offset. */
-static int end_frames(struct line_sort *sort, uint64_t content_end, bool may_be_empty)
-{
-	struct line_rank_output *out = sort->rank_output;
-
-	if (!out->is_compressing)
-		return 0;
-	out->is_compressing = false;
-	return file_set_end_frames(&sort->set, out->compressed, content_end, may_be_empty);
-}
-
-/* If the files are compressed, begin with one of them. Earlier files have all lines. */
-static int begin_frames(struct line_sort *sort, uint32_t file)
-{
-	struct line_rank_output *out = sort->rank_output;
-	int r;
-
-	if (!sort->spec->zstd_level)
-		return 0;
-	SCOPED_LOCK(&out->lock);
-	if (out->is_compressing && out->compressed == file)
-		return 0;
-	r = end_frames(sort, 0, true);
-	if (r == 0)
-		r = file_set_begin_frames(&sort->set, file, sort->spec->zstd_level,
-					  sort->n_compressors, own_end(sort, file));
-	out->is_compressing = r == 0;
-	out->compressed = file;
-	return r;
+	return r == 0 && sort->spec->zstd_level ?
+		       file_set_compress(&sort->set, sort->n_compressors, sort->job.spill) :
+		       r;
 }
 
 /* Return where the lines of all ranks end in the single file. */
@@ -190,8 +154,7 @@ static int begin_file(struct line_sort *sort, const unsigned char *header)
 		r = output_set_expected_size(sort->output, output_end(sort));
 	if (r < 0 || !is_first(sort) || out->header_nbytes == 0)
 		return r;
-	r = begin_frames(sort, 0);
-	return r < 0 ? r : output_write_at(sort->output, 0, header, (size_t)out->header_nbytes);
+	return file_set_write(&sort->set, 0, 0, header, (size_t)out->header_nbytes);
 }
 
 int line_ranks_place_partition(struct line_sort *sort, const struct line_extent *extent)
@@ -206,7 +169,6 @@ int line_ranks_place_partition(struct line_sort *sort, const struct line_extent 
 	sort->rank_output = out;
 	if (!out)
 		return fail(-ENOMEM, "no memory for the places of partitions");
-	pthread_mutex_init(&out->lock, NULL);
 	header = line_input_header(sort->input, &header_nbytes);
 	r = gather_shares(sort, extent, header_nbytes);
 	if (r == 0)
@@ -218,20 +180,6 @@ int line_ranks_place_partition(struct line_sort *sort, const struct line_extent 
 	begin = begin_offset(out, rank, (uint32_t)out->shares[rank].extent.first);
 	sort->offset = begin;
 	return sort->parts ? line_part_files_place(sort, begin) : begin_file(sort, header);
-}
-
-int line_ranks_write(struct line_sort *sort, uint64_t offset, const void *bytes, size_t nbytes)
-{
-	const uint32_t file = line_output_current_file(sort);
-	size_t n;
-	int r = file_set_keep_foreign(&sort->set, file, offset, bytes, nbytes, &n);
-
-	if (r < 0 || n == nbytes)
-		return r;
-	r = begin_frames(sort, file);
-	return r < 0 ? r :
-		       output_write_at(sort->output, offset + n, (const char *)bytes + n,
-				       nbytes - n);
 }
 
 /* --- The end --- */
@@ -247,26 +195,8 @@ static int finish_file(struct line_sort *sort, uint64_t *ret_nbytes)
 			    ", not at %" PRIu64,
 			    sort->offset, end);
 	*ret_nbytes = output_end(sort);
-	if (is_first(sort) && *ret_nbytes > end && !sort->spec->zstd_level)
-		output_record_remote_writes(sort->output,
-					    *ret_nbytes - end - sort->set.files[0].foreign_nbytes,
-					    *ret_nbytes);
+	file_set_record_remote_writes(&sort->set, 0, end, *ret_nbytes);
 	return 0;
-}
-
-/* Compress the kept bytes of other ranks and, on rank 0, empty files. Then write the frames. */
-static int write_frames(struct line_sort *sort, const uint64_t *nbytes)
-{
-	struct line_rank_output *out = sort->rank_output;
-	int r = end_frames(sort, own_end(sort, out->compressed), true);
-
-	for (uint32_t i = 0; i < sort->set.n && r == 0 && is_first(sort); i++)
-		if (nbytes[i] == 0) {
-			r = begin_frames(sort, i);
-			if (r == 0)
-				r = end_frames(sort, 0, false);
-		}
-	return r < 0 ? r : file_set_write_frames(&sort->set, nbytes);
 }
 
 int line_rank_output_finish(struct line_sort *sort)
@@ -279,7 +209,7 @@ int line_rank_output_finish(struct line_sort *sort)
 	if (r == 0)
 		r = sort->parts ? line_part_files_finish(sort, nbytes) : finish_file(sort, nbytes);
 	if (r == 0 && sort->spec->zstd_level)
-		r = write_frames(sort, nbytes);
+		r = file_set_write_frames(files, nbytes);
 	free(nbytes);
 	return r;
 }
@@ -288,7 +218,6 @@ void line_rank_output_close(struct line_rank_output *out)
 {
 	if (!out)
 		return;
-	pthread_mutex_destroy(&out->lock);
 	free(out->shares);
 	free(out);
 }

@@ -266,9 +266,6 @@ bool line_output_needs_single_run(const struct line_sort *sort);
 /* Return whether the lines of that run must be counted when it is written. */
 bool line_output_needs_n_lines(const struct line_sort *sort);
 
-/* Return the part file that is written, or 0. */
-uint32_t line_output_current_file(const struct line_sort *sort);
-
 /* Allocate the pages of the output while a GPU starts and sorts, if that is likely to pay. */
 void line_output_start_prefault(struct line_sort *sort);
 
@@ -388,9 +385,6 @@ int line_ranks_number_lines(const struct line_sort *sort, uint64_t n, uint64_t *
 
 /* Find the place of the partition in the output. Rank 0 writes the header. */
 int line_ranks_place_partition(struct line_sort *sort, const struct line_extent *extent);
-
-/* As output_write_at(), within the partition. Not a collective. */
-int line_ranks_write(struct line_sort *sort, uint64_t offset, const void *bytes, size_t nbytes);
 
 /* The partition is written: exchange stripes, and check the place. */
 int line_rank_output_finish(struct line_sort *sort);

@@ -322,13 +322,14 @@ int file_set_agree_stripe(struct file_set *set)
 	return comm_broadcast(set->comm, &set->stripe_nbytes, sizeof set->stripe_nbytes);
 }
 
-int file_set_compress(struct file_set *set, struct spill *spill)
+int file_set_compress(struct file_set *set, unsigned n, struct spill *spill)
 {
 	int r = 0;
 
 	set->stored_stripe_nbytes = set->stripe_nbytes;
 	set->stripe_nbytes = ZST_WRITER_FRAME_NBYTES;
 	set->is_compressed = true;
+	set->n_compressors = n;
 	for (uint32_t i = 0; i < set->n && r == 0; i++)
 		r = collective_zst_open(set->comm, spill, &set->files[i].zst);
 	return r;
@@ -382,16 +383,33 @@ static unsigned find_byte_owner(const struct file_set *set, uint32_t i, uint64_t
 	return find_content_rank(set, i, u64_max(begin, set->header_nbytes));
 }
 
+/*
+ * Return where the content of this rank ends in a file, and that of another one follows. If it
+ * has none there: after the header. UINT64_MAX: no other follows.
+ */
+static uint64_t content_end(const struct file_set *set, uint32_t i)
+{
+	const unsigned rank = comm_rank(set->comm);
+	const struct file_position *begin = &set->rank_begin[rank];
+
+	if (begin->file > i)
+		return set->header_nbytes;
+	if (rank + 1 == comm_size(set->comm) || begin[1].file > i)
+		return UINT64_MAX;
+	return begin[1].file == i ? begin[1].offset : set->header_nbytes;
+}
+
 /* Return where the stripes of this rank begin in a file, at most at the end of its content. */
-static uint64_t own_stripes_begin(const struct file_set *set, uint32_t i, uint64_t content_end)
+static uint64_t own_stripes_begin(const struct file_set *set, uint32_t i)
 {
 	const unsigned rank = comm_rank(set->comm);
 	const struct file_position content = set->rank_begin[rank];
+	const uint64_t last = content_end(set, i);
 	uint64_t begin = 0, end;
 
 	if (content.file == i && content.offset > set->header_nbytes)
 		begin = content.offset;
-	while (begin < content_end && find_byte_owner(set, i, begin, &end) != rank)
+	while (begin < last && find_byte_owner(set, i, begin, &end) != rank)
 		begin = end;
 	return begin;
 }
@@ -411,8 +429,9 @@ static int keep(struct file_set *set, unsigned owner, uint32_t i, uint64_t offse
 	return 0;
 }
 
-int file_set_keep_foreign(struct file_set *set, uint32_t i, uint64_t offset, const void *data,
-			  size_t nbytes, size_t *ret_n_foreign)
+/* Keep the first *ret_n_foreign bytes of a write that are in the stripe of another rank. */
+static int keep_foreign(struct file_set *set, uint32_t i, uint64_t offset, const void *data,
+			size_t nbytes, size_t *ret_n_foreign)
 {
 	size_t done = 0;
 	int r = 0;
@@ -429,6 +448,35 @@ int file_set_keep_foreign(struct file_set *set, uint32_t i, uint64_t offset, con
 	}
 	*ret_n_foreign = done;
 	return r;
+}
+
+static int begin_frames(struct file_set *set, uint32_t i)
+{
+	struct shared_file *file = &set->files[i];
+	const struct zst_sink sink = collective_zst_sink(file->zst);
+	int r;
+
+	SCOPED_LOCK(&set->lock);
+	if (file->is_begun)
+		return 0;
+	r = output_begin_segment(set->outputs[i], set->spec->zstd_level, set->n_compressors,
+				 own_stripes_begin(set, i), &sink);
+	file->is_begun = file->is_compressing = r == 0;
+	return r;
+}
+
+int file_set_write(struct file_set *set, uint32_t i, uint64_t offset, const void *data,
+		   size_t nbytes)
+{
+	size_t n;
+	int r = keep_foreign(set, i, offset, data, nbytes, &n);
+
+	if (r < 0 || n == nbytes)
+		return r;
+	r = set->is_compressed ? begin_frames(set, i) : 0;
+	return r < 0 ? r :
+		       output_write_at(set->outputs[i], offset + n, (const char *)data + n,
+				       nbytes - n);
 }
 
 /* Set *ret_n to the number of messages for this rank. */
@@ -558,22 +606,26 @@ int file_set_exchange(struct file_set *set)
 	return r;
 }
 
-/* --- Frames --- */
-
-int file_set_begin_frames(struct file_set *set, uint32_t i, int level, unsigned n_threads,
-			  uint64_t content_end)
+void file_set_record_remote_writes(struct file_set *set, uint32_t i, uint64_t own_nbytes,
+				   uint64_t nbytes)
 {
-	const struct zst_sink sink = collective_zst_sink(set->files[i].zst);
-	const uint64_t begin = own_stripes_begin(set, i, content_end);
+	const uint64_t written_nbytes = own_nbytes + set->files[i].foreign_nbytes;
 
-	return output_begin_segment(set->outputs[i], level, n_threads, begin, &sink);
+	if (!set->is_joined && !set->is_compressed && nbytes > written_nbytes)
+		output_record_remote_writes(set->outputs[i], nbytes - written_nbytes, nbytes);
 }
 
-int file_set_end_frames(struct file_set *set, uint32_t i, uint64_t content_end, bool may_be_empty)
+/* --- Frames --- */
+
+int file_set_end_frames(struct file_set *set, uint32_t i, bool may_be_empty)
 {
 	struct shared_file *file = &set->files[i];
-	const int r = collective_zst_flush_content(file->zst, content_end, set->outputs[i]);
+	int r;
 
+	if (!file->is_compressing)
+		return 0;
+	file->is_compressing = false;
+	r = collective_zst_flush_content(file->zst, content_end(set, i), set->outputs[i]);
 	return r < 0 ? r : output_end_segment(set->outputs[i], may_be_empty, &file->index);
 }
 
@@ -645,8 +697,16 @@ int file_set_write_frames(struct file_set *set, const uint64_t *content_nbytes)
 	uint64_t *expected_nbytes = calloc(2 * (size_t)set->n, sizeof *expected_nbytes);
 	int r = expected_nbytes ? 0 : fail(-ENOMEM, "no memory for %u outputs", set->n);
 
-	for (uint32_t i = 0; i < set->n && r == 0; i++)
-		r = sync_index(&set->files[i], content_nbytes[i]);
+	for (uint32_t i = 0; i < set->n && r == 0; i++) {
+		const bool is_empty = content_nbytes[i] == 0 && !set->is_joined;
+
+		if (is_empty)
+			r = begin_frames(set, i);
+		if (r == 0)
+			r = file_set_end_frames(set, i, !is_empty);
+		if (r == 0)
+			r = sync_index(&set->files[i], content_nbytes[i]);
+	}
 	set->has_all_frames = true;
 	for (uint32_t i = 0; i < set->n && r == 0; i++)
 		r = write_zst_file(set, i, &expected_nbytes[i]);

@@ -53,8 +53,9 @@ struct shared_file {
 
 	/* If it is compressed; otherwise zeroed. */
 	struct collective_zst *zst;
-	struct zst_index index; /* of the own frames, later of those of all ranks */
-	uint64_t stored_nbytes; /* written to the file by this rank */
+	bool is_begun, is_compressing; /* has own frames; more content may come */
+	struct zst_index index;        /* of the own frames, later of those of all ranks */
+	uint64_t stored_nbytes;        /* written to the file by this rank */
 };
 
 /* What the other ranks must know to open a file, or the directory of part files. */
@@ -84,7 +85,8 @@ struct file_set {
 	struct shared_file *files;     /* n */
 	struct shared_name *names;     /* of the n files, and of the directory */
 	uint64_t stripe_nbytes;        /* of a file or, if it is compressed, of its content */
-	bool is_compressed;            /* with the next two members */
+	bool is_compressed;            /* with the next three members */
+	unsigned n_compressors;        /* threads */
 	uint64_t stored_stripe_nbytes; /* of the compressed file */
 	bool has_all_frames;           /* all ranks have compressed their frames */
 	struct file_position *rank_begin; /* of the content of each rank; NULL: not known yet */
@@ -145,8 +147,8 @@ void file_set_close(struct file_set *set);
 /* Collective, before any rank writes: agree on stripe_nbytes. Rank 0 has opened the outputs. */
 int file_set_agree_stripe(struct file_set *set);
 
-/* After that: compress the files. Frames are stored in the spill. */
-int file_set_compress(struct file_set *set, struct spill *spill);
+/* After that: compress the files, each with n threads. Frames are stored in the spill. */
+int file_set_compress(struct file_set *set, unsigned n, struct spill *spill);
 
 /*
  * Before any rank writes: place the content of all ranks. begin: by rank, in ascending order; freed
@@ -156,30 +158,31 @@ void file_set_place_ranks(struct file_set *set, struct file_position *begin,
 			  uint64_t header_nbytes);
 
 /*
- * Keep the first *ret_n_foreign bytes of a write of content that are in the stripe of another rank.
+ * Write to a file, as output_write_at(). Bytes that are in the stripe of another rank are kept. If
+ * the ranks compress the files, the first write begins to compress the stripes of this rank.
  * Thread-safe.
  */
-int file_set_keep_foreign(struct file_set *set, uint32_t i, uint64_t offset, const void *data,
-			  size_t nbytes, size_t *ret_n_foreign);
+int file_set_write(struct file_set *set, uint32_t i, uint64_t offset, const void *data,
+		   size_t nbytes);
 
 /*
  * Collective, when all ranks have merged: send the kept bytes to the ranks that write them. Those
- * of compressed files wait for file_set_end_frames().
+ * of compressed files wait for file_set_end_frames(). Then rank 0 may account for what other ranks
+ * write, which is of nbytes all but own_nbytes.
  */
 int file_set_exchange(struct file_set *set);
+void file_set_record_remote_writes(struct file_set *set, uint32_t i, uint64_t own_nbytes,
+				   uint64_t nbytes);
 
 /*
- * Compress the content of a file in the stripes of this rank, and stop when all own content is
- * written. content_end: where it ends, and the content of other ranks follows. may_be_empty: make
- * no frame if there is no content.
+ * Stop compressing a file, in which all own content is written, to free memory. may_be_empty: make
+ * no frame if there is no content. Does nothing if no content was written.
  */
-int file_set_begin_frames(struct file_set *set, uint32_t i, int level, unsigned n_threads,
-			  uint64_t content_end);
-int file_set_end_frames(struct file_set *set, uint32_t i, uint64_t content_end, bool may_be_empty);
+int file_set_end_frames(struct file_set *set, uint32_t i, bool may_be_empty);
 
 /*
- * Collective, after the content of all ranks is compressed: write the frames. content_nbytes: of
- * each file.
+ * Collective, after the exchange: end the frames of all files, and write them. content_nbytes: of
+ * each file. Rank 0 makes a frame for an empty file.
  */
 int file_set_write_frames(struct file_set *set, const uint64_t *content_nbytes);
 

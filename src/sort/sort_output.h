@@ -244,10 +244,3 @@ int sort_output_place_ranks(struct sort_output *out);
  * while others write.
  */
 int sort_output_set_shared_size(struct sort_output *out, uint32_t i, uint64_t nbytes);
-
-/*
- * Files that the ranks compress: begin_zst when the first record of a file comes; end_zst when all
- * content is there (may_be_empty: or none).
- */
-int sort_output_begin_zst(struct sort_output *out, uint32_t i);
-int sort_output_end_zst(struct sort_output *out, uint32_t i, bool may_be_empty);

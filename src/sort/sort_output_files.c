@@ -75,11 +75,11 @@ static bool writes_header_last(const struct sort_output *out, const struct outpu
 	return output_header_has_count(out->header) && !output_is_ordered(output);
 }
 
-static int write_header(const struct sort_output *out, struct output *output, uint64_t n)
+static int write_header(struct sort_output *out, uint32_t i, uint64_t n)
 {
 	output_header_set_count(out->header, n);
 	return out->header->nbytes ?
-		       output_write_at(output, 0, out->header->bytes, out->header->nbytes) :
+		       file_set_write(&out->set, i, 0, out->header->bytes, out->header->nbytes) :
 		       0;
 }
 
@@ -114,13 +114,13 @@ static bool next_trailer(struct trailer_iterator *trailers, struct input_trailer
 }
 
 /* Write the header of a file of n records, if it had to wait, and the trailers. */
-static int finish_framing(const struct sort_output *out, uint32_t i, uint64_t n)
+static int finish_framing(struct sort_output *out, uint32_t i, uint64_t n)
 {
 	struct output *output = out->set.outputs[i];
 	uint64_t offset = out->header->nbytes + n * out->job->layout->output_nbytes;
 	struct trailer_iterator trailers = { .out = out };
 	struct input_trailer trailer;
-	int r = writes_header_last(out, output) ? write_header(out, output, n) : 0;
+	int r = writes_header_last(out, output) ? write_header(out, i, n) : 0;
 
 	while (i + 1 == out->set.n && r == 0 && next_trailer(&trailers, &trailer)) {
 		if (trailer.nbytes)
@@ -519,7 +519,7 @@ static int finish_file_writes(struct sort_output *out, uint32_t i)
 	struct stat status;
 
 	out->files[i].is_finished = true;
-	return out->set.is_compressed ? sort_output_end_zst(out, i, true) :
+	return out->set.is_compressed ? file_set_end_frames(&out->set, i, true) :
 					output_finalize(out->set.outputs[i], &status);
 }
 
@@ -544,7 +544,7 @@ static int begin_compressed(struct sort_output *out, uint32_t i)
 
 	if (r < 0)
 		return r;
-	return out->set.is_compressed ? sort_output_begin_zst(out, i) :
+	return out->set.is_compressed ? 0 : /* by the first write */
 					output_compress(out->set.outputs[i], out->spec->zstd_level,
 							spec_n_compressors(out->spec));
 }
@@ -585,7 +585,7 @@ static int begin_file_locked(struct sort_output *out, uint32_t i)
 		r = set_file_size(out, i, file_nbytes(out, i, n_expected));
 	if (r < 0 || out->set.is_joined || writes_header_last(out, out->set.outputs[i]))
 		return r;
-	return write_header(out, out->set.outputs[i], n_expected);
+	return write_header(out, i, n_expected);
 }
 
 int sort_output_begin_file(struct sort_output *out, uint32_t i)
@@ -605,19 +605,6 @@ int sort_output_begin_file(struct sort_output *out, uint32_t i)
 
 /* --- writing records --- */
 
-/* Write the bytes except those that another rank writes. */
-static int write_local_bytes(struct sort_output *out, uint32_t i, uint64_t offset, const void *data,
-			     size_t nbytes)
-{
-	size_t n_foreign;
-	int r = file_set_keep_foreign(&out->set, i, offset, data, nbytes, &n_foreign);
-
-	return r < 0 || n_foreign == nbytes ?
-		       r :
-		       output_write_at(out->set.outputs[i], offset + n_foreign,
-				       (const char *)data + n_foreign, nbytes - n_foreign);
-}
-
 /* Write n records at `position` of a file. */
 static int write_file_records(struct sort_output *out, uint32_t i, uint64_t position,
 			      const void *records, uint64_t n, const struct digest *digest)
@@ -626,8 +613,8 @@ static int write_file_records(struct sort_output *out, uint32_t i, uint64_t posi
 	int r = sort_output_begin_file(out, i);
 
 	if (r == 0)
-		r = write_local_bytes(out, i, out->spec->header_nbytes + position * item_nbytes,
-				      records, n * item_nbytes);
+		r = file_set_write(&out->set, i, out->spec->header_nbytes + position * item_nbytes,
+				   records, n * item_nbytes);
 	if (r == 0 && sort_output_is_split(out))
 		add_part_stats(out, i, position, records, n, digest);
 	if (r == 0)
@@ -751,7 +738,7 @@ int sort_output_begin(struct sort_output *out, const struct input_runs *merge_in
 	if (r == 0 && out->rank_begin)
 		r = sort_output_place_ranks(out);
 	if (r == 0 && spec->comm && spec->zstd_level)
-		r = file_set_compress(&out->set, out->job->spill);
+		r = file_set_compress(&out->set, spec_n_compressors(spec), out->job->spill);
 	return r == 0 && out->set.is_joined && sort_output_is_split(out) ?
 		       sort_output_open_shared_parts(out) :
 		       r;

@@ -60,16 +60,6 @@ int sort_output_place_ranks(struct sort_output *out)
 	return 0;
 }
 
-/* Return the offset in file i where the records of this rank end. */
-static uint64_t local_end_offset(const struct sort_output *out, uint32_t i)
-{
-	const struct output_file *file = &out->files[i];
-	const uint64_t n = sort_output_count_local(out, file);
-	const uint64_t n_before = n > 0 && out->begin > file->begin ? out->begin - file->begin : 0;
-
-	return out->spec->header_nbytes + (n_before + n) * out->job->layout->output_nbytes;
-}
-
 /* --- written --- */
 
 /* The effect of a mapping on the page cache of another host is unknown. */
@@ -88,33 +78,7 @@ int sort_output_set_shared_size(struct sort_output *out, uint32_t i, uint64_t nb
 	return 0;
 }
 
-/* Account for writes of other ranks to a file with n records, n_local of them of this rank. */
-static void record_other_writers(struct sort_output *out, uint32_t i, uint64_t n, uint64_t n_local)
-{
-	const uint64_t item_nbytes = out->job->layout->output_nbytes;
-	const uint64_t foreign_nbytes = out->set.files[i].foreign_nbytes;
-
-	if (n > n_local)
-		output_record_remote_writes(out->set.outputs[i],
-					    (n - n_local) * item_nbytes - foreign_nbytes,
-					    out->spec->header_nbytes + n * item_nbytes);
-}
-
 /* --- compressed --- */
-
-int sort_output_begin_zst(struct sort_output *out, uint32_t i)
-{
-	return file_set_begin_frames(&out->set, i, out->spec->zstd_level,
-				     spec_n_compressors(out->spec), local_end_offset(out, i));
-}
-
-int sort_output_end_zst(struct sort_output *out, uint32_t i, bool may_be_empty)
-{
-	const int r = file_set_end_frames(&out->set, i, local_end_offset(out, i), may_be_empty);
-
-	out->files[i].is_finished = r == 0;
-	return r;
-}
 
 /* Return the number of records that all ranks have written to the file. */
 static uint64_t n_file_records(const struct sort_output *out, uint32_t i, uint64_t n_total)
@@ -122,18 +86,10 @@ static uint64_t n_file_records(const struct sort_output *out, uint32_t i, uint64
 	return sort_output_is_split(out) ? out->part_stats.stats[i].digest.n_records : n_total;
 }
 
-/*
- * Called when the content of other ranks has arrived. Rank 0 makes a frame even if there is no
- * content.
- */
-static int end_local_zst(struct sort_output *out, uint32_t i, bool is_empty)
+/* Return the size of a file of n records. */
+static uint64_t file_nbytes(const struct sort_output *out, uint64_t n)
 {
-	int r;
-
-	if (!out->set.outputs[i] || out->files[i].is_finished)
-		return 0;
-	r = sort_output_begin_file(out, i);
-	return r < 0 ? r : sort_output_end_zst(out, i, out->set.is_joined || !is_empty);
+	return out->spec->header_nbytes + n * out->job->layout->output_nbytes;
 }
 
 /* The part to be read back may begin in a frame that another host has written. */
@@ -159,9 +115,9 @@ static int write_frames(struct sort_output *out, uint64_t n_total)
 	int r = nbytes ? 0 : fail(-ENOMEM, "no memory for %u outputs", out->set.n);
 
 	for (uint32_t i = 0; i < out->set.n && r == 0; i++) {
-		nbytes[i] = out->spec->header_nbytes +
-			    n_file_records(out, i, n_total) * out->job->layout->output_nbytes;
-		r = end_local_zst(out, i, nbytes[i] == 0);
+		nbytes[i] = file_nbytes(out, n_file_records(out, i, n_total));
+		if (!out->set.is_joined)
+			r = sort_output_begin_file(out, i);
 	}
 	if (r == 0)
 		r = file_set_write_frames(&out->set, nbytes);
@@ -201,8 +157,9 @@ int sort_output_sync_ranks(struct sort_output *out, uint64_t n_total)
 		struct output_file *file = &out->files[i];
 		const uint64_t n = n_file_records(out, i, n_total);
 
-		if (!out->set.is_compressed)
-			record_other_writers(out, i, n, atomic_load(&file->n_records));
+		file_set_record_remote_writes(&out->set, i,
+					      file_nbytes(out, atomic_load(&file->n_records)),
+					      file_nbytes(out, n));
 		atomic_store(&file->n_records, n);
 	}
 	return r;
