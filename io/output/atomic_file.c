@@ -166,7 +166,7 @@ static int open_target_in(const struct file *directory, const char *path,
 
 static int fail_target_exists(const struct atomic_target *target)
 {
-	return fail(-EBUSY, "%s: another program created this file during the sort; it is kept",
+	return fail(-EBUSY, "%s: another program created it during the sort; it is kept",
 		    target->path);
 }
 

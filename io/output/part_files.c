@@ -102,7 +102,7 @@ static int alloc_part_files(const struct syscalls *calls, const char *path, uint
 static int fail_foreign(const struct part_files *files, const char *name)
 {
 	return fail(-EEXIST,
-		    "%s: contains %s, which its part manifest does not list; rename the directory, "
+		    "%s: contains %s, which is not one of its part files; rename the directory, "
 		    "or choose another name",
 		    files->path, name);
 }

@@ -253,7 +253,7 @@ printf 'random\0' > names0
 cp names0 out/x/names
 expect_kept "files0-from 'out/x/names' is in the output directory" --split=2 \
 	--files0-from=out/x/names
-expect_kept 'out/x: contains names, which its part manifest does not list' --split=3 random
+expect_kept 'out/x: contains names, which is not one of its part files' --split=3 random
 rm out/x/names
 mkdir out/x/part-0007
 expect_kept 'out/x: contains part-0007' --split=3 random
