@@ -10,6 +10,8 @@
 #include "src/base/array.h"
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
+#include "src/comm/comm.h"
+#include "src/sort/distributed_sort.h"
 
 enum {
 	READ_BLOCKS = 4, /* blocks read by one task */
@@ -506,7 +508,8 @@ static int measure_output(struct line_sort *sort, uint64_t *ret_n_lines, uint64_
 static int measure_partition(struct line_sort *sort, struct line_extent *ret_extent)
 {
 	const struct sort_spec *spec = sort->spec;
-	uint64_t nbytes = runs_nbytes(sort), n_lines = 0, n_before = 0, n_all = 0;
+	const unsigned rank = comm_rank(spec->comm), n_ranks = comm_size(spec->comm);
+	uint64_t nbytes = runs_nbytes(sort), n_lines = 0, n_before = 0, n_all = 0, *begin = NULL;
 	bool is_cut = false;
 	int r = 0;
 
@@ -515,10 +518,12 @@ static int measure_partition(struct line_sort *sort, struct line_extent *ret_ext
 	else if (sort->runs.n > 0)
 		n_lines = sort->runs.runs[0]->origin.totals.written.n_records;
 	if (r == 0 && (spec->limit != UINT64_MAX || spec->n_part_files))
-		r = line_ranks_number_lines(sort, n_lines, &n_before, &n_all);
+		r = distributed_number_items(spec->comm, n_lines, &begin);
+	if (r == 0 && begin) {
+		n_before = u64_min(begin[rank], spec->limit);
+		n_all = u64_min(begin[n_ranks], spec->limit);
+	}
 	if (r == 0 && spec->limit != UINT64_MAX) {
-		n_before = u64_min(n_before, spec->limit);
-		n_all = u64_min(n_all, spec->limit);
 		sort->n_lines_left = u64_min(n_lines, spec->limit - n_before);
 		is_cut = sort->n_lines_left < n_lines;
 	}
@@ -526,6 +531,7 @@ static int measure_partition(struct line_sort *sort, struct line_extent *ret_ext
 		r = line_part_files_begin(sort, n_all, n_before);
 	if (r == 0 && (is_cut || spec->n_part_files))
 		r = measure_output(sort, &n_lines, &nbytes);
+	free(begin);
 	*ret_extent = spec->n_part_files ? line_part_files_extent(sort) :
 					   (struct line_extent){ .nbytes = nbytes,
 								 .first_nbytes = nbytes,

@@ -40,25 +40,6 @@ static bool is_first(const struct line_sort *sort)
 	return comm_rank(sort->spec->comm) == 0;
 }
 
-int line_ranks_number_lines(const struct line_sort *sort, uint64_t n, uint64_t *ret_n_before,
-			    uint64_t *ret_n_all)
-{
-	struct comm *comm = sort->spec->comm;
-	const unsigned n_ranks = comm_size(comm);
-	uint64_t *counts = calloc(n_ranks, sizeof *counts);
-	const int r = counts ? comm_allgather(comm, &n, sizeof n, counts) :
-			       fail(-ENOMEM, "no memory for %u ranks", n_ranks);
-
-	*ret_n_before = *ret_n_all = 0;
-	for (unsigned i = 0; i < n_ranks && r == 0; i++) {
-		if (i < comm_rank(comm))
-			*ret_n_before += counts[i];
-		*ret_n_all += counts[i];
-	}
-	free(counts);
-	return r;
-}
-
 /* --- Places --- */
 
 /* Return the bytes of a rank in the first or the last file that it shares with others. */
@@ -89,26 +70,20 @@ static uint64_t own_end(const struct line_sort *sort, uint32_t file)
 	return begin_offset(sort->rank_output, comm_rank(sort->spec->comm) + 1, file);
 }
 
-/* Tell the set where the lines of each rank begin; if there are none, where the next ones do. */
-static int place_ranks(struct line_sort *sort)
+/* Return where the lines of a rank begin; if there are none, where the next ones do. */
+static struct file_position locate_rank(const void *context, unsigned rank)
 {
+	const struct line_sort *sort = context;
 	const struct line_rank_output *out = sort->rank_output;
-	const unsigned n = comm_size(sort->spec->comm);
-	struct file_position *begin = calloc(n, sizeof *begin);
-	struct file_position next = { UINT64_MAX, 0 };
 
-	if (!begin)
-		return fail(-ENOMEM, "no memory for %u ranks", n);
-	for (unsigned i = n; i-- > 0;) {
-		const uint64_t first = out->shares[i].extent.first;
+	for (; rank < comm_size(sort->spec->comm); rank++) {
+		const uint64_t first = out->shares[rank].extent.first;
 
-		if (out->shares[i].extent.nbytes > 0)
-			next = (struct file_position){ first,
-						       begin_offset(out, i, (uint32_t)first) };
-		begin[i] = next;
+		if (out->shares[rank].extent.nbytes > 0)
+			return (struct file_position){ first,
+						       begin_offset(out, rank, (uint32_t)first) };
 	}
-	file_set_place_ranks(&sort->set, begin, out->header_nbytes);
-	return 0;
+	return (struct file_position){ UINT64_MAX, 0 };
 }
 
 static int gather_shares(struct line_sort *sort, const struct line_extent *extent,
@@ -174,7 +149,7 @@ int line_ranks_place_partition(struct line_sort *sort, const struct line_extent 
 	if (r == 0)
 		r = agree_stripe_and_compression(sort);
 	if (r == 0)
-		r = place_ranks(sort);
+		r = file_set_place_ranks(&sort->set, out->header_nbytes, locate_rank, sort);
 	if (r < 0)
 		return r;
 	begin = begin_offset(out, rank, (uint32_t)out->shares[rank].extent.first);

@@ -379,10 +379,6 @@ void line_ranks_close(struct line_sort *sort);
 
 /* Collectives, unless they say otherwise. line_rank_output_close() is always due. */
 
-/* Return how many of n lines each are those of lower ranks, and those of all ranks. */
-int line_ranks_number_lines(const struct line_sort *sort, uint64_t n, uint64_t *ret_n_before,
-			    uint64_t *ret_n_all);
-
 /* Find the place of the partition in the output. Rank 0 writes the header. */
 int line_ranks_place_partition(struct line_sort *sort, const struct line_extent *extent);
 

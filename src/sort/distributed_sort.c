@@ -298,35 +298,35 @@ static void limit_partition(struct job *job, uint64_t begin, uint64_t n)
 	job->limit = remaining < n ? remaining : UINT64_MAX;
 }
 
-/* Find where the partition of each rank begins; this rank has n items. */
-static int locate_partitions(struct sort *sort, uint64_t n)
+int distributed_number_items(struct comm *comm, uint64_t n, uint64_t **ret_begin)
 {
-	const unsigned n_ranks = comm_size(comm_of(sort));
-	struct distributed_sort *distributed = &sort->distributed;
-	uint64_t *rank_begin = sort->output.rank_begin = calloc(n_ranks, sizeof *rank_begin);
-	int r = rank_begin ? comm_allgather(comm_of(sort), &n, sizeof n, rank_begin) :
-			     fail(-ENOMEM, "no memory for %u ranks", n_ranks);
+	const unsigned n_ranks = comm_size(comm);
+	uint64_t *begin = *ret_begin = calloc(n_ranks + (size_t)1, sizeof *begin), sum = 0;
+	int r = begin ? comm_allgather(comm, &n, sizeof n, begin) :
+			fail(-ENOMEM, "no memory for %u ranks", n_ranks);
 
-	for (unsigned i = 0; i < n_ranks && r == 0; i++) {
-		const uint64_t n_of_rank = rank_begin[i];
+	for (unsigned i = 0; i <= n_ranks && r == 0; i++) {
+		const uint64_t n_of_rank = begin[i];
 
-		rank_begin[i] = distributed->n_total;
-		distributed->n_total += n_of_rank;
+		begin[i] = sum;
+		sum += n_of_rank;
 	}
-	return r < 0 ? r : file_set_agree_stripe(&sort->output.set);
+	return r;
 }
 
 int distributed_place_partition(struct sort *sort)
 {
 	const uint64_t n = runs_n_items(sort->runs.runs, sort->runs.n);
 	struct distributed_sort *distributed = &sort->distributed;
-	int r = locate_partitions(sort, n);
+	int r = distributed_number_items(comm_of(sort), n, &sort->output.rank_begin);
 
+	if (r == 0)
+		r = file_set_agree_stripe(&sort->output.set);
 	if (r < 0)
 		return r;
 	sort->output.begin = sort->output.rank_begin[comm_rank(comm_of(sort))];
-	if (distributed->n_total > sort->job.limit)
-		distributed->n_total = sort->job.limit;
+	distributed->n_total =
+		u64_min(sort->output.rank_begin[comm_size(comm_of(sort))], sort->job.limit);
 	limit_partition(&sort->job, sort->output.begin, n);
 	sort->output.end = sort->output.begin + (n < sort->job.limit ? n : sort->job.limit);
 	return allocate_edges(sort);

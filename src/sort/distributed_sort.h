@@ -117,6 +117,12 @@ int distributed_partition_inputs(struct sort *sort);
  */
 int distributed_check_manifests(struct comm *comm, struct part_inputs *part_inputs);
 
+/*
+ * Number the items of all ranks; this one has n. *ret_begin: the first number of each rank, and
+ * that of all items; to be freed, also after a failure.
+ */
+int distributed_number_items(struct comm *comm, uint64_t n, uint64_t **ret_begin);
+
 int distributed_place_partition(struct sort *sort);
 
 /* Called after the final merge of the partition. */

@@ -343,10 +343,19 @@ bool file_set_have_one_host(const struct file_set *set)
 	return true;
 }
 
-void file_set_place_ranks(struct file_set *set, struct file_position *begin, uint64_t header_nbytes)
+int file_set_place_ranks(struct file_set *set, uint64_t header_nbytes, locate_rank_fn *locate_rank,
+			 const void *context)
 {
+	const unsigned n = comm_size(set->comm);
+	struct file_position *begin = calloc(n, sizeof *begin);
+
+	if (!begin)
+		return fail(-ENOMEM, "no memory for %u ranks", n);
+	for (unsigned i = 0; i < n; i++)
+		begin[i] = locate_rank(context, i);
 	set->rank_begin = begin;
 	set->header_nbytes = header_nbytes;
+	return 0;
 }
 
 /* Return the last rank whose content begins at or before this byte. Empty ranks precede it. */

@@ -151,11 +151,12 @@ int file_set_agree_stripe(struct file_set *set);
 int file_set_compress(struct file_set *set, unsigned n, struct spill *spill);
 
 /*
- * Before any rank writes: place the content of all ranks. begin: by rank, in ascending order; freed
- * with the set. The content of a rank ends where that of the next one begins.
+ * Before any rank writes: place the content of all ranks, in ascending order. That of a rank ends
+ * where that of the next one begins. A rank without content begins where the next one does.
  */
-void file_set_place_ranks(struct file_set *set, struct file_position *begin,
-			  uint64_t header_nbytes);
+typedef struct file_position locate_rank_fn(const void *context, unsigned rank);
+int file_set_place_ranks(struct file_set *set, uint64_t header_nbytes, locate_rank_fn *locate_rank,
+			 const void *context);
 
 /*
  * Write to a file, as output_write_at(). Bytes that are in the stripe of another rank are kept. If

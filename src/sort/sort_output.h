@@ -72,7 +72,7 @@ struct sort_output {
 
 	/* Of several ranks. */
 	uint64_t begin, end;            /* the records that this rank writes */
-	uint64_t *rank_begin;           /* by rank: `begin` of each; free() */
+	uint64_t *rank_begin;           /* by rank: `begin` of each, and the end; free() */
 	enum cache_policy cache_policy; /* the ranks of a host use the same one */
 
 	uint32_t n_partitions;             /* of the final merge; 0: not known yet */

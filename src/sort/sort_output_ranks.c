@@ -40,24 +40,24 @@ int sort_output_open_shared_parts(struct sort_output *out)
 
 /* --- stripes --- */
 
+/* Return the size of a file of n records. */
+static uint64_t file_nbytes(const struct sort_output *out, uint64_t n)
+{
+	return out->spec->header_nbytes + n * out->job->layout->output_nbytes;
+}
+
+static struct file_position locate_rank(const void *context, unsigned rank)
+{
+	const struct sort_output *out = context;
+	const uint64_t begin = out->rank_begin[rank];
+	const uint32_t file = sort_output_find_file(out, begin);
+
+	return (struct file_position){ file, file_nbytes(out, begin - out->files[file].begin) };
+}
+
 int sort_output_place_ranks(struct sort_output *out)
 {
-	const unsigned n = comm_size(out->spec->comm);
-	struct file_position *begin = calloc(n, sizeof *begin);
-
-	if (!begin)
-		return fail(-ENOMEM, "no memory for %u ranks", n);
-	for (unsigned i = 0; i < n; i++) {
-		const uint32_t file = sort_output_find_file(out, out->rank_begin[i]);
-
-		begin[i] = (struct file_position){
-			file,
-			out->spec->header_nbytes + (out->rank_begin[i] - out->files[file].begin) *
-							   out->job->layout->output_nbytes
-		};
-	}
-	file_set_place_ranks(&out->set, begin, out->spec->header_nbytes);
-	return 0;
+	return file_set_place_ranks(&out->set, out->spec->header_nbytes, locate_rank, out);
 }
 
 /* --- written --- */
@@ -84,12 +84,6 @@ int sort_output_set_shared_size(struct sort_output *out, uint32_t i, uint64_t nb
 static uint64_t n_file_records(const struct sort_output *out, uint32_t i, uint64_t n_total)
 {
 	return sort_output_is_split(out) ? out->part_stats.stats[i].digest.n_records : n_total;
-}
-
-/* Return the size of a file of n records. */
-static uint64_t file_nbytes(const struct sort_output *out, uint64_t n)
-{
-	return out->spec->header_nbytes + n * out->job->layout->output_nbytes;
 }
 
 /* The part to be read back may begin in a frame that another host has written. */
