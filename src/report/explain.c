@@ -52,15 +52,17 @@ static void emit_size(const struct plan_row_sink *sink, const char *name, uint64
 	emit_row(sink, name, "%s%s", size_format(nbytes).text, suffix);
 }
 
-static bool is_of_lines(const struct plan *plan)
+/* Return whether all records have the same length. Lines do not. */
+static bool has_fixed_records(const struct plan *plan)
 {
-	return plan->record_nbytes == 0;
+	return plan->record_nbytes > 0;
 }
 
-/* Return the input of a chunk; of lines about. */
+/* Return the input of a chunk, which is an estimate if records differ in length. */
 static uint64_t chunk_input_nbytes(const struct plan *plan)
 {
-	return is_of_lines(plan) ? plan->chunk_nbytes : plan->chunk_records * plan->record_nbytes;
+	return has_fixed_records(plan) ? plan->chunk_records * plan->record_nbytes :
+					 plan->chunk_nbytes;
 }
 
 /* With elements, a buffer is shorter than the input that it is for. */
@@ -69,7 +71,7 @@ static void emit_chunks(const struct plan_row_sink *sink, const struct plan *pla
 	const uint64_t nbytes = chunk_input_nbytes(plan);
 	char records[64] = "";
 
-	if (is_of_lines(plan)) {
+	if (!has_fixed_records(plan)) {
 		emit_row(sink, "chunks", "about %s of text", size_format(nbytes).text);
 		return;
 	}
@@ -100,9 +102,9 @@ static void emit_runs(const struct plan_row_sink *sink, const struct plan *plan)
 
 	if (stays_in_memory(plan))
 		emit_row(sink, "runs", "all chunks stay in memory; nothing is spilled");
-	else if (is_of_lines(plan) && is_size_unknown(plan))
+	else if (nbytes == 0 && is_size_unknown(plan))
 		emit_row(sink, "runs", "spilled when memory is full");
-	else if (is_of_lines(plan))
+	else if (nbytes == 0)
 		emit_row(sink, "runs", "%" PRIu64 " are %s", plan->n_spilled_runs,
 			 plan->max_temp_nbytes ? "spilled" : "stored in memory");
 	else if (plan->is_unbounded || is_size_unknown(plan))
@@ -121,9 +123,9 @@ static void emit_input(const struct plan_row_sink *sink, const struct plan *plan
 
 	if (plan->n_ranks > 1)
 		snprintf(suffix, sizeof suffix,
-			 is_of_lines(plan) ? "; memory and runs are those of each of %" PRIu32
-					     " ranks" :
-					     " for each of %" PRIu32 " ranks",
+			 has_fixed_records(plan) ? " for each of %" PRIu32 " ranks" :
+						   "; memory and runs are those of each of %" PRIu32
+						   " ranks",
 			 plan->n_ranks);
 	if (plan->input_nbytes != PLAN_SIZE_UNKNOWN)
 		emit_size(sink, "input", plan->input_nbytes, suffix);
@@ -184,15 +186,15 @@ static void emit_device(const struct plan_row_sink *sink, const struct plan *pla
 
 static void emit_merge(const struct plan_row_sink *sink, const struct plan *plan)
 {
-	if (!is_of_lines(plan))
+	if (plan->n_windows)
 		emit_row(sink, "windows", "%u in flight, of %s or more", plan->n_windows,
 			 size_format(plan->window_nbytes).text);
-	if (!is_of_lines(plan) || plan->n_spilled_runs)
+	if (plan->n_windows || plan->n_spilled_runs)
 		emit_row(sink, "merge", "fan-in %u, blocks of %s", plan->fan_in,
 			 size_format(plan->block_nbytes).text);
 	if (!is_size_unknown(plan))
 		emit_passes(sink, plan);
-	if (is_of_lines(plan))
+	if (plan->n_partitions == 0)
 		return;
 	if (plan->n_expected_partitions > plan->n_partitions)
 		emit_row(sink, "partitions", "%u in total, %u merged in parallel",
@@ -208,7 +210,7 @@ void plan_text_for_each(const struct plan *plan, plan_text_callback *callback, v
 
 	emit_row(&sink, "device", "%s", plan->device);
 	emit_input(&sink, plan);
-	if (!is_of_lines(plan))
+	if (has_fixed_records(plan))
 		emit_row(&sink, "record", "%u bytes, sorted as elements of %u bytes",
 			 plan->record_nbytes, plan->element_nbytes);
 	emit_memory(&sink, plan);
@@ -219,7 +221,7 @@ void plan_text_for_each(const struct plan *plan, plan_text_callback *callback, v
 	if (plan->n_chunks)
 		emit_runs(&sink, plan);
 	emit_merge(&sink, plan);
-	if (!is_of_lines(plan))
+	if (plan->n_readers)
 		emit_row(&sink, "threads", "%u readers, %u writers", plan->n_readers,
 			 plan->n_writers);
 }
@@ -450,12 +452,12 @@ void explain_print(const struct explanation *explanation, FILE *stream)
 	print_content(&explanation->content, stream);
 	plan_text_for_each(&explanation->plan, print_plan_row, stream);
 	print_memory(&explanation->memory, stream);
-	if (is_of_lines(&explanation->plan))
-		print_spaces(explanation, stream);
-	else if (explanation->cluster.n_ranks)
+	if (explanation->cluster.n_ranks)
 		print_ranks(&explanation->cluster, &explanation->estimate, stream);
-	else
+	else if (explanation->estimate.n_phases)
 		print_estimate(&explanation->plan, &explanation->estimate, stream);
+	else
+		print_spaces(explanation, stream);
 }
 
 /* --- JSON --- */
@@ -503,13 +505,13 @@ static json_t *input_to_json(const struct explanation *explanation)
 	const struct json_member members[] = {
 		{ "files", json_number(content->n_files) },
 		{ "bytes", number_or_null(!is_assumed, nbytes) },
-		{ "records", number_or_null(!is_assumed && !is_of_lines(plan),
+		{ "records", number_or_null(!is_assumed && has_fixed_records(plan),
 					    nbytes / u64_max(plan->record_nbytes, 1)) },
 		{ "assumed_bytes",
 		  number_or_null(is_assumed && !plan->is_unbounded && nbytes, nbytes) },
-		{ "format", json_string(is_of_lines(plan) ? "lines" :
-					content->is_npy   ? "npy" :
-							    "raw") },
+		{ "format", json_string(!has_fixed_records(plan) ? "lines" :
+					content->is_npy          ? "npy" :
+								   "raw") },
 		{ "compressed_files", json_number(content->n_compressed) },
 		{ "unprobed_files", json_number(content->n_unprobed) },
 		{ NULL, NULL },
@@ -553,12 +555,12 @@ static void put_run_plan(const struct plan *plan, json_t **object)
 	json_put(object, "chunks", number_or_null(is_known, plan->n_chunks));
 	json_put(object, "chunk_bytes", number_or_null(is_known, chunk_nbytes));
 	json_put(object, "chunk_buffer_bytes",
-		 number_or_null(!is_of_lines(plan), plan->chunk_nbytes));
+		 number_or_null(has_fixed_records(plan), plan->chunk_nbytes));
 	json_put(object, "queues", count_or_null((uint64_t)plan->n_devices * plan->n_queues));
 	json_put(object, "fits_in_memory",
 		 is_known ? json_boolean(stays_in_memory(plan)) : json_null());
 	json_put(object, "run_bytes",
-		 number_or_null(!is_of_lines(plan), plan->chunks_per_run * chunk_nbytes));
+		 number_or_null(has_fixed_records(plan), plan->chunks_per_run * chunk_nbytes));
 	json_put(object, "device_compression", json_boolean(plan->packs_on_device));
 }
 
