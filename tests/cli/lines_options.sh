@@ -327,19 +327,8 @@ expect_line '^final merge: 100 %' stderr
 expect_failure "'x' is invalid; use auto.always.never" --lines --progress=x few
 
 claim 'SIGUSR1 prints the progress and does not end the sort'
-"$GSORT" --lines fifo -o found 2> stderr &
-exec 3> fifo
-cat many >&3
-kill -USR1 $!
-# On a busy machine the thread may run late.
-for i in $(seq 300); do
-	[ ! -s stderr ] || break
-	sleep 0.1
-done
-exec 3>&-
-wait $! || fail "status $?"
+expect_line_after_sigusr1 many --lines fifo -o found
 sort many | cmp -s - found || fail 'other lines'
-[ "$(wc -l < stderr)" -eq 1 ] || fail "$(wc -l < stderr) lines"
 expect_line '^run generation: ' stderr
 
 finish

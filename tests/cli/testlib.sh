@@ -159,6 +159,25 @@ expect_message() {
 	fi
 }
 
+# expect_line_after_sigusr1 INPUT ARGUMENT...: gsort, which reads INPUT from `fifo`, prints one line
+# when it gets SIGUSR1, and succeeds
+expect_line_after_sigusr1() {
+	usr1_input=$1
+	shift
+	"$GSORT" "$@" 2> stderr &
+	exec 3> fifo
+	cat "$usr1_input" >&3
+	kill -USR1 $!
+	# On a busy machine the thread may run late.
+	for i in $(seq 300); do
+		[ ! -s stderr ] || break
+		sleep 0.1
+	done
+	exec 3>&-
+	wait $! || fail "gsort $*: status $?"
+	[ "$(wc -l < stderr)" -eq 1 ] || fail "gsort $*: $(wc -l < stderr) lines"
+}
+
 # expect_failure REGEX ARGUMENT...: gsort exits with 2, prints one line that matches and no output
 expect_failure() {
 	failure_regex=$1

@@ -369,18 +369,6 @@ TEST(chain_of_queues_runs_in_order)
 	close_pool(pool);
 }
 
-TEST(queue_close_waits_for_tasks)
-{
-	struct queue_pool *pool = open_pool(2);
-	struct device_queue *queue = open_pool_queue(pool, QUEUE_PRIORITY_NORMAL);
-
-	for (int i = 1; i <= 100; i++)
-		submit_note(queue, i);
-	pool_queue_close(queue);
-	assert_int_equal(journal.n, 100);
-	close_pool(pool);
-}
-
 static void warn_of_task(void *context, const void *arguments)
 {
 	(void)context;
@@ -467,11 +455,4 @@ TEST(cancelled_pool_skips_tasks)
 	close_pool(pool);
 	cancellation_destroy(&cancellation);
 	ASSERT_NOTES(1);
-}
-
-TEST(closing_null_does_nothing)
-{
-	queue_pool_close(NULL);
-	pool_queue_close(NULL);
-	pool_event_close(NULL);
 }
