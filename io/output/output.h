@@ -252,3 +252,17 @@ int output_sync(struct output *output);
 
 /* Leave the target unchanged, and free all space. NULL is ignored. No writer may be active. */
 void output_abort(struct output *output);
+
+/* --- Plans: about an output that is not written (output_probe.c) --- */
+
+/* Return whether it is a pipe or a device. */
+bool output_is_special_file(const char *path);
+
+/*
+ * Check that the output can be opened, and remove it again. A pipe or a device is not opened,
+ * because its reader or writer would notice. Returns 0 or a negative errno (reported).
+ */
+int output_try(const struct syscalls *calls, const char *path);
+
+/* Find the free space in the directory of a file; false if it is unknown. */
+bool output_find_free_space(const char *path, uint64_t *ret_nbytes);

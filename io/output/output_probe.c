@@ -1,14 +1,13 @@
 /*
- * output_probe.c - find out about an output without writing it (see output_probe.h)
+ * output_probe.c - find out about an output without writing it (see output.h)
  */
-#include "io/output/output_probe.h"
+#include "io/output/output.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-#include "io/output/output.h"
 
 bool output_is_special_file(const char *path)
 {

@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 
-#include "io/output/output_probe.h"
 #include "src/base/int_math.h"
 #include "src/comm/comm.h"
 #include "src/lines/line_sort_internal.h"
@@ -123,27 +122,10 @@ static int describe_device(struct line_sort *sort)
 	return r;
 }
 
-static int find_output_space(const struct line_sort *sort, struct explanation *explanation)
-{
-	const struct sort_spec *spec = sort->spec;
-	const uint64_t nbytes = line_input_total_nbytes(sort->input);
-	struct disk_space *space = &explanation->output_space;
-
-	*space = (struct disk_space){ .is_needed_known = nbytes != PLAN_SIZE_UNKNOWN &&
-							 !spec->count && !spec->zstd_level,
-				      .needed_nbytes = nbytes };
-	explanation->output_may_be_smaller = sort->keys->unique || spec->n_shards ||
-					     spec->limit != UINT64_MAX;
-	if (!spec->output_path || spec->output_endpoint.kind != ENDPOINT_PATH)
-		return 0;
-	space->is_available_known =
-		output_find_free_space(spec->output_path, &space->available_nbytes);
-	return spec->n_part_files ? 0 : output_try(spec->io, spec->output_path);
-}
-
 static int make_plan(struct line_sort *sort, struct explanation *explanation)
 {
 	const bool is_known = sort->job.plan.input_nbytes != PLAN_SIZE_UNKNOWN;
+	const struct sort_spec *spec = sort->spec;
 	struct plan *plan = &sort->job.plan;
 	int r = describe_device(sort);
 
@@ -153,7 +135,7 @@ static int make_plan(struct line_sort *sort, struct explanation *explanation)
 		r = plan_runs(sort);
 	if (r < 0)
 		return r;
-	setup_estimate_memory(&sort->job, sort->spec, &explanation->memory);
+	setup_estimate_memory(&sort->job, spec, &explanation->memory);
 	/* Of all ranks on this host, and the input of all ranks. */
 	plan->max_temp_nbytes *= u64_max(sort->job.n_jobs_on_host, 1);
 	plan->input_nbytes = line_input_total_nbytes(sort->input);
@@ -162,8 +144,13 @@ static int make_plan(struct line_sort *sort, struct explanation *explanation)
 	explanation->plan = *plan;
 	explanation->temp_space = (struct disk_space){ .is_needed_known = is_known,
 						       .needed_nbytes = plan->max_temp_nbytes };
-	r = sort_find_temp_space(sort->spec, sort->job.io, 0, &explanation->temp_space);
-	return r < 0 ? r : find_output_space(sort, explanation);
+	explanation->output_space =
+		(struct disk_space){ .is_needed_known = is_known && !spec->count &&
+							!spec->zstd_level,
+				     .needed_nbytes = plan->input_nbytes };
+	explanation->output_may_be_smaller = sort->keys->unique || spec->n_shards ||
+					     spec->limit != UINT64_MAX;
+	return sort_find_space(spec, sort->job.io, 0, explanation);
 }
 
 int line_sort_explain(const struct line_sort_params *params, struct explanation *ret_explanation)

@@ -25,13 +25,6 @@ struct disk_space {
 	uint64_t needed_nbytes, available_nbytes;
 };
 
-/*
- * Find the available temporary space, of which memory_nbytes are in memory. The directories need
- * not exist if nothing is needed or they belong to a checkpoint.
- */
-int sort_find_temp_space(const struct sort_spec *spec, const struct syscalls *calls,
-			 uint64_t memory_nbytes, struct disk_space *space);
-
 /* What a sort would do, and how long that would take. Of lines, the time is not estimated. */
 struct explanation {
 	struct input_content content;
@@ -60,3 +53,10 @@ struct assumptions {
 int sort_explain(const struct sort_spec *spec, const struct assumptions *assumed,
 		 const struct sort_observer *observer, struct stats *stats,
 		 struct explanation *ret_explanation);
+
+/*
+ * Find the available space, for the temporary files without memory_nbytes that are in memory, and
+ * check that the output can be created. What is needed is set. Returns 0 or a negative errno.
+ */
+int sort_find_space(const struct sort_spec *spec, const struct syscalls *calls,
+		    uint64_t memory_nbytes, struct explanation *explanation);

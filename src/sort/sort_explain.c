@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "io/output/output_probe.h"
+#include "io/output/output.h"
 #include "io/output/part_files.h"
 #include "src/base/diagnostics.h"
 #include "src/cost/calibrate.h"
@@ -59,8 +59,9 @@ static void estimate_process(const struct sort_spec *spec, const struct job *job
 	estimate_make(&job->plan, &volumes, &rates, ret_estimate);
 }
 
-int sort_find_temp_space(const struct sort_spec *spec, const struct syscalls *calls,
-			 uint64_t memory_nbytes, struct disk_space *space)
+/* The directories need not exist if nothing is needed or they belong to a checkpoint. */
+static int find_temp_space(const struct sort_spec *spec, const struct syscalls *calls,
+			   uint64_t memory_nbytes, struct disk_space *space)
 {
 	const bool is_required = space->needed_nbytes && !spec->checkpoint_path;
 	struct diagnostics *saved_messages = is_required ? NULL : diagnostics_push(NULL);
@@ -77,36 +78,33 @@ int sort_find_temp_space(const struct sort_spec *spec, const struct syscalls *ca
 	return is_required ? r : 0;
 }
 
-static int try_part_files(const struct sort_spec *spec, const struct job *job)
+static int try_part_files(const struct sort_spec *spec, const struct syscalls *calls)
 {
 	static const struct orphan_owner nobody;
 	struct part_files *files;
-	const int r = part_files_open(job->io, spec->output_path, spec->n_part_files, "", &nobody,
-				      &files);
+	const int r =
+		part_files_open(calls, spec->output_path, spec->n_part_files, "", &nobody, &files);
 
 	if (r == 0)
 		part_files_close(files, false);
 	return r;
 }
 
-static int try_output(const struct sort_spec *spec, const struct job *job)
+int sort_find_space(const struct sort_spec *spec, const struct syscalls *calls,
+		    uint64_t memory_nbytes, struct explanation *explanation)
 {
-	if (!spec->output_path || spec->check_only || spec->n_assumed_ranks)
+	struct disk_space *output = &explanation->output_space;
+	int r = 0;
+
+	if (spec->n_assumed_ranks)
 		return 0;
-	if (spec->n_part_files)
-		return try_part_files(spec, job);
-	return output_try(job->io, spec->output_path);
-}
-
-static struct disk_space output_disk_space(const struct sort_spec *spec, const struct job *job)
-{
-	struct disk_space space = { .needed_nbytes = sort_output_expected_nbytes(spec, job) };
-
-	space.is_needed_known = space.needed_nbytes != OUTPUT_SIZE_UNKNOWN;
-	if (spec->output_path && !spec->n_assumed_ranks)
-		space.is_available_known =
-			output_find_free_space(spec->output_path, &space.available_nbytes);
-	return space;
+	if (spec->output_path && !spec->check_only && spec->output_endpoint.kind == ENDPOINT_PATH) {
+		r = spec->n_part_files ? try_part_files(spec, calls) :
+					 output_try(calls, spec->output_path);
+		output->is_available_known =
+			output_find_free_space(spec->output_path, &output->available_nbytes);
+	}
+	return r < 0 ? r : find_temp_space(spec, calls, memory_nbytes, &explanation->temp_space);
 }
 
 /*
@@ -182,7 +180,6 @@ int sort_explain(const struct sort_spec *given, const struct assumptions *assume
 		.ordered_output = spec.zstd_level > 0,
 		.assumed_nbytes = assumed->nbytes,
 	};
-	struct disk_space temporary = { .is_needed_known = true };
 	int r;
 
 	if (is_input_assumed(&spec, assumed))
@@ -190,22 +187,23 @@ int sort_explain(const struct sort_spec *given, const struct assumptions *assume
 	r = setup_open_inputs(&spec, observer, &resolved, &job);
 	if (r == 0)
 		r = make_plan(&resolved, &setup, &job);
-	if (r == 0)
-		r = try_output(&resolved.spec, &job);
-	if (r == 0)
-		temporary.needed_nbytes = job.plan.max_temp_nbytes;
-	if (r == 0 && !spec.n_assumed_ranks)
-		r = sort_find_temp_space(&resolved.spec, job.io, job.plan.host_spill_nbytes,
-					 &temporary);
 	if (r == 0) {
+		const uint64_t nbytes = sort_output_expected_nbytes(&resolved.spec, &job);
+
 		*ret_explanation = (struct explanation){
 			.content = input_content(job.input),
-			.temp_space = temporary,
-			.output_space = output_disk_space(&resolved.spec, &job),
+			.temp_space = { .is_needed_known = true,
+					.needed_nbytes = job.plan.max_temp_nbytes },
+			.output_space = { .is_needed_known = nbytes != OUTPUT_SIZE_UNKNOWN,
+					  .needed_nbytes = nbytes },
 			.plan = job.plan,
 			.summary = { .record_nbytes = resolved.spec.record_nbytes,
 				     .n_passes = job.plan.n_passes },
 		};
+		r = sort_find_space(&resolved.spec, job.io, job.plan.host_spill_nbytes,
+				    ret_explanation);
+	}
+	if (r == 0) {
 		keys_format(resolved.spec.keys, resolved.spec.n_keys, resolved.spec.record_nbytes,
 			    ret_explanation->summary.type);
 		sort_summary_set_plan(&job.plan, &ret_explanation->summary);
