@@ -28,6 +28,18 @@ static inline encoded_key_t random_number(uint64_t i, uint64_t n, uint64_t run)
 	return scramble(i, run) >> 32;
 }
 
+static inline encoded_key_t one_number(uint64_t i, uint64_t n, uint64_t run)
+{
+	(void)i, (void)n, (void)run;
+	return 77;
+}
+
+/* Run 0 has the largest numbers, the last run the smallest. */
+static inline encoded_key_t descending_runs(uint64_t i, uint64_t n, uint64_t run)
+{
+	return (1000 - run) * n + i;
+}
+
 static inline void add_numbered_run(enum tier tier, number_fn *number, uint64_t n, uint64_t run)
 {
 	encoded_key_t *keys = malloc((n + 1) * sizeof *keys);

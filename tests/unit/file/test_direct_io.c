@@ -115,17 +115,23 @@ DIRECTORY_TEST(unaligned_writes_are_exact_or_fail)
 	file_close(&cached);
 }
 
-/* Read the file as a source that is large from large_nbytes on. */
+/* Open the file as a source that is large from large_nbytes on. */
+static void open_source(uint64_t large_nbytes, struct source_table *ret_table,
+			struct source *ret_source)
+{
+	source_table_init(ret_table, &faulty_calls, &(struct format_rules){ 0 });
+	ret_table->large_nbytes = large_nbytes;
+	source_prepare(ret_source, fixture_path("f"), (struct endpoint){ .kind = ENDPOINT_PATH });
+	assert_int_equal(source_probe(ret_table, ret_source), 0);
+}
+
 static void read_source(uint64_t large_nbytes)
 {
 	unsigned char *back = guarded_alloc(N);
 	struct source_table table;
 	struct source source;
 
-	source_table_init(&table, &faulty_calls, &(struct format_rules){ 0 });
-	table.large_nbytes = large_nbytes;
-	source_prepare(&source, fixture_path("f"), (struct endpoint){ .kind = ENDPOINT_PATH });
-	assert_int_equal(source_probe(&table, &source), 0);
+	open_source(large_nbytes, &table, &source);
 	assert_int_equal(source_read_at(&table, &source, 0, back, N), 0);
 	assert_memory_equal(back, data, N);
 	source_close(&table, &source);
@@ -159,10 +165,7 @@ static void read_in_small_steps(uint64_t large_nbytes)
 	struct source_table table;
 	struct source source;
 
-	source_table_init(&table, &faulty_calls, &(struct format_rules){ 0 });
-	table.large_nbytes = large_nbytes;
-	source_prepare(&source, fixture_path("f"), (struct endpoint){ .kind = ENDPOINT_PATH });
-	assert_int_equal(source_probe(&table, &source), 0);
+	open_source(large_nbytes, &table, &source);
 	for (uint64_t at = 0; at < LONG_FILE_NBYTES; at += SMALL_N)
 		assert_int_equal(source_read_at(&table, &source, at, back, 8), 0);
 	for (uint64_t at = 0; at < LONG_FILE_NBYTES; at += SMALL_N) {

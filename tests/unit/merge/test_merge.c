@@ -5,23 +5,11 @@
 #include "tests/support/race.h"
 #include "tests/support/unit_test.h"
 
-static encoded_key_t one_number(uint64_t i, uint64_t n, uint64_t run)
-{
-	(void)i, (void)n, (void)run;
-	return 77;
-}
-
 /* The same in every run, each a few hundred times: equal keys cross the borders of all blocks. */
 static encoded_key_t few_numbers(uint64_t i, uint64_t n, uint64_t run)
 {
 	(void)n, (void)run;
 	return i / 300;
-}
-
-/* Run 0 has the largest numbers, the last run the smallest. */
-static encoded_key_t descending_runs(uint64_t i, uint64_t n, uint64_t run)
-{
-	return (1000 - run) * n + i;
 }
 
 static encoded_key_t shared_numbers(uint64_t i, uint64_t n, uint64_t run)

@@ -12,21 +12,10 @@
 /* Enough for the windows of all partitions. */
 enum { WINDOWS_NBYTES = 64 << 20 };
 
-static encoded_key_t one_number(uint64_t i, uint64_t n, uint64_t run)
-{
-	(void)i, (void)n, (void)run;
-	return 77;
-}
-
 static encoded_key_t few_numbers(uint64_t i, uint64_t n, uint64_t run)
 {
 	(void)n, (void)run;
 	return i / 3000;
-}
-
-static encoded_key_t descending_runs(uint64_t i, uint64_t n, uint64_t run)
-{
-	return (1000 - run) * n + i;
 }
 
 static void start_job(const char *type, enum fixture_memory memory, uint32_t n_partitions)
