@@ -13,7 +13,7 @@
 #	aarch64	the programs and a few tests, compiled with warnings as errors; the tests run with
 #		qemu-user. Skipped without a cross compiler
 #	package	what `meson dist` packs, built in two directories with equal results
-#		(check_reproducible.sh)
+#		(check_reproducible.sh), and the Python package, built in one of them
 # Each build contains only the programs of its tests and counts as one test. The last line is
 # "N passed, N failed", with ", N skipped" if there are any. The exit status is 0 if nothing failed
 # and something passed.
@@ -187,7 +187,7 @@ release_units='backend_cpu plan_limits distributed_sort_calls distributed_sort_v
 gcc_tests() {
 	echo "$release_units"
 	# shellcheck disable=SC2046
-	names_of gcc fault library mpi gpu python style cli |
+	names_of gcc fault library mpi gpu style cli |
 		grep -vx -e 'faults_cuda_.*' $(only_asan)
 }
 
@@ -279,14 +279,30 @@ syntax() {
 begin clang syntax
 # shellcheck disable=SC2086
 [ "$aarch64" != 0 ] || run aarch64 --timeout-multiplier 8 $imitated
-if [ "$gcc" = 0 ]; then
-	# shellcheck disable=SC2086
-	$linked_here sh tools/scripts/check_reproducible.sh "$builds/gcc" $plain
-	case $? in
+
+# count_status NAME STATUS: count the result of a program
+count_status() {
+	case $2 in
 	0) passed=$((passed + 1)) ;;
 	77) skipped=$((skipped + 1)) ;;
-	*) failed=$((failed + 1)) && echo 'package: FAIL' >>"$builds/failures" ;;
+	*) failed=$((failed + 1)) && echo "$1: FAIL" >>"$builds/failures" ;;
 	esac
+}
+
+if [ "$gcc" = 0 ]; then
+	# Options that meson-python passes, too, so that it compiles nothing again.
+	here=$(realpath "$builds")
+	CFLAGS=-O0 CXXFLAGS=-O0 $linked_here sh tools/scripts/check_reproducible.sh \
+		"$here/gcc" "$here/package" -Dbuildtype=release -Db_ndebug=false \
+		-Dcuda=disabled -Dwerror=true -Dpython=true
+	status=$?
+	count_status package $status
+	[ $status = 0 ] && package=$here/package || package=
+	# malloc() fills memory, as in the tests that meson runs.
+	# shellcheck disable=SC2086
+	MALLOC_PERTURB_=165 sh tests/python/run.sh "$PWD" "$here/python" \
+		"$here/gcc/src/libgsort.so" $package
+	count_status python_package $?
 fi
 built
 
