@@ -63,6 +63,12 @@ generate() {
 	}
 }
 
+# sort [ARGUMENT]...: GNU sort, which allocates much more memory than it uses. meson makes malloc()
+# fill memory.
+sort() {
+	MALLOC_PERTURB_=0 command sort "$@"
+}
+
 # sorted_lines SPEC [SORT-OPTION]... < RECORDS: sort the lines that `key_lines SPEC` prints
 sorted_lines() {
 	sorted_spec=$1
