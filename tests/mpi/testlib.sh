@@ -38,6 +38,7 @@ run_ranks() {
 
 # wait_until COMMAND...: wait until the command succeeds, at most a minute
 wait_until() {
+	! "$@" || return 0
 	until=$(($(date +%s) + 60))
 	while ! "$@"; do
 		[ "$(date +%s)" -lt $until ] || return 1
@@ -47,7 +48,9 @@ wait_until() {
 
 # is_session_over: the helpers that Open MPI starts for a process without a launcher have ended
 is_session_over() {
-	[ -z "$(find "$TMPDIR" -maxdepth 1 -name 'ompi.*')" ]
+	for session in "$TMPDIR"/ompi.*; do
+		[ ! -e "$session" ] || return 1
+	done
 }
 
 # expect_clean_directory WHAT: no output and no temporary file is left
@@ -77,6 +80,8 @@ compare_with_gsort() {
 # --- failures ---
 
 is_process_gone() {
+	# One program looks at all processes of the machine first.
+	readlink /proc/[0-9]*/exe | grep -qxF -e "$GSORT_MPI" -e "$GSORT_MPI_FAULTS" || return 0
 	for process in /proc/[0-9]*; do
 		case $(readlink "$process/exe") in
 		"$GSORT_MPI" | "$GSORT_MPI_FAULTS") ;;
