@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-
 bool output_is_special_file(const char *path)
 {
 	struct stat status;
