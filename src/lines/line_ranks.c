@@ -773,32 +773,12 @@ static int check_inputs(const struct line_sort *sort)
 	return r;
 }
 
-/* Check that all lines were written or dropped. */
-static int check_totals(struct line_sort *sort)
-{
-	const struct line_ranks *ranks = sort->ranks;
-	struct record_totals totals = sort->totals;
-	uint64_t *sums = (uint64_t *)&totals;
-	int r;
-
-	_Static_assert(sizeof totals == 6 * sizeof *sums, "numbers and sums of hashes");
-	r = comm_allreduce_sum(ranks->comm, sums, 6);
-	if (r < 0)
-		return r;
-	if (is_first(ranks) && sort->spec->limit == UINT64_MAX &&
-	    !record_totals_are_balanced(totals))
-		r = fail(-EIO, "internal error: the output does not hold the lines of the input");
-	return distributed_broadcast_status(ranks->comm, r);
-}
-
 int line_ranks_finish(struct line_sort *sort)
 {
 	int r = remote_runs_finish(sort->ranks->remote);
 
 	if (r == 0)
 		r = line_rank_output_finish(sort);
-	if (r == 0)
-		r = check_totals(sort);
 	if (r == 0)
 		r = check_part_files(sort);
 	return r < 0 ? r : check_inputs(sort);

@@ -265,14 +265,23 @@ int line_sort_check_scratch(const struct line_sort *sort)
 		       0;
 }
 
-/* Check that every line that was read has been written, or dropped by an option. */
-static int check_digests(const struct line_sort *sort)
+/* Check that every line that was read, by any rank, has been written, or dropped by an option. */
+static int check_totals(const struct line_sort *sort)
 {
-	/* Ranks have checked it together. */
-	if (sort->spec->limit != UINT64_MAX || sort->spec->n_shards || sort->ranks ||
-	    record_totals_are_balanced(sort->totals))
-		return 0;
-	return fail(-EIO, "internal error: the output does not hold the lines of the input");
+	const struct sort_spec *spec = sort->spec;
+	struct record_totals totals = sort->totals;
+	uint64_t *sums = (uint64_t *)&totals;
+	int r = 0;
+
+	_Static_assert(sizeof totals == 6 * sizeof *sums, "numbers and sums of hashes");
+	if (spec->comm)
+		r = comm_allreduce_sum(spec->comm, sums, 6);
+	if (r < 0)
+		return r;
+	if (spec->limit == UINT64_MAX && !spec->n_shards && !sort->set.is_joined &&
+	    !record_totals_are_balanced(totals))
+		r = fail(-EIO, "internal error: the output does not hold the lines of the input");
+	return spec->comm ? distributed_broadcast_status(spec->comm, r) : r;
 }
 
 /* Write the block that holds all lines. */
@@ -453,7 +462,7 @@ static int sort_to_output(struct line_sort *sort)
 	if (r < 0)
 		return r;
 	stats_complete_phase(sort->job.stats);
-	return check_digests(sort);
+	return check_totals(sort);
 }
 
 /* Take the memory for the compression of the output; use fewer threads for it if it is small. */
