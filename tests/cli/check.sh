@@ -115,6 +115,21 @@ for size in 4096 65536; do
 	expect_disorder 2 -R $size -r
 done
 
+claim 'long records of bytes are compared to their end'
+# end_bytes N...: print records of 65536 bytes that end with these bytes, else zeros
+end_bytes() {
+	python3 -c 'import sys
+for n in sys.argv[1:]: sys.stdout.buffer.write(bytes(65535) + bytes([int(n)]))' "$@"
+}
+end_bytes $(seq 40) > input
+expect_sorted -R 65536 input
+expect_sorted -R 65536 - < input
+expect_disorder 2 -R 65536 -k 0:b65536:r
+end_bytes $(seq 20) 1 $(seq 22 40) > input
+expect_disorder 21 -R 65536
+cat input | run -R 65536 -c -
+expect_line 'record 21: disorder' stderr
+
 claim '--stats says how many records were checked'
 generate -n 12345 -R 20 -k 3:u16 -d sorted -o input
 "$GSORT" -c --stats -R 20 -k 3:u16 input 2> stderr || fail "status $?"
