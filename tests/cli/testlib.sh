@@ -170,9 +170,9 @@ expect_output() {
 
 # expect_message REGEX WHAT: `stderr` is one line of gsort that matches
 expect_message() {
-	message=
-	if ! { IFS= read -r message && ! IFS= read -r rest; } < stderr || [ -n "$rest" ] ||
-		[ "$message" = "${message#gsort: }" ]; then
+	first_line=
+	if ! { IFS= read -r first_line && ! IFS= read -r next_line; } < stderr ||
+		[ -n "$next_line" ] || [ "$first_line" = "${first_line#gsort: }" ]; then
 		fail "$2: not one line of gsort's"
 	elif ! grep -qE -e "$1" stderr; then
 		fail "$2: the message does not match '$1'"
