@@ -61,7 +61,8 @@ static int check_order(struct line_sort *sort, struct line_disorder *ret_disorde
 		int r = cancellation_check(sort->spec->cancellation);
 
 		if (r == 0)
-			r = line_sort_read_chunk(sort, &n, &end, &is_at_end);
+			r = line_sort_read_chunk(sort, n + LINE_SAMPLE_NBYTES, &n, &end,
+						 &is_at_end);
 		if (r < 0 || n == 0)
 			return r;
 		if (n == n_checked && !is_at_end) /* no room is left for the next line */

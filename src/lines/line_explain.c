@@ -16,12 +16,11 @@
  */
 static int measure_chunk(struct line_sort *sort, uint64_t *ret_n_lines)
 {
-	enum { SAMPLE_NBYTES = 256 << 10 };
 	struct plan *plan = &sort->job.plan;
 	unsigned char *text = line_block_text(sort->block), *end;
 	uint64_t n_sorted, n_lines = 0;
 	size_t n;
-	int r = line_input_read(sort->input, text, SAMPLE_NBYTES, &n);
+	int r = line_input_read(sort->input, text, LINE_SAMPLE_NBYTES, &n);
 
 	*ret_n_lines = 1;
 	plan->chunk_nbytes = sort->memory_nbytes / 2;

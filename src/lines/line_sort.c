@@ -30,8 +30,7 @@ enum {
 	MAX_BLOCK_NBYTES = 256 << 10,
 	MIN_SPILL_MEMORY_NBYTES = 16 << 20, /* with less memory all runs go to temporary space */
 	BLOCKS_PER_MEMORY = 1024,           /* number of blocks of runs that the memory holds */
-	SAMPLE_NBYTES = 256 << 10,
-	MAX_LENGTH_NBYTES = 1 << 30, /* of a long line that is measured for a message */
+	MAX_LENGTH_NBYTES = 1 << 30,        /* of a long line that is measured for a message */
 };
 
 unsigned char *line_sort_last_end(const struct line_sort *sort, unsigned char *begin,
@@ -101,10 +100,10 @@ static int fail_long_line(struct line_sort *sort, size_t nbytes)
 	unsigned char *text = line_block_text(sort->block), *end = NULL;
 	char line[LINE_LABEL_NBYTES];
 	const char *path = line_input_position(sort->input, line);
-	size_t length = nbytes, n_read = SAMPLE_NBYTES;
+	size_t length = nbytes, n_read = LINE_SAMPLE_NBYTES;
 
-	while (!end && n_read == SAMPLE_NBYTES && length < MAX_LENGTH_NBYTES) {
-		const int r = line_input_read(sort->input, text, SAMPLE_NBYTES, &n_read);
+	while (!end && n_read == LINE_SAMPLE_NBYTES && length < MAX_LENGTH_NBYTES) {
+		const int r = line_input_read(sort->input, text, LINE_SAMPLE_NBYTES, &n_read);
 
 		if (r < 0)
 			return r;
@@ -118,13 +117,13 @@ static int fail_long_line(struct line_sort *sort, size_t nbytes)
 		    path, line, length, line_sort_find_memory(sort, length + 1) >> 20);
 }
 
-int line_sort_read_chunk(struct line_sort *sort, size_t *n, unsigned char **ret_end,
-			 bool *ret_at_end)
+int line_sort_read_chunk(struct line_sort *sort, size_t min_nbytes, size_t *n,
+			 unsigned char **ret_end, bool *ret_at_end)
 {
 	unsigned char *text = line_block_text(sort->block);
 	const size_t max_nbytes = sort->memory_nbytes / 4 * 3;
 	const size_t max_line_nbytes = sort->memory_nbytes / MERGE_SHARE;
-	size_t target = *n + SAMPLE_NBYTES < max_nbytes ? *n + SAMPLE_NBYTES : max_nbytes;
+	size_t target = u64_min(min_nbytes, max_nbytes);
 	size_t n_read = 0;
 	unsigned char *sample_end;
 
@@ -148,8 +147,9 @@ int line_sort_read_chunk(struct line_sort *sort, size_t *n, unsigned char **ret_
 			target += target / 2;
 			continue;
 		}
-		sample_end = line_sort_last_end(
-			sort, text, text + u64_min(SAMPLE_NBYTES, (uint64_t)(*ret_end - text)));
+		sample_end = line_sort_last_end(sort, text,
+						text + u64_min(LINE_SAMPLE_NBYTES,
+							       (uint64_t)(*ret_end - text)));
 		n_read = line_block_text_nbytes(
 			sort->block,
 			(struct line_range){ text, sample_end > text ? sample_end : *ret_end });
@@ -177,7 +177,7 @@ static int sort_chunks(struct line_sort *sort)
 		int r = cancellation_check(sort->spec->cancellation);
 
 		if (r == 0 && !is_at_end)
-			r = line_sort_read_chunk(sort, &n, &end, &is_at_end);
+			r = line_sort_read_chunk(sort, LINE_SAMPLE_NBYTES, &n, &end, &is_at_end);
 		if (is_at_end)
 			end = text + n;
 		span = stats_begin(STAGE_SORT, sort->runs.n);

@@ -29,7 +29,8 @@ enum {
 	/* Buffers of threads, and blocks of runs. */
 	LINE_MAX_BUFFER_NBYTES = 1 << 20,
 	LINE_MIN_BLOCK_NBYTES = 16 << 10,
-	LINE_MIN_RESUME_BLOCKS = 32, /* minimum blocks in memory to resume a sort */
+	LINE_SAMPLE_NBYTES = 256 << 10, /* of text, to estimate how much fits in memory */
+	LINE_MIN_RESUME_BLOCKS = 32,    /* minimum blocks in memory to resume a sort */
 };
 
 /* Writes the lines of a run. */
@@ -138,11 +139,12 @@ void line_sort_close(struct line_sort *sort);
 int line_sort_choose_gpu(const struct line_sort *sort, const struct backend **ret_backend);
 
 /*
- * Read text to the block's memory, in which the first *n bytes are. Returns 0 and the end of the
- * last whole line. *ret_at_end: nothing is left to read.
+ * Read text to the block's memory, in which the first *n bytes are, until as much is there as can
+ * be sorted, and at least min_nbytes if memory suffices. Returns 0 and the end of the last whole
+ * line. *ret_at_end: nothing is left to read.
  */
-int line_sort_read_chunk(struct line_sort *sort, size_t *n, unsigned char **ret_end,
-			 bool *ret_at_end);
+int line_sort_read_chunk(struct line_sort *sort, size_t min_nbytes, size_t *n,
+			 unsigned char **ret_end, bool *ret_at_end);
 
 /* Wake up a thread that waits for a pipe, because the sort is cancelled. context: the sort. */
 void line_sort_stop_waiting(void *context);

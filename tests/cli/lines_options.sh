@@ -125,8 +125,10 @@ expect_failure '--shard and -u, --unique cannot be used together' --lines -m -u 
 claim 'a plan has the runs and passes that the sort then has'
 # Its keys tie in their first bytes, so they are stored, and chunks are smaller.
 awk '{ print ($1 % 2 ? "even" : "odd"), "number:", $0 }' many > tied
+# A chunk of them has less text than a sort reads at once.
+awk 'BEGIN { for (i = 0; i < 4000000; i++) print i % 10 ? "" : i % 7 }' > empty
 for arguments in '-S 1M many' '-S 1M -k1,1n many' '-S 1M -k2,2 -k3 many' \
-	'-S 1M --batch-size=2 many' 'many' '-S 1M -k1f tied'; do
+	'-S 1M --batch-size=2 many' 'many' '-S 1M -k1f tied' '-S 1M empty'; do
 	# shellcheck disable=SC2086
 	"$GSORT" --lines --explain=json $arguments > plan 2> stderr || fail "status $?"
 	expect_json plan
