@@ -17,7 +17,13 @@
 #include "tests/support/race.h"
 #include "tests/support/unit_test.h"
 
-enum { N_WORDS = 60000, N_FEW = 3000, N_FAULT_RANKS = 3, SECONDS_A_SORT = 20 };
+enum {
+	N_WORDS = 30000,
+	N_FEW = 3000,
+	N_FOR_STRIPES = 60000, /* twice as many lines are stripes of two ranks */
+	N_FAULT_RANKS = 3,
+	SECONDS_A_SORT = 20
+};
 
 static const uint64_t minute_ns = UINT64_C(60) * 1000000000;
 static char words_path[512], few_path[512], single_path[512], together_path[512], kept_path[512];
@@ -158,7 +164,7 @@ FIXTURE_TEST(any_number_of_ranks_writes_the_same)
 		{ .options = { "k", "1,1n", "r" }, .inputs = { words_path, few_path } },
 		{ .options = { "s", "k", "1,1" }, .inputs = { few_path } },
 		{ .options = { "u", "k", "1,1" }, .inputs = { few_path, words_path } },
-		{ .options = { "limit", "40000", "S", "1M" }, .inputs = { few_path, words_path } },
+		{ .options = { "limit", "20000", "S", "1M" }, .inputs = { few_path, words_path } },
 		{ .options = { "u", "limit", "3" }, .inputs = { few_path } },
 		{ .options = { "u", "count", "k", "1.1,1.2", "limit", "40" },
 		  .inputs = { few_path, words_path } },
@@ -272,6 +278,7 @@ FIXTURE_TEST(no_two_ranks_write_to_one_stripe)
 	struct requested_sort request = { .inputs = { words_path, words_path } };
 	struct fake_ranks ranks = fake_ranks_of(&request, 5);
 
+	write_lines(words_path, N_FOR_STRIPES, 1u << 30);
 	stripe_writers_open();
 	assert_int_equal(run_sort(&request, NULL, single_path), 0);
 	request.pwrite = stripe_writers_pwrite;
@@ -466,6 +473,7 @@ FIXTURE_TEST(unwritable_output_ends_all)
 					  .inputs = { words_path, words_path },
 					  .pwrite = refuse_to_write };
 
+	write_lines(words_path, N_FOR_STRIPES, 1u << 30);
 	assert_ends(&request, "Input/output error");
 }
 
