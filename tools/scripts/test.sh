@@ -278,7 +278,6 @@ syntax() {
 	echo 'clang -fsyntax-only'
 	nice python3 tools/scripts/check_syntax.py "$builds/gcc" clang clang++
 }
-begin clang syntax
 # shellcheck disable=SC2086
 [ "$aarch64" != 0 ] || run aarch64 --timeout-multiplier 8 $imitated
 
@@ -291,6 +290,7 @@ count_status() {
 	esac
 }
 
+package=
 if [ "$gcc" = 0 ]; then
 	# Options that meson-python passes, too, so that it compiles nothing again.
 	here=$(realpath "$builds")
@@ -299,7 +299,10 @@ if [ "$gcc" = 0 ]; then
 		-Dcuda=disabled -Dwerror=true -Dpython=true
 	status=$?
 	count_status package $status
-	[ $status = 0 ] && package=$here/package || package=
+	[ $status != 0 ] || package=$here/package
+fi
+begin clang syntax
+if [ "$gcc" = 0 ]; then
 	# malloc() fills memory, as in the tests that meson runs.
 	# shellcheck disable=SC2086
 	MALLOC_PERTURB_=165 sh tests/python/run.sh "$PWD" "$here/python" \
