@@ -310,6 +310,11 @@ void spill_set_n_writers(struct spill *spill, uint32_t n)
 			spill->n_directories * u64_min(n_each, SPILL_MAX_FILES_PER_DIRECTORY);
 }
 
+bool spill_bypasses_cache(const struct spill *spill)
+{
+	return spill->files[0].bypass_cache;
+}
+
 /*
  * To the scheduler a second file in each directory is like another disk. All directories have one
  * for direct I/O, or none.

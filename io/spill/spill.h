@@ -77,6 +77,7 @@ void spill_close(struct spill *spill);
 
 /* Use direct I/O where the file system permits it: the page cache cannot hold the data. */
 void spill_bypass_cache(struct spill *spill);
+bool spill_bypasses_cache(const struct spill *spill);
 
 /*
  * Prepare for n > 1 threads that write at the same time. A file has one lock for writes, so there

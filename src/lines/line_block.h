@@ -30,9 +30,10 @@ struct line_sink {
 	 */
 	int (*write)(void *context, uint64_t offset, const void *bytes, size_t nbytes);
 	void *context;
-	size_t max_nbytes; /* at a time */
-	uint64_t begin;    /* of the block's output in the file: for the alignment of writes */
-	bool is_run;       /* each write is placed by itself */
+	size_t max_nbytes;     /* at a time */
+	uint64_t begin;        /* of the block's output in the file: for the alignment of writes */
+	bool is_run;           /* each write is placed by itself */
+	uint32_t align_nbytes; /* for direct writes; 0: there are none */
 	/* Number of threads that write at different offsets of a file; 0: write in order. */
 	uint32_t n_writers;
 };

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/file/direct_io.h"
 #include "src/record/record_hash.h"
 
 size_t line_count_format(uint64_t n, char text[static LINE_COUNT_NBYTES])
@@ -46,19 +45,22 @@ struct write_buffer {
 	uint64_t offset; /* position of the first byte in the output */
 };
 
-/* Open a buffer for bytes from `offset` on, aligned like them for direct writes. */
+/* Open a buffer for bytes from `offset` on. It is aligned like them only for direct writes. */
 static int open_buffer(const struct line_block *block, uint64_t offset,
 		       struct write_buffer *ret_buffer)
 {
 	const uint64_t position = block->sink->is_run ? 0 : block->sink->begin + offset;
-	unsigned char *memory = malloc(block->buffer_nbytes + DIRECT_ALIGN_NBYTES);
+	const uint32_t align_nbytes = block->sink->align_nbytes;
+	unsigned char *memory = malloc(block->buffer_nbytes + align_nbytes);
 
 	if (!memory)
 		return fail(-ENOMEM, "no memory for a buffer of %zu bytes", block->buffer_nbytes);
-	*ret_buffer = (struct write_buffer){ .memory = memory,
-					     .bytes = memory + (position - (uintptr_t)memory) %
-								       DIRECT_ALIGN_NBYTES,
-					     .offset = offset };
+	*ret_buffer = (struct write_buffer){
+		.memory = memory,
+		.bytes =
+			memory + (align_nbytes ? (position - (uintptr_t)memory) % align_nbytes : 0),
+		.offset = offset
+	};
 	return 0;
 }
 

@@ -260,10 +260,13 @@ int line_output_finish(struct line_sort *sort)
 
 int line_output_write_block(struct line_sort *sort, uint64_t *ret_nbytes)
 {
+	uint64_t base; /* not used: 0 except for outputs that are appended to */
 	const struct line_sink sink = { .write = write_to_output,
 					.context = sort,
 					.max_nbytes = SIZE_MAX,
 					.begin = sort->offset,
+					.align_nbytes =
+						output_direct_alignment(sort->output, &base),
 					.n_writers = n_writers(sort) };
 	struct digest digest;
 	int r = sort->spec->count ? hold_last_back(sort) : 0;

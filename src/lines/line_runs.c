@@ -139,6 +139,9 @@ int line_run_write_block(struct line_sort *sort, struct line_run_writer *writer,
 	const struct line_sink sink = { .write = write_to_run,
 					.context = writer,
 					.is_run = true,
+					.align_nbytes = spill_bypasses_cache(sort->job.spill) ?
+								SPILL_ALIGN_NBYTES :
+								0,
 					.max_nbytes = LINE_MAX_BUFFER_NBYTES };
 	struct digest digest;
 	const int r = line_sort_write_block(sort, &sink, ret_nbytes, &digest);
