@@ -332,9 +332,14 @@ int checkpoint_open(const struct syscalls *io, const struct sort_spec *spec,
 	struct checkpoint *checkpoint;
 	int r;
 
-	if (input_nbytes == INPUT_SIZE_UNKNOWN) /* they cannot be read again */
-		return fail(-ESPIPE, "%s: a checkpoint requires inputs of known size, not pipes",
-			    spec->checkpoint_path);
+	if (input_nbytes == INPUT_SIZE_UNKNOWN) { /* a stream cannot be read again */
+		const char *stream = input_stream_name(input);
+
+		return fail(-ESPIPE,
+			    "%s: a checkpoint requires regular files as input; compressed files "
+			    "need a seek table",
+			    stream ? stream : spec->checkpoint_path);
+	}
 	r = spec->comm ? 0 : check_rewritable(spec);
 	if (r < 0)
 		return r;

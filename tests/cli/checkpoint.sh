@@ -252,7 +252,9 @@ rm -r parts output
 [ ! -e ck ] || fail "the checkpoint is left: $(ls ck)"
 
 claim 'sorts that cannot be resumed are refused'
-cat input | expect_error 'ck: .* requires inputs of known size, not pipes' --checkpoint=ck -
+cat input | expect_error 'standard input: .* requires regular files as input' --checkpoint=ck -
+gzip -k input
+expect_error 'input.gz: .* compressed files need a seek table' --checkpoint=ck input input.gz
 expect_error 'temporary data is in the checkpoint' --checkpoint=ck -T tmp input
 expect_error 'merge the files again instead' --checkpoint=ck -m input
 run --checkpoint=ck input
@@ -502,7 +504,10 @@ sort other > expected.other
 expect_same expected.other output 'a short input'
 
 claim 'sorts of lines that cannot be resumed are refused'
-cat input | expect_error 'ck: .* requires inputs of known size, not pipes' --lines --checkpoint=ck -
+cat input | expect_error 'standard input: .* requires regular files as input' \
+	--lines --checkpoint=ck -
+expect_error 'input.gz: .* compressed files need a seek table' \
+	--lines --checkpoint=ck input input.gz
 expect_error 'temporary data is in the checkpoint' --lines --checkpoint=ck -T tmp input
 expect_error 'merge the files again instead' --lines --checkpoint=ck -m input
 run --lines --checkpoint=ck input
