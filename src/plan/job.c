@@ -114,8 +114,9 @@ static int fail_temp_space(const struct temp_space_demand *demand, uint64_t avai
 					     " or another -T");
 }
 
-int temp_space_check(const struct temp_space_demand *demand, bool may_shrink,
-		     bool *ret_needs_compression)
+/* If the runs may shrink, compress them instead of failing, and set *ret_needs_compression. */
+static int check_temp_space(const struct temp_space_demand *demand, bool may_shrink,
+			    bool *ret_needs_compression)
 {
 	uint64_t available_nbytes;
 	int r = demand->needed_nbytes ? get_temp_space(demand, &available_nbytes) : 0;
@@ -129,7 +130,7 @@ int temp_space_check(const struct temp_space_demand *demand, bool may_shrink,
 	return 0;
 }
 
-int temp_space_recheck(const struct temp_space_demand *demand)
+static int recheck_temp_space(const struct temp_space_demand *demand)
 {
 	const struct compression_totals totals = compression_totals(demand->compression);
 	uint64_t available_nbytes;
@@ -159,7 +160,7 @@ int job_check_temp_space(struct job *job, const struct sort_spec *spec)
 						      .needed_nbytes = job->plan.temp_nbytes,
 						      .has_checkpoint = spec->checkpoint_path };
 	job->needs_compression = false;
-	return temp_space_check(&job->temp_space,
+	return check_temp_space(&job->temp_space,
 				spec->compression.mode != COMPRESS_NONE || !spills_all_records(job),
 				&job->needs_compression);
 }
@@ -167,7 +168,7 @@ int job_check_temp_space(struct job *job, const struct sort_spec *spec)
 int job_recheck_temp_space(const struct job *job)
 {
 	return job->needs_compression && spills_all_records(job) ?
-		       temp_space_recheck(&job->temp_space) :
+		       recheck_temp_space(&job->temp_space) :
 		       0;
 }
 

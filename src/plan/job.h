@@ -116,16 +116,10 @@ static inline struct window_buffer_cache *job_window_buffers(const struct job *j
 
 /*
  * Check, before anything is spilled, that the runs fit into temporary space. If they may shrink,
- * they are compressed, and *ret_needs_compression is set. Returns 0, or -ENOSPC (reported, with
- * what is missing and where).
+ * they are compressed, and job_recheck_temp_space() checks again after a run has been spilled.
+ * Return 0, or -ENOSPC (reported, with what is missing and where). The directories of the spec must
+ * outlive the job.
  */
-int temp_space_check(const struct temp_space_demand *demand, bool may_shrink,
-		     bool *ret_needs_compression);
-
-/* Check again after a run has been spilled that needs compression. */
-int temp_space_recheck(const struct temp_space_demand *demand);
-
-/* Call temp_space_check() and temp_space_recheck() for a job. Directories must outlive the job. */
 int job_check_temp_space(struct job *job, const struct sort_spec *spec);
 int job_recheck_temp_space(const struct job *job);
 
