@@ -32,8 +32,9 @@
 static constexpr unsigned CUT_LANES = 16; /* lanes per boundary */
 static constexpr unsigned N_CUTTERS = splitting::n_threads / CUT_LANES;
 
-/* The first step of a galloping search, in elements. */
+/* Galloping search, in elements: the first step, and a range whose ends are compared first. */
 static constexpr unsigned FIRST_STEP = 8;
+static constexpr unsigned LONG_RANGE = 512;
 
 static_assert(FAN_IN <= CUT_LANES, "one lane for each run");
 static_assert(splitting::n_threads % WARP == 0, "whole warps");
@@ -74,6 +75,13 @@ __device__ __forceinline__ Index gallop(const E *run, Index lo, Index hi, Index 
 
 	if (lo == hi)
 		return lo;
+	/* If runs hardly overlap, the pivot lies outside most of them. */
+	if (hi - lo > LONG_RANGE) {
+		if (is_after_pivot(lo))
+			return lo;
+		if (!is_after_pivot(hi - 1))
+			return hi;
+	}
 	descend = is_after_pivot(guess);
 	if (descend)
 		hi = guess;
