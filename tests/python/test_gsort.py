@@ -655,7 +655,8 @@ sort = functools.partial(gsort.sort, [path] * 40, sys.argv[1] + '/out', lines=Tr
 @pytest.mark.parametrize('name', SORTS)
 def test_control_c_stops_a_sort(name, tmp_path):
     """A child sorts for seconds. SIGINT raises KeyboardInterrupt and leaves no temporary files."""
-    code = 'import functools, gsort, numpy as np, sys' + SORTS[name] + '''
+    code = 'import functools, gsort, numpy as np, signal, sys' + SORTS[name] + '''
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent in the background ignores it
 try:
     sort(temp_directory=sys.argv[1], threads=1, progress=lambda *_: print('running', flush=True))
 except KeyboardInterrupt:
