@@ -40,28 +40,20 @@ static int measure_bucket(void *context, uint32_t task)
 
 /* Lines on their way to the sink. */
 struct write_buffer {
-	unsigned char *memory, *bytes;
+	unsigned char *bytes;
 	size_t n;
 	uint64_t offset; /* position of the first byte in the output */
 };
 
-/* Open a buffer for bytes from `offset` on. It is aligned like them only for direct writes. */
-static int open_buffer(const struct line_block *block, uint64_t offset,
-		       struct write_buffer *ret_buffer)
+/* Return a buffer for bytes from `offset` on. It is aligned like them only for direct writes. */
+static struct write_buffer open_buffer(const struct line_block *block, uint64_t offset,
+				       unsigned char *memory)
 {
 	const uint64_t position = block->sink->is_run ? 0 : block->sink->begin + offset;
 	const uint32_t align_nbytes = block->sink->align_nbytes;
-	unsigned char *memory = malloc(block->buffer_nbytes + align_nbytes);
+	const size_t gap = align_nbytes ? (position - (uintptr_t)memory) % align_nbytes : 0;
 
-	if (!memory)
-		return fail(-ENOMEM, "no memory for a buffer of %zu bytes", block->buffer_nbytes);
-	*ret_buffer = (struct write_buffer){
-		.memory = memory,
-		.bytes =
-			memory + (align_nbytes ? (position - (uintptr_t)memory) % align_nbytes : 0),
-		.offset = offset
-	};
-	return 0;
+	return (struct write_buffer){ .bytes = memory + gap, .offset = offset };
 }
 
 static int flush_buffer(const struct line_block *block, struct write_buffer *buffer)
@@ -135,6 +127,7 @@ static int write_bucket(void *context, uint32_t task)
 	const struct line_element *elements = in.elements + bucket->first_element;
 	const bool descending = line_string_is_descending(&in, STRING_KEY);
 	struct write_buffer buffer;
+	unsigned char *memory;
 	struct digest written = { .n_records = bucket->n };
 	uint64_t next_count = 0;
 	int r = 0, failed;
@@ -145,9 +138,10 @@ static int write_bucket(void *context, uint32_t task)
 	r = check_border(block, bucket);
 	if (r < 0)
 		return r;
-	r = open_buffer(block, bucket->offset, &buffer);
-	if (r < 0)
-		return r;
+	memory = malloc(block->buffer_nbytes + block->sink->align_nbytes);
+	if (!memory)
+		return fail(-ENOMEM, "no memory for a buffer of %zu bytes", block->buffer_nbytes);
+	buffer = open_buffer(block, bucket->offset, memory);
 	for (uint64_t i = 0; i < bucket->n && r == 0; i++) {
 		const struct line_view line = line_reference_view(&in, elements[i].reference);
 
@@ -173,7 +167,7 @@ static int write_bucket(void *context, uint32_t task)
 	bucket->written = written;
 	if (r == 0)
 		r = flush_buffer(block, &buffer);
-	free(buffer.memory);
+	free(memory);
 	failed = line_block_free_buffers(buffers);
 	return failed < 0 ? failed : r;
 }
