@@ -110,8 +110,9 @@ static void check_sort(uint32_t element_nbytes, bool pairs, uint64_t n, enum key
 /* Lengths at the limits of tiles of the small geometry, and, on a GPU, of the real ones. */
 static const uint64_t small_lengths[] = { 0,   1,   2,   3,   31,  33,   191, 192,
 					  193, 319, 320, 321, 640, 2560, 2561 };
-static const uint64_t large_lengths[] = { 4351,  4352,  4353,   7935,   7936,    7937,
-					  69632, 69633, 126976, 126977, 1000003, 2031617 };
+/* Among others a tile of 8 and of 4 bytes, and 16 of them. */
+static const uint64_t large_lengths[] = { 4479,  4480,  4481,  5247,  5248,    5249,
+					  71680, 71681, 83968, 83969, 1000003, 2031617 };
 
 TEST(every_length_is_sorted)
 {
@@ -123,6 +124,13 @@ TEST(every_length_is_sorted)
 		     device_is_fast() && i < sizeof large_lengths / sizeof large_lengths[0]; i++)
 			check_sort(element_sizes[s], false, large_lengths[i], KEYS_RANDOM);
 	}
+}
+
+/* The splitters compare the ends of long ranges first. */
+TEST(long_runs_that_do_not_overlap_are_sorted)
+{
+	check_sort(8, false, 20011, KEYS_REVERSED);
+	check_sort(16, true, 20011, KEYS_REVERSED);
 }
 
 TEST(every_distribution_is_sorted)
