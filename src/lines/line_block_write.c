@@ -45,9 +45,12 @@ struct write_buffer {
 	uint64_t offset; /* position of the first byte in the output */
 };
 
-/* Return a buffer for bytes from `offset` on. It is aligned like them only for direct writes. */
-static struct write_buffer open_buffer(const struct line_block *block, uint64_t offset,
-				       unsigned char *memory)
+/*
+ * Return a buffer for the bytes from `offset` on. For direct writes its address in memory and their
+ * position in the file are equal modulo align_nbytes.
+ */
+static struct write_buffer place_buffer(const struct line_block *block, uint64_t offset,
+					unsigned char *memory)
 {
 	const uint64_t position = block->sink->is_run ? 0 : block->sink->begin + offset;
 	const uint32_t align_nbytes = block->sink->align_nbytes;
@@ -141,7 +144,7 @@ static int write_bucket(void *context, uint32_t task)
 	memory = malloc(block->buffer_nbytes + block->sink->align_nbytes);
 	if (!memory)
 		return fail(-ENOMEM, "no memory for a buffer of %zu bytes", block->buffer_nbytes);
-	buffer = open_buffer(block, bucket->offset, memory);
+	buffer = place_buffer(block, bucket->offset, memory);
 	for (uint64_t i = 0; i < bucket->n && r == 0; i++) {
 		const struct line_view line = line_reference_view(&in, elements[i].reference);
 

@@ -168,8 +168,8 @@ int file_set_write(struct file_set *set, uint32_t i, uint64_t offset, const void
 
 /*
  * Collective, when all ranks have merged: send the kept bytes to the ranks that write them. Those
- * of compressed files wait for file_set_end_frames(). Then rank 0 may account for what other ranks
- * write, which is of nbytes all but own_nbytes.
+ * of compressed files wait for file_set_end_frames(). After that, file_set_record_remote_writes()
+ * tells rank 0 that other ranks have written all of a file of nbytes but its own_nbytes of content.
  */
 int file_set_exchange(struct file_set *set);
 void file_set_record_remote_writes(struct file_set *set, uint32_t i, uint64_t own_nbytes,
