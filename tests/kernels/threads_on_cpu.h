@@ -176,9 +176,13 @@ class emulated_pool
 	{
 		const unsigned n = work.n_threads;
 
-		while (threads.size() < n)
-			add_thread();
-		turns = (emulated_thread **)realloc(turns, threads.size() * sizeof *turns);
+		if (threads.size() < n) {
+			while (threads.size() < n)
+				add_thread();
+			/* Tests make malloc() and realloc() fail, but not the new operator. */
+			delete[] turns;
+			turns = new emulated_thread *[n];
+		}
 		for (unsigned i = 0; i < n; i++) {
 			emulated_thread *thread = threads[i];
 
@@ -212,7 +216,7 @@ public:
 			delete[] thread->stack;
 			delete thread;
 		}
-		free(turns);
+		delete[] turns;
 	}
 	emulated_pool(const emulated_pool &) = delete;
 
