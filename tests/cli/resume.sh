@@ -136,9 +136,9 @@ kill_and_resume_lines() {
 
 if [ "${1:-}" = lines ]; then
 	awk 'BEGIN { srand('"$seed"'); s = "abcdefghijklmnopqrstuvwxyz"
-		for (i = 0; i < 300000; i++)
-		print int(rand() * 150000), int(rand() * 3), substr(s, 1 + rand() * 26) }' > text
-	head -c 1500001 text > unfinished
+		for (i = 0; i < 200000; i++)
+		print int(rand() * 100000), int(rand() * 3), substr(s, 1 + rand() * 26) }' > text
+	head -c 1200001 text > unfinished
 	: > empty
 	awk '{ print $1 % 3000 }' text > few
 	"$GSORT" --lines few -o few.zst
@@ -158,7 +158,7 @@ if [ "${1:-}" = lines ]; then
 	kill_and_resume_lines -S 2M -z -r nul empty nul
 	claim 'lines, with headers and projections'
 	kill_and_resume --lines -S 2M -u --count few
-	kill_and_resume --lines -S 2M --limit=200000 text
+	kill_and_resume --lines -S 2M --limit=130000 text
 	kill_and_resume --lines -S 2M --header=3 unfinished few text
 	kill_and_resume --lines -S 2M few.zst text
 	kill_and_resume --lines -S 2M --split=3 text
@@ -180,8 +180,8 @@ if [ "${1:-}" = lines ]; then
 	finish
 fi
 
-generate -n 800000 -o input
-generate -n 300000 -d hundred-keys -o few
+generate -n 500000 -o input
+generate -n 250000 -d hundred-keys -o few
 generate -n 60000 --gensort=ascii -o hundred
 generate -R 12 -k 8:u32 -n 250000 -d hundred-keys -o edges
 
@@ -200,7 +200,7 @@ kill_and_resume -S 2M -R 16 -k 4:u32:r -k 0:i8 input
 claim 'killed, with headers and projections'
 kill_and_resume -S 2M -R 16 -k 12:u16 --argsort input
 kill_and_resume -S 2M -R 8 -k 7:u8 -u --count input
-kill_and_resume -S 2M --limit=500000 input
+kill_and_resume -S 2M --limit=300000 input
 kill_and_resume -S 2M --skip-bytes=16 --partial=keep -R 24 -k 3:u32 input
 claim 'killed, with compressed runs'
 kill_and_resume -S 1M --temp-compress=zstd few
@@ -210,7 +210,7 @@ later=$first
 kill_and_resume input
 kill_and_resume -R 100 -k 0:b10 hundred
 later='--partitions=2 --parallel=1 -S 3M --batch-size=2 --verify'
-kill_and_resume --limit=750000 input
+kill_and_resume --limit=450000 input
 kill_and_resume few
 first=
 later=

@@ -80,14 +80,10 @@ compare_with_gsort() {
 # --- failures ---
 
 is_process_gone() {
-	# One program looks at all processes of the machine first.
-	readlink /proc/[0-9]*/exe | grep -qxF -e "$GSORT_MPI" -e "$GSORT_MPI_FAULTS" || return 0
-	for process in /proc/[0-9]*; do
-		case $(readlink "$process/exe") in
-		"$GSORT_MPI" | "$GSORT_MPI_FAULTS") ;;
-		*) continue ;;
-		esac
-		[ "$(readlink "$process/cwd")" != "$PWD" ] || return 1
+	# One program looks at all processes of the machine.
+	for process in $(find /proc/[0-9]*/exe -prune \( -lname "$GSORT_MPI" -o \
+			-lname "$GSORT_MPI_FAULTS" \) 2> find-errors); do
+		[ "$(readlink "${process%exe}cwd")" != "$PWD" ] || return 1
 	done
 }
 

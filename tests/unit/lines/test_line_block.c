@@ -219,7 +219,7 @@ TEST(keys_that_fill_the_memory_are_read_within_it)
 	enum { N = 40, MIN_NBYTES = 2048, MAX_NBYTES = 16384, ALIGN_NBYTES = 64 };
 	unsigned char *memory = guarded_alloc(MAX_NBYTES), *own_memory;
 	struct opened_block opened;
-	size_t own_nbytes;
+	size_t own_nbytes, nbytes = MIN_NBYTES;
 
 	open_block("f", 1, 1 << 20, &opened);
 	own_memory = opened.block->memory;
@@ -227,12 +227,16 @@ TEST(keys_that_fill_the_memory_are_read_within_it)
 	/* One of these lengths fills the memory, whose size is a multiple of the alignment. */
 	for (int length = 1; length <= ALIGN_NBYTES; length++) {
 		char text[MIN_NBYTES];
-		size_t n = (size_t)sprintf(text, "%0*d\n", length, 0), nbytes = MIN_NBYTES;
+		size_t n = (size_t)sprintf(text, "%0*d\n", length, 0);
 
 		for (int i = 0; i < N; i++)
 			n += (size_t)sprintf(text + n, "%s, then %d\n",
 					     i % 2 ? "equal bytes" : "more equal bytes", i);
 		sprintf(text + n, "z\n");
+		/* The last text, which is a byte shorter, needed nbytes. */
+		while (nbytes > MIN_NBYTES &&
+		       fits_before(opened.block, memory + MAX_NBYTES, nbytes, text))
+			nbytes -= ALIGN_NBYTES;
 		while (nbytes < MAX_NBYTES &&
 		       !fits_before(opened.block, memory + MAX_NBYTES, nbytes, text))
 			nbytes += ALIGN_NBYTES;
