@@ -15,7 +15,7 @@ expect_peak_memory() {
 		fail "gsort $*: status $?: $(cat peak)"
 }
 
-generate -b 80M -o input
+generate -b 48M -o input
 
 claim 'spilling'
 expect_peak_memory 32 -S 32M input
@@ -32,12 +32,12 @@ expect_peak_memory 1 -S 1M input
 "$GSORT_CHECK" --same-records output input > stdout || fail "$(cat stdout)"
 
 claim 'records narrower than their elements'
-generate -b 48M -t b9 -o input
+generate -b 32M -t b9 -o input
 expect_peak_memory 16 -S 16M -t b9 input
 
 claim 'records'
 for size in 100 4096 65536; do
-	generate -R $size -n $((32 * 1024 * 1024 / size)) -o input
+	generate -R $size -n $((24 * 1024 * 1024 / size)) -o input
 	expect_peak_memory 16 -S 16M -R $size -k0:b10 input
 	expect_peak_memory 16 -S 16M -R $size input
 done
