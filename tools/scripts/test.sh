@@ -54,24 +54,29 @@ begin() {
 	building=$!
 }
 
-# built: wait for the build that was started and count its result; 77 means skipped
+# count_status NAME STATUS: count the result of a build or test; 77 means skipped
+count_status() {
+	case $2 in
+	0) passed=$((passed + 1)) ;;
+	77)
+		echo "$1: skipped"
+		skipped=$((skipped + 1))
+		;;
+	*)
+		echo "$1: FAIL" | tee -a "$builds/failures"
+		failed=$((failed + 1))
+		;;
+	esac
+}
+
+# built: wait for the build that was started and count its result
 built() {
 	wait "$building"
 	result=$?
 	printf '\n== %s: ' "$begun"
 	head -n 1 "$builds/$begun.log"
-	case $result in
-	0) passed=$((passed + 1)) ;;
-	77)
-		echo "$begun: skipped"
-		skipped=$((skipped + 1))
-		;;
-	*)
-		cat "$builds/$begun.log"
-		echo "$begun: the build failed" | tee -a "$builds/failures"
-		failed=$((failed + 1))
-		;;
-	esac
+	[ "$result" = 0 ] || cat "$builds/$begun.log"
+	count_status "$begun" "$result"
 	return "$result"
 }
 
@@ -164,8 +169,8 @@ fi
 # Without a GPU no kernel runs, so optimising kernels and what launches them is not needed.
 nvidia-smi -L >/dev/null 2>&1 || export NVCC_APPEND_FLAGS='-Xcicc=-O0 -Xptxas=-O0 -Xcompiler=-O0'
 
-# One more than the processors, because some tests wait most of the time.
-at_once=$(($(nproc) + 1))
+# More than the processors, because some tests wait most of the time.
+at_once=$(($(nproc) + 2))
 wrapper=
 # Longest first.
 asan_scripts='random_records zst_cli tools random_scalars streams'
@@ -241,6 +246,7 @@ begin tsan compile tsan gcc $sanitized -Db_sanitize=thread
 # The release build runs all faults and configurations. Builds with sanitizers are four times as
 # slow and run a sample. The seed, and so the sample, depends on the commit.
 export GSORT_FAULT_INTERVAL=32 GSORT_ROUNDS=6
+at_once=$(($(nproc) + 1)) # few of these tests wait
 # shellcheck disable=SC2046
 [ "$asan" != 0 ] || run asan --timeout-multiplier 4 $(asan_tests)
 
@@ -272,33 +278,24 @@ wrapper=
 
 built
 aarch64=$?
+# Options that meson-python passes, too, so that it compiles nothing again.
+here=$(realpath "$builds")
+pack() {
+	echo 'meson dist, built in two directories'
+	CFLAGS=-O0 CXXFLAGS=-O0 nice $linked_here sh tools/scripts/check_reproducible.sh \
+		"$here/gcc" "$here/package" -Dbuildtype=release -Db_ndebug=false \
+		-Dcuda=disabled -Dwerror=true -Dpython=true
+}
+[ "$gcc" != 0 ] || begin package pack
+# shellcheck disable=SC2086
+[ "$aarch64" != 0 ] || run aarch64 --timeout-multiplier 8 $imitated
+
+package=
+[ "$gcc" != 0 ] || ! built || package=$here/package
 syntax() {
 	echo 'clang -fsyntax-only'
 	nice python3 tools/scripts/check_syntax.py "$builds/gcc" clang clang++
 }
-# shellcheck disable=SC2086
-[ "$aarch64" != 0 ] || run aarch64 --timeout-multiplier 8 $imitated
-
-# count_status NAME STATUS: count the result of a program
-count_status() {
-	case $2 in
-	0) passed=$((passed + 1)) ;;
-	77) skipped=$((skipped + 1)) ;;
-	*) failed=$((failed + 1)) && echo "$1: FAIL" >>"$builds/failures" ;;
-	esac
-}
-
-package=
-if [ "$gcc" = 0 ]; then
-	# Options that meson-python passes, too, so that it compiles nothing again.
-	here=$(realpath "$builds")
-	CFLAGS=-O0 CXXFLAGS=-O0 $linked_here sh tools/scripts/check_reproducible.sh \
-		"$here/gcc" "$here/package" -Dbuildtype=release -Db_ndebug=false \
-		-Dcuda=disabled -Dwerror=true -Dpython=true
-	status=$?
-	count_status package $status
-	[ $status != 0 ] || package=$here/package
-fi
 begin clang syntax
 if [ "$gcc" = 0 ]; then
 	# malloc() fills memory, as in the tests that meson runs.
