@@ -126,11 +126,13 @@ TEST(every_length_is_sorted)
 	}
 }
 
-/* The splitters compare the ends of long ranges first. */
+/* The splitters compare the ends of long ranges first, which is no other race. */
 TEST(long_runs_that_do_not_overlap_are_sorted)
 {
-	check_sort(8, false, 20011, KEYS_REVERSED);
-	check_sort(16, true, 20011, KEYS_REVERSED);
+	const uint64_t n = FOR_RACES_ONLY ? 2011 : 20011;
+
+	check_sort(8, false, n, KEYS_REVERSED);
+	check_sort(16, true, n, KEYS_REVERSED);
 }
 
 TEST(every_distribution_is_sorted)
