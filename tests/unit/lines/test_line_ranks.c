@@ -18,9 +18,10 @@
 #include "tests/support/unit_test.h"
 
 enum {
-	N_WORDS = 30000,
-	N_FEW = 3000,
-	N_FOR_STRIPES = 60000, /* twice as many lines are stripes of two ranks */
+	N_WORDS = 9000,
+	N_FEW = 2000,
+	N_FOR_STRIPES = 5000, /* twice as many long lines are stripes of two ranks */
+	LONG_NBYTES = 200,
 	N_FAULT_RANKS = 3,
 	SECONDS_A_SORT = 20
 };
@@ -28,7 +29,7 @@ enum {
 static const uint64_t minute_ns = UINT64_C(60) * 1000000000;
 static char words_path[512], few_path[512], single_path[512], together_path[512], kept_path[512];
 
-static void write_lines(const char *path, unsigned n, unsigned modulus)
+static void write_lines(const char *path, unsigned n, unsigned modulus, int nbytes)
 {
 	uint64_t *numbers = malloc(n * sizeof *numbers);
 	FILE *file = fopen(path, "w");
@@ -36,7 +37,7 @@ static void write_lines(const char *path, unsigned n, unsigned modulus)
 	assert_non_null(file);
 	fill_pattern(numbers, n * sizeof *numbers, 1);
 	for (unsigned i = 0; i < n; i++)
-		fprintf(file, "%u %u\n", (unsigned)(numbers[i] % modulus), i);
+		fprintf(file, "%u %0*u\n", (unsigned)(numbers[i] % modulus), nbytes, i);
 	assert_int_equal(fclose(file), 0);
 	free(numbers);
 }
@@ -52,8 +53,8 @@ static int start(void **state)
 	strcpy(single_path, fixture_path("alone"));
 	strcpy(together_path, fixture_path("together"));
 	strcpy(kept_path, fixture_path("kept"));
-	write_lines(words_path, N_WORDS, 1u << 30);
-	write_lines(few_path, N_FEW, 5);
+	write_lines(words_path, N_WORDS, 1u << 30, 0);
+	write_lines(few_path, N_FEW, 5, 0);
 	return 0;
 }
 
@@ -164,7 +165,7 @@ FIXTURE_TEST(any_number_of_ranks_writes_the_same)
 		{ .options = { "k", "1,1n", "r" }, .inputs = { words_path, few_path } },
 		{ .options = { "s", "k", "1,1" }, .inputs = { few_path } },
 		{ .options = { "u", "k", "1,1" }, .inputs = { few_path, words_path } },
-		{ .options = { "limit", "20000", "S", "1M" }, .inputs = { few_path, words_path } },
+		{ .options = { "limit", "7000", "S", "1M" }, .inputs = { few_path, words_path } },
 		{ .options = { "u", "limit", "3" }, .inputs = { few_path } },
 		{ .options = { "u", "count", "k", "1.1,1.2", "limit", "40" },
 		  .inputs = { few_path, words_path } },
@@ -278,7 +279,7 @@ FIXTURE_TEST(no_two_ranks_write_to_one_stripe)
 	struct requested_sort request = { .inputs = { words_path, words_path } };
 	struct fake_ranks ranks = fake_ranks_of(&request, 5);
 
-	write_lines(words_path, N_FOR_STRIPES, 1u << 30);
+	write_lines(words_path, N_FOR_STRIPES, 1u << 30, LONG_NBYTES);
 	stripe_writers_open();
 	assert_int_equal(run_sort(&request, NULL, single_path), 0);
 	request.pwrite = stripe_writers_pwrite;
@@ -444,7 +445,7 @@ FIXTURE_TEST(false_samples_end_all)
 
 static ssize_t refuse_long_reads(int fd, void *bytes, size_t nbytes, off_t offset)
 {
-	if (fake_rank_number == 1 && nbytes > 100000) {
+	if (fake_rank_number == 1 && nbytes > 30000) {
 		errno = EIO;
 		return -1;
 	}
@@ -473,7 +474,7 @@ FIXTURE_TEST(unwritable_output_ends_all)
 					  .inputs = { words_path, words_path },
 					  .pwrite = refuse_to_write };
 
-	write_lines(words_path, N_FOR_STRIPES, 1u << 30);
+	write_lines(words_path, N_FOR_STRIPES, 1u << 30, LONG_NBYTES);
 	assert_ends(&request, "Input/output error");
 }
 
