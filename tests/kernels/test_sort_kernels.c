@@ -1,5 +1,5 @@
 /*
- * test_sort_kernels.c - sorting and merging on the device, against qsort() on the host
+ * test_sort_kernels.c - sorting and merging on the device, against a radix sort on the host
  *
  * Lengths are at the limits of tiles and groups of tiles, for several geometries, because the test
  * does not know the real one. Buffers have exactly the length that the interface requires.
@@ -10,6 +10,7 @@
 #include "kernels/kernels.h"
 #include "tests/kernels/device.h"
 #include "tests/support/race.h"
+#include "tests/support/reference_sort.h"
 #include "tools/bench/kernel_keys.h"
 #include "tests/support/unit_test.h"
 
@@ -18,28 +19,6 @@ static const uint32_t element_sizes[] = { 4, 8, 16 };
 #define FOR_EACH_SIZE(i)                                                                           \
 	for (size_t i = 0; i < sizeof element_sizes / sizeof element_sizes[0];                     \
 	     i += FOR_RACES_ONLY ? 2 : 1)
-
-#define DEFINE_COMPARE(type)                                                                       \
-	static int compare_##type(const void *x, const void *y)                                    \
-	{                                                                                          \
-		type a, b;                                                                         \
-                                                                                                   \
-		memcpy(&a, x, sizeof a);                                                           \
-		memcpy(&b, y, sizeof b);                                                           \
-		return (a > b) - (a < b);                                                          \
-	}
-
-DEFINE_COMPARE(uint32_t)
-DEFINE_COMPARE(uint64_t)
-DEFINE_COMPARE(uint128_t)
-
-static void sort_on_host(void *elements, uint32_t element_nbytes, uint64_t n)
-{
-	qsort(elements, n, element_nbytes,
-	      element_nbytes == 4 ? compare_uint32_t :
-	      element_nbytes == 8 ? compare_uint64_t :
-				    compare_uint128_t);
-}
 
 /* Fail with the parameters if the two differ. */
 static void assert_same(const void *actual, const void *expected, uint32_t element_nbytes,
@@ -95,7 +74,7 @@ static void check_sort(uint32_t element_nbytes, bool pairs, uint64_t n, enum key
 	for (uint64_t i = 0; i < n; i++)
 		put_element(expected, element_nbytes, pairs, i, i, n, keys);
 	kernel_memory_write(elements, expected, nbytes);
-	sort_on_host(expected, element_nbytes, n);
+	reference_sort_elements(expected, element_nbytes, n);
 	assert_int_equal(pairs ? launch_sort_pairs(elements, n, scratch, NULL) :
 				 launch_sort(elements, n, element_nbytes, scratch, NULL),
 			 0);
@@ -157,7 +136,7 @@ static void check_disorder_at_the_end(uint32_t element_nbytes, uint64_t n)
 	for (uint64_t i = 0; i < n; i++)
 		key_store(expected, element_nbytes, i, i < n - 2 ? i : 2 * n - 3 - i);
 	kernel_memory_write(elements, expected, nbytes);
-	sort_on_host(expected, element_nbytes, n);
+	reference_sort_elements(expected, element_nbytes, n);
 	assert_int_equal(launch_sort(elements, n, element_nbytes, scratch, NULL), 0);
 	kernel_memory_read(actual, elements, nbytes);
 	assert_same(actual, expected, element_nbytes, n, "disorder at the end");
@@ -222,13 +201,13 @@ static void check_merge(uint32_t element_nbytes, bool pairs, uint32_t k, uint64_
 
 		for (uint64_t j = 0; j < run_n; j++)
 			put_element(run, element_nbytes, pairs, j, n + j, about_n, keys);
-		sort_on_host(run, element_nbytes, run_n);
+		reference_sort_elements(run, element_nbytes, run_n);
 		slices[i].n = run_n;
 		slices[i].elements = kernel_memory_alloc(run_nbytes);
 		kernel_memory_write((void *)slices[i].elements, run, run_nbytes);
 		n += run_n;
 	}
-	sort_on_host(expected, element_nbytes, n);
+	reference_sort_elements(expected, element_nbytes, n);
 	actual = malloc(n * element_nbytes + 1);
 	scratch_nbytes = pairs ? kernel_merge_pairs_scratch_nbytes(k, n) :
 				 kernel_merge_scratch_nbytes(k, n, element_nbytes);

@@ -8,6 +8,7 @@
 
 #include "src/record/layout.h"
 #include "tests/support/guarded.h"
+#include "tests/support/reference_sort.h"
 #include "tools/gen/gen.h"
 
 static const uint32_t element_sizes[] = { 4, 8, 16 };
@@ -36,34 +37,4 @@ static inline void *guarded_elements_make(uint32_t element_nbytes, int dist, uin
 static inline void guarded_elements_free(void *elements, uint32_t element_nbytes, uint64_t n)
 {
 	guarded_free(elements, n * element_nbytes);
-}
-
-static inline int compare_4(const void *a, const void *b)
-{
-	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static inline int compare_8(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static inline int compare_16(const void *a, const void *b)
-{
-	const uint128_t x = *(const uint128_t *)a, y = *(const uint128_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* Sort with qsort(), as the reference. */
-static inline void reference_sort_elements(void *elements, uint32_t element_nbytes, uint64_t n)
-{
-	qsort(elements, n, element_nbytes,
-	      element_nbytes == 4 ? compare_4 :
-	      element_nbytes == 8 ? compare_8 :
-				    compare_16);
 }

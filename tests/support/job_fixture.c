@@ -4,6 +4,7 @@
 #include "tests/support/job_fixture.h"
 #include "src/base/thread.h"
 #include "tests/support/decode_key.h"
+#include "tests/support/reference_sort.h"
 
 struct job job;
 struct layout layout;
@@ -104,15 +105,6 @@ void job_stop(void)
 	free(fixture_keys);
 	fixture_keys = NULL;
 	fixture_n_keys = fixture_keys_capacity = 0;
-}
-
-/* Not instrumented: with sanitizers the tests would spend a fifth of their time here. */
-__attribute__((no_sanitize("address", "thread", "undefined"))) int
-compare_encoded_keys(const void *a, const void *b)
-{
-	const encoded_key_t x = *(const encoded_key_t *)a, y = *(const encoded_key_t *)b;
-
-	return (x > y) - (x < y);
 }
 
 /* Keep the first of equal neighbours and return the number of keys left. */
@@ -230,7 +222,7 @@ static struct run *make_spilled_run(const encoded_key_t *keys, size_t n)
 
 void add_run(enum tier tier, encoded_key_t *keys, size_t n)
 {
-	qsort(keys, n, sizeof *keys, compare_encoded_keys);
+	reference_sort_16(keys, n);
 	if (job.unique)
 		n = remove_duplicates(keys, n);
 	fixture_add_keys(keys, n);
@@ -308,7 +300,7 @@ void check_merged_output(struct digest dropped, uint64_t *ret_n_windows)
 	digest_add(&total, dropped);
 	assert_true(digest_equal(total, digest_encoded_keys(fixture_keys, fixture_n_keys)));
 
-	qsort(fixture_keys, n, sizeof *fixture_keys, compare_encoded_keys);
+	reference_sort_16(fixture_keys, n);
 	if (job.unique)
 		n = remove_duplicates(fixture_keys, n);
 	expected = fixture_make_items(fixture_keys, n, false);

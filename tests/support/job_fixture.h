@@ -46,8 +46,6 @@ void job_start(const char *type, bool unique, enum fixture_memory memory);
 
 void job_stop(void);
 
-int compare_encoded_keys(const void *a, const void *b);
-
 /* Return the digest of the records of some encoded keys. */
 struct digest digest_encoded_keys(const encoded_key_t *keys, size_t n);
 

@@ -1,5 +1,5 @@
 /*
- * test_cpu_sort - chunk sorts against qsort, over sizes, lengths and distributions
+ * test_cpu_sort - chunk sorts against a radix sort, over sizes, lengths and distributions
  */
 #include "config.h"
 #include "src/base/cancellation.h"

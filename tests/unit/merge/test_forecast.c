@@ -4,6 +4,7 @@
 #include "src/merge/window.h"
 
 #include "tests/support/job_fixture.h"
+#include "tests/support/reference_sort.h"
 #include "tests/support/unit_test.h"
 
 enum { BLOCK = 4 };
@@ -172,7 +173,7 @@ FIXTURE_TEST(many_runs_are_taken_in_order)
 
 		for (uint64_t i = 0; i < N_BLOCKS; i++)
 			keys[i] = scramble(i, run) % 50;
-		qsort(keys, N_BLOCKS, sizeof keys[0], compare_encoded_keys);
+		reference_sort_16(keys, N_BLOCKS);
 		add_blocks(keys, N_BLOCKS);
 	}
 	forecast = open_forecast();

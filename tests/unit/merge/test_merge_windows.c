@@ -3,6 +3,7 @@
  */
 #include "tests/support/numbered_runs.h"
 #include "tests/support/race.h"
+#include "tests/support/reference_sort.h"
 #include "tests/support/unit_test.h"
 
 /* A sink that is a stored run: it takes elements and wants the first keys of its blocks. */
@@ -79,7 +80,7 @@ static void check_windows_lie_as_the_file(enum fixture_memory memory, enum tier_
 	for (uint64_t run = 0; run < 4; run++)
 		add_numbered_run(tier_of(tiers, run), random_number, LONG_RUN + run, run);
 	assert_int_equal(merge_runs(&job, fixture_run_list.runs, 4, 0, &sink, &result), 0);
-	qsort(fixture_keys, fixture_n_keys, sizeof *fixture_keys, compare_encoded_keys);
+	reference_sort_16(fixture_keys, fixture_n_keys);
 	for (size_t i = 0; i < fixture_n_keys; i++)
 		assert_true(element_get(aligned.output.records, 8, i) == fixture_keys[i]);
 	assert_true(aligned.n_windows >= 3);
