@@ -10,6 +10,7 @@
 #include "src/base/thread.h"
 #include "tests/support/guarded.h"
 #include "tests/support/io_fixture.h"
+#include "tests/support/race.h"
 #include "tests/support/unit_test.h"
 
 enum { FRAME = 1 << 20, N = 5 * FRAME / 2 }; /* the writer's frame size; two and a half frames */
@@ -160,7 +161,7 @@ struct reading {
 	int r; /* the first error; -EILSEQ: wrong bytes */
 };
 
-enum { N_READINGS = 4 };
+enum { N_READINGS = 4, N_ROUNDS = FOR_RACES_ONLY ? 5 : 20 };
 
 static void *read_in_steps(void *arg)
 {
@@ -200,7 +201,7 @@ FIXTURE_TEST(several_threads_read)
 {
 	const uint64_t stored_nbytes = write_content(false, 2, N);
 
-	for (unsigned round = 0; round < 20; round++) {
+	for (unsigned round = 0; round < N_ROUNDS; round++) {
 		struct zst_reader *reader = open_reader(stored_nbytes);
 
 		assert_all_read(reader, 0);
@@ -213,7 +214,7 @@ FIXTURE_TEST(failing_read_wakes_all_readers)
 {
 	const uint64_t stored_nbytes = write_content(false, 2, N);
 
-	for (unsigned round = 0; round < 20; round++) {
+	for (unsigned round = 0; round < N_ROUNDS; round++) {
 		struct zst_reader *reader = open_reader(stored_nbytes);
 
 		faults.transfer_errno = EIO;

@@ -147,17 +147,17 @@ static void check_remainder(enum fixture_memory memory, size_t n, size_t first)
 
 FIXTURE_TEST(input_is_read_from_the_first_record_on)
 {
-	static const size_t firsts[] = { 1, 4095, 8192, 60001, 119999, 120000 };
+	static const size_t firsts[] = { 1, 4095, 8192, 40001, 79999, 80000 };
 
 	for (size_t i = 0; i < sizeof firsts / sizeof firsts[0]; i += FOR_RACES_ONLY ? 3 : 1) {
-		check_remainder(FIXTURE_UNIFIED_MEMORY, 120000, firsts[i]);
-		check_remainder(FIXTURE_SEPARATE_MEMORY, 120000, firsts[i]);
+		check_remainder(FIXTURE_UNIFIED_MEMORY, 80000, firsts[i]);
+		check_remainder(FIXTURE_SEPARATE_MEMORY, 80000, firsts[i]);
 	}
 }
 
 FIXTURE_TEST(last_chunks_stay_in_memory)
 {
-	make_input("u64", false, FIXTURE_UNIFIED_MEMORY, random_number, 250000);
+	make_input("u64", false, FIXTURE_UNIFIED_MEMORY, random_number, 150000);
 	open_file();
 	assert_int_equal(generate_test_runs(), 0);
 	assert_int_equal(run_list_n_spilled(&fixture_run_list), job.plan.n_spilled_runs);
@@ -173,9 +173,9 @@ FIXTURE_TEST(device_memory_may_be_separate)
 	check_file("u64", false, FIXTURE_SEPARATE_MEMORY, random_number, 1, 0, 0);
 	check_file("u64", false, FIXTURE_SEPARATE_MEMORY, random_number, 30000, 0, 0);
 	if (!FOR_RACES_ONLY)
-		check_file("u64", false, FIXTURE_SEPARATE_MEMORY, random_number, 300007, 1, 40);
-	check_file("b5", false, FIXTURE_SEPARATE_MEMORY, random_number, 200007, 1, 40);
-	check_file("b10", true, FIXTURE_SEPARATE_MEMORY, few_numbers, 200001, 1, 40);
+		check_file("u64", false, FIXTURE_SEPARATE_MEMORY, random_number, 180007, 1, 40);
+	check_file("b5", false, FIXTURE_SEPARATE_MEMORY, random_number, 120007, 1, 40);
+	check_file("b10", true, FIXTURE_SEPARATE_MEMORY, few_numbers, 120001, 1, 40);
 }
 
 /* The CPU back end, which records what is discarded. */
@@ -230,7 +230,7 @@ FIXTURE_TEST(unused_tail_of_a_chunk_is_released)
 
 FIXTURE_TEST(chunks_that_are_used_again_are_kept)
 {
-	generate_short_runs(400003);
+	generate_short_runs(250003);
 	assert_false(job.plan.fits_in_memory);
 	assert_int_equal(n_discarded, 0);
 	close_input();
@@ -361,7 +361,7 @@ static void check_device_totals(const struct stats *stats, bool reach)
 /* Check that all devices merge the spilled runs. */
 static void check_spills(const char *type, bool unique, enum fixture_memory memory, bool reach)
 {
-	const size_t n = 100001 + 80000 * fixture_n_devices;
+	const size_t n = 90001 + 60000 * fixture_n_devices;
 	struct stats *stats;
 
 	separate_memory_set_devices(1, reach);
@@ -409,7 +409,7 @@ static void check_balance(void)
 
 FIXTURE_TEST(several_devices_hold_more_than_one)
 {
-	enum { N = 500000, EACH_NBYTES = 4 << 20 };
+	enum { N = 250000, EACH_NBYTES = 2 << 20 };
 
 	for (fixture_n_devices = FOR_RACES_ONLY ? 3 : 1; fixture_n_devices <= 3;
 	     fixture_n_devices += 2) {
@@ -499,14 +499,14 @@ FIXTURE_TEST(pipe_may_end_with_a_chunk)
 		chunk_records = job.plan.chunk_records;
 		job_stop();
 		check_pipe((enum fixture_memory)memory, 3 * chunk_records, false, 0);
-		check_pipe((enum fixture_memory)memory, 40 * chunk_records, true, 0);
+		check_pipe((enum fixture_memory)memory, 25 * chunk_records, true, 0);
 	}
 }
 
 /* A third of the blocks that the pipe needs have room. */
 FIXTURE_TEST(long_pipe_gets_longer_blocks)
 {
-	const size_t n = 120000;
+	const size_t n = 80000;
 
 	for (int memory = FIXTURE_UNIFIED_MEMORY; memory <= FIXTURE_PACKING_MEMORY; memory++)
 		check_pipe((enum fixture_memory)memory, n, true,
