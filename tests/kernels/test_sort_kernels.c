@@ -105,7 +105,7 @@ TEST(every_length_is_sorted)
 	}
 }
 
-/* The splitters compare the ends of long ranges first, which is no other race. */
+/* The splitters compare the ends of long ranges first. Threads of short ones race as well. */
 TEST(long_runs_that_do_not_overlap_are_sorted)
 {
 	const uint64_t n = FOR_RACES_ONLY ? 2011 : 20011;

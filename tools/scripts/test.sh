@@ -282,6 +282,7 @@ aarch64=$?
 here=$(realpath "$builds")
 pack() {
 	echo 'meson dist, built in two directories'
+	# shellcheck disable=SC2086
 	CFLAGS=-O0 CXXFLAGS=-O0 nice $linked_here sh tools/scripts/check_reproducible.sh \
 		"$here/gcc" "$here/package" -Dbuildtype=release -Db_ndebug=false \
 		-Dcuda=disabled -Dwerror=true -Dpython=true
