@@ -440,7 +440,7 @@ PART_TEST(requests, compressed_output_is_that_of_one_process)
 	struct requested_sort request;
 
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-		request_compressed(&request, "u64", 8, random_path, random_path);
+		request_compressed(&request, "u64", 8, random_path, few_path);
 		check(&request, sizes[i]);
 	}
 	/* A record can lie in two frames. */
@@ -477,7 +477,7 @@ SORT_TEST(foreign_bytes_may_arrive_out_of_order)
 {
 	struct requested_sort request;
 
-	request_compressed(&request, "u64", 8, random_path, random_path);
+	request_compressed(&request, "u64", 8, random_path, few_path);
 	sort_single(&request);
 	assert_agrees(&request, 6, 1);
 }
@@ -509,7 +509,7 @@ SORT_TEST(whatever_order_messages_come_in)
 
 	request_sort(&request, "u16", 8, random_path, few_path);
 	sort_single(&request);
-	for (uint64_t seed = 1; seed <= 2; seed++)
+	for (uint64_t seed = 1; seed <= (FOR_RACES_ONLY ? 1 : 2); seed++)
 		assert_agrees(&request, 3, seed);
 	request_in_memory(&request, "u32", 8, random_path, few_path);
 	sort_single(&request);
@@ -912,7 +912,7 @@ SORT_TEST(fault_anywhere_is_no_output_or_the_right_one)
 		request.spec.disable_shared_memory = mode < READS_MEMORY;
 		check_faults(&request);
 	}
-	request_compressed(&request, "u64", 8, random_path, random_path);
+	request_compressed(&request, "u64", 8, random_path, few_path);
 	check_faults(&request);
 }
 
@@ -1356,7 +1356,8 @@ static char kept_path[512];
 static void request_checkpoint(struct requested_sort *request)
 {
 	strcpy(kept_path, fixture_path("kept"));
-	request_sort(request, "u16", 8, random_path, random_path);
+	write_file(few_path, numbers, sizeof numbers / 2); /* so that each rank has two runs */
+	request_sort(request, "u16", 8, random_path, few_path);
 	sort_single(request);
 	request->spec.checkpoint_path = kept_path;
 }
@@ -1440,7 +1441,7 @@ PART_TEST(checkpoints, resumed_runs_are_not_stored_again)
 	request_checkpoint(&request);
 	n = interrupt_with_checkpoint(&request);
 	nbytes = nbytes_of(checkpoint_file(2, "gsort-manifest"));
-	assert_true(nbytes_of(checkpoint_file(2, "gsort-runs")) > 2 * (off_t)sizeof numbers / 3);
+	assert_true(nbytes_of(checkpoint_file(2, "gsort-runs")) > (off_t)sizeof numbers / 2);
 	end_with(&request, FAKE_FAULT_ERROR, 0, n / 2);
 	assert_int_equal(nbytes_of(checkpoint_file(2, "gsort-manifest")), nbytes);
 	assert_agrees(&request, 3, 0);
