@@ -194,7 +194,7 @@ release_units='backend_cpu plan_limits distributed_sort_calls distributed_sort_v
 gcc_tests() {
 	# shellcheck disable=SC2046
 	names_of gcc mpi gpu style cli | grep -vx $(only_asan)
-	names_of gcc fault library | grep -vx 'faults_cuda_.*'
+	names_of gcc fault library | grep -vx 'faults_cuda_.*on_cpu'
 	echo "$release_units"
 }
 
@@ -202,17 +202,18 @@ gcc_tests() {
 #  - backend_cpu and cpu_merge, whose buffers end at unmapped pages (tests/support/guarded.h);
 #  - distributed_sort_calls and distributed_sort_volumes, which count calls and bytes;
 #  - launches, which only computes numbers;
-#  - faults_rehearsed, whose sorts the other tests of faults begin with.
+#  - faults_rehearsed and faults_cuda_rehearsed, whose sorts the other tests of faults begin with.
 asan_tests() {
 	echo "$asan_scripts"
 	names_of asan unit kernels fault library |
 		grep -vx -e backend_cpu -e cpu_merge -e distributed_sort_calls \
-			-e distributed_sort_volumes -e launches -e faults_rehearsed
+			-e distributed_sort_volumes -e launches \
+			-e 'faults.*_rehearsed'
 }
 
 # Skips:
-#  - slow tests without threads, zst_index, which reads with one thread, and cluster_cuts, which
-#    uses only threads of its own;
+#  - tests of code without threads, such as src/options, src/plan, src/record and src/report,
+#    zst_index, which reads with one thread, and cluster_cuts, which uses only threads of its own;
 #  - backend_cpu, sort_records, distributed_sort_*, sort_kernels_sm75_on_cpu and gpu_lines_on_cpu,
 #    because other tests run the same threads;
 #  - launches and tile_cuts_on_cpu, which use one thread;
@@ -222,9 +223,12 @@ tsan_tests() {
 	names_of tsan unit kernels |
 		grep -vx -e 'cpu_.*' -e 'distributed_sort.*' -e cluster_cuts \
 			-e codec -e key_batch -e gen -e gensort -e mapping -e npy \
-			-e plan_limits -e layout -e backend_cpu -e sort_records \
+			-e layout -e backend_cpu -e sort_records \
 			-e fatal_signals -e sort_kernels_sm75_on_cpu -e gpu_lines_on_cpu \
-			-e launches -e tile_cuts_on_cpu -e zst_index
+			-e launches -e tile_cuts_on_cpu -e zst_index \
+			-e options -e files0 -e 'plan.*' -e cache_policy -e key_tail \
+			-e 'html.*' -e report_file -e progress_line -e line_keys \
+			-e format_detect -e part_manifest -e framing
 }
 
 tests=gcc_tests
