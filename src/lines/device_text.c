@@ -734,7 +734,8 @@ int device_text_write(struct device_text *text, const struct line_sink *sink,
 	int r = get_offsets(text);
 	uint32_t n;
 
-	*ret_digest = (struct digest){ 0 };
+	if (ret_digest)
+		*ret_digest = (struct digest){ 0 };
 	if (r < 0)
 		return r;
 	text->sink = sink;
@@ -746,7 +747,7 @@ int device_text_write(struct device_text *text, const struct line_sink *sink,
 	if (n > 0)
 		r = thread_pool_run(text->params.threads, write_part, text,
 				    (n + text->windows_per_part - 1) / text->windows_per_part);
-	for (uint32_t i = 0; i < n && r == 0; i++)
+	for (uint32_t i = 0; ret_digest && i < n; i++)
 		digest_add(ret_digest, text->digests[i]);
 	free(text->digests);
 	return r;

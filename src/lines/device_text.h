@@ -67,8 +67,8 @@ uint64_t device_text_nbytes(const struct device_text *text);
 int device_text_select(struct device_text *text, uint64_t first, uint64_t n);
 
 /*
- * Write the sorted lines to the sink. *ret_digest: of the lines. Returns 0; -EIO after a message if
- * lines are out of order, an internal error; or the error of the sink.
+ * Write the sorted lines to the sink. ret_digest: of the lines; may be NULL. Returns 0; -EIO after
+ * a message if lines are out of order, an internal error; or the error of the sink.
  */
 int device_text_write(struct device_text *text, const struct line_sink *sink,
 		      struct digest *ret_digest);

@@ -309,7 +309,8 @@ static int scan_piece(void *context, uint32_t task)
 		struct line_view string = { line, nbytes };
 		size_t n_stored;
 
-		piece->digest.sum += hash_bytes(line, nbytes);
+		if (block->hashes_lines)
+			piece->digest.sum += hash_bytes(line, nbytes);
 		if (nbytes >= piece->longest_nbytes)
 			piece->longest_nbytes = nbytes + 1;
 		if (!block->in.is_plain) {
@@ -680,11 +681,10 @@ static void place_buckets(struct line_block *block)
 }
 
 /* Add up what was seen of lines. Returns the bytes of the pieces. */
-static uint64_t record_lines(struct line_block *block)
+static uint64_t record_lines(struct line_block *block, struct digest *ret_digest)
 {
 	uint64_t nbytes = 0, key_nbytes = 0;
 
-	block->digest = (struct digest){ 0 };
 	block->longest_nbytes = 0;
 	for (uint32_t i = 0; i < block->n_pieces; i++) {
 		const struct piece *piece = &block->pieces[i];
@@ -693,7 +693,8 @@ static uint64_t record_lines(struct line_block *block)
 		key_nbytes += piece->key_nbytes;
 		if (piece->longest_nbytes > block->longest_nbytes)
 			block->longest_nbytes = piece->longest_nbytes;
-		digest_add(&block->digest, piece->digest);
+		if (ret_digest)
+			digest_add(ret_digest, piece->digest);
 	}
 	block->seen_nbytes = nbytes;
 	block->seen_n_lines = block->n_elements;
@@ -751,7 +752,8 @@ static int scan_fitting_pieces(struct line_block *block, const unsigned char *te
 }
 
 int line_block_sort(struct line_block *block, const struct line_range *ranges, size_t n,
-		    const unsigned char *text_end, uint64_t *ret_n_sorted)
+		    const unsigned char *text_end, uint64_t *ret_n_sorted,
+		    struct digest *ret_digest)
 {
 	int r = divide_text(block, ranges, n);
 
@@ -760,7 +762,9 @@ int line_block_sort(struct line_block *block, const struct line_range *ranges, s
 	block->n_elements = 0;
 	block->equal = EQUAL_KEEP;
 	block->has_selection = false;
-	block->digest = (struct digest){ 0 };
+	block->hashes_lines = ret_digest;
+	if (ret_digest)
+		*ret_digest = (struct digest){ 0 };
 	if (r < 0 || block->n_pieces == 0)
 		return r;
 	r = scan_fitting_pieces(block, text_end);
@@ -773,7 +777,7 @@ int line_block_sort(struct line_block *block, const struct line_range *ranges, s
 	if (r == 0)
 		r = thread_pool_run(block->threads, sort_bucket, block, block->n_buckets);
 	if (r == 0)
-		*ret_n_sorted = record_lines(block);
+		*ret_n_sorted = record_lines(block, ret_digest);
 	return r;
 }
 
@@ -881,11 +885,6 @@ uint64_t line_block_n_lines(const struct line_block *block)
 size_t line_block_longest(const struct line_block *block)
 {
 	return block->longest_nbytes;
-}
-
-struct digest line_block_digest(const struct line_block *block)
-{
-	return block->digest;
 }
 
 struct digest line_block_dropped_digest(const struct line_block *block)

@@ -68,9 +68,11 @@ size_t line_block_text_nbytes(struct line_block *block, struct line_range sample
  * equal lines. text_end: elements and keys are placed after it. Returns 0 or a negative errno after
  * a message. *ret_n_sorted: the number of bytes that were sorted, from the beginning of the ranges:
  * at least one whole line, and fewer than all if elements or keys do not fit in memory.
+ * ret_digest: of the sorted lines; NULL: not computed.
  */
 int line_block_sort(struct line_block *block, const struct line_range *ranges, size_t n,
-		    const unsigned char *text_end, uint64_t *ret_n_sorted);
+		    const unsigned char *text_end, uint64_t *ret_n_sorted,
+		    struct digest *ret_digest);
 
 /* --- of a sorted block --- */
 
@@ -107,8 +109,7 @@ uint64_t line_block_n_lines(const struct line_block *block);
 /* Return the bytes of the longest line that was sorted, with its delimiter. */
 size_t line_block_longest(const struct line_block *block);
 
-/* Return the digests of the lines that were sorted, and of those that were dropped since. */
-struct digest line_block_digest(const struct line_block *block);
+/* Return the digest of the lines that were dropped since they were sorted. */
 struct digest line_block_dropped_digest(const struct line_block *block);
 
 /* Return the first and the last line; bytes NULL: there is none. */
@@ -121,8 +122,8 @@ int line_block_measure(struct line_block *block, uint64_t *ret_nbytes);
 /*
  * Write the lines, each with its delimiter, through buffers of buffer_nbytes for each thread, at
  * most what the sink takes at a time.
- * *ret_digest: of what was written. Returns 0; -EIO after a message if lines are out of order, an
- * internal error; or the error of the sink.
+ * ret_digest: of what was written; NULL: not computed. Returns 0; -EIO after a message if lines are
+ * out of order, an internal error; or the error of the sink.
  */
 int line_block_write(struct line_block *block, size_t buffer_nbytes, const struct line_sink *sink,
 		     struct digest *ret_digest);

@@ -65,6 +65,8 @@ struct line_block {
 	/* What lines look like, to divide the memory. */
 	uint64_t seen_nbytes, seen_n_lines, seen_key_nbytes;
 
+	bool hashes_lines; /* for a digest of what is sorted or written */
+
 	/* The current text. */
 	struct piece *pieces; /* n_pieces */
 	uint32_t n_pieces, max_pieces;
@@ -76,7 +78,6 @@ struct line_block {
 	unsigned char *key_memory;
 	uint64_t n_elements;
 	size_t longest_nbytes;
-	struct digest digest;
 
 	/* The sample. */
 	struct shared_prefix shared;

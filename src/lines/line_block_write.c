@@ -129,6 +129,7 @@ static int write_bucket(void *context, uint32_t task)
 	const struct line_elements in = line_block_elements(block, buffers);
 	const struct line_element *elements = in.elements + bucket->first_element;
 	const bool descending = line_string_is_descending(&in, STRING_KEY);
+	struct line_view previous = { 0 };
 	struct write_buffer buffer;
 	unsigned char *memory;
 	struct digest written = { .n_records = bucket->n };
@@ -153,13 +154,18 @@ static int write_bucket(void *context, uint32_t task)
 		if (i + PREFETCH_N < bucket->n)
 			line_reference_prefetch_end(&in, elements[i + PREFETCH_N].reference);
 		if (!in.stores_keys && i > 0) {
-			const int order = line_elements_compare_keys(&in, &elements[i - 1],
-								     &elements[i], bucket->depth);
+			const int order = in.is_plain ?
+						  line_view_compare(previous, line) :
+						  line_elements_compare_keys(&in, &elements[i - 1],
+									     &elements[i],
+									     bucket->depth);
 
 			if (descending ? order < 0 : order > 0)
 				r = fail_line_order();
 		}
-		written.sum += hash_bytes(line.bytes, line.nbytes);
+		previous = line;
+		if (block->hashes_lines)
+			written.sum += hash_bytes(line.bytes, line.nbytes);
 		if (r == 0 && block->equal == EQUAL_COUNT)
 			r = put_count(block, &buffer,
 				      find_count(bucket, bucket->first_element + i, &next_count));
@@ -199,9 +205,11 @@ int line_block_write(struct line_block *block, size_t buffer_nbytes, const struc
 
 	block->sink = sink;
 	block->buffer_nbytes = buffer_nbytes;
+	block->hashes_lines = ret_digest;
 	r = thread_pool_run(block->threads, write_bucket, block, block->n_buckets);
-	*ret_digest = (struct digest){ 0 };
-	for (uint32_t i = 0; i < block->n_buckets; i++)
+	if (ret_digest)
+		*ret_digest = (struct digest){ 0 };
+	for (uint32_t i = 0; ret_digest && i < block->n_buckets; i++)
 		digest_add(ret_digest, block->buckets[i].written);
 	return r;
 }

@@ -5,7 +5,6 @@
 
 #include "src/base/cancellation.h"
 #include "src/device/cpu/cpu_sort.h"
-#include "src/lines/line_scan.h"
 
 enum {
 	SMALL_GROUP_N = 4, /* elements that insertion sort puts in order */
@@ -26,16 +25,6 @@ static inline bool is_cancelled(const struct line_elements *in, size_t i)
 }
 
 /* --- Lines and keys --- */
-
-struct line_view line_reference_view(const struct line_elements *in, uint64_t reference)
-{
-	const unsigned char *line = in->text + (reference >> LINE_LENGTH_BITS);
-	const uint64_t nbytes = reference & LINE_LENGTH_UNKNOWN;
-
-	if (nbytes < LINE_LENGTH_UNKNOWN)
-		return (struct line_view){ line, nbytes };
-	return (struct line_view){ line, (size_t)(line_end(line, in->keys->delimiter) - line) };
-}
 
 void line_key_entry_store(unsigned char *entry, uint64_t line, struct line_view key)
 {

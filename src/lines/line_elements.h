@@ -13,6 +13,7 @@
 #pragma once
 
 #include "src/lines/line_keys.h"
+#include "src/lines/line_scan.h"
 
 /* Also limits what an element can refer to: there is less than 1 TiB of text or keys. */
 enum { LINE_POSITION_BITS = 40, LINE_LENGTH_BITS = 64 - LINE_POSITION_BITS };
@@ -99,7 +100,16 @@ static inline struct line_view line_key_entry_key(const unsigned char *entry, ui
 }
 
 /* Return the line of a line_reference(). */
-struct line_view line_reference_view(const struct line_elements *in, uint64_t reference);
+static inline struct line_view line_reference_view(const struct line_elements *in,
+						   uint64_t reference)
+{
+	const unsigned char *line = in->text + (reference >> LINE_LENGTH_BITS);
+	const uint64_t nbytes = reference & LINE_LENGTH_UNKNOWN;
+
+	if (nbytes < LINE_LENGTH_UNKNOWN)
+		return (struct line_view){ line, nbytes };
+	return (struct line_view){ line, (size_t)(line_end(line, in->keys->delimiter) - line) };
+}
 
 /* Fetch the beginning of a line, or its end. */
 static inline void line_reference_prefetch(const struct line_elements *in, uint64_t reference)

@@ -34,7 +34,8 @@ static int measure_chunk(struct line_sort *sort, uint64_t *ret_n_lines)
 		line += view.nbytes + 1;
 	}
 	/* The sort of these lines shows whether keys are stored. */
-	r = line_block_sort(sort->block, &(struct line_range){ text, end }, 1, end, &n_sorted);
+	r = line_block_sort(sort->block, &(struct line_range){ text, end }, 1, end, &n_sorted,
+			    NULL);
 	plan->chunk_nbytes =
 		u64_min(line_block_text_nbytes(sort->block, (struct line_range){ text, end }),
 			sort->memory_nbytes / 4 * 3);

@@ -245,7 +245,7 @@ static int sort_window(struct line_merge *merge)
 			nbytes += (uint64_t)(range.end - range.begin);
 		}
 		span = stats_begin(STAGE_MERGE, sort->summary.n_windows);
-		r = line_block_sort(sort->block, merge->ranges, n, text_end, &n_sorted);
+		r = line_block_sort(sort->block, merge->ranges, n, text_end, &n_sorted, NULL);
 		merge->window_nbytes = nbytes;
 		if (r < 0 || n_sorted == nbytes) {
 			stats_end(sort->job.stats, span, nbytes);

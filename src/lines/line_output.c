@@ -163,7 +163,8 @@ int line_sort_write_block(struct line_sort *sort, const struct line_sink *sink,
 {
 	int r = line_sort_measure_block(sort, ret_nbytes);
 
-	*ret_digest = (struct digest){ .n_records = line_sort_n_lines(sort) };
+	if (ret_digest)
+		*ret_digest = (struct digest){ .n_records = line_sort_n_lines(sort) };
 	if (r == 0 && !sort->is_measuring)
 		r = sort->text ?
 			    device_text_write(sort->text, sink, ret_digest) :

@@ -173,6 +173,7 @@ static int sort_chunks(struct line_sort *sort)
 
 	while (!is_at_end || n > 0) {
 		struct span span;
+		struct digest digest;
 		uint64_t n_sorted;
 		int r = cancellation_check(sort->spec->cancellation);
 
@@ -183,13 +184,13 @@ static int sort_chunks(struct line_sort *sort)
 		span = stats_begin(STAGE_SORT, sort->runs.n);
 		if (r == 0)
 			r = line_block_sort(sort->block, &(struct line_range){ text, end }, 1,
-					    text + n, &n_sorted);
+					    text + n, &n_sorted, &digest);
 		stats_end(sort->job.stats, span, r == 0 ? n_sorted : 0);
 		if (r < 0 || (n == 0 && (sort->runs.n > 0 || sort->ranks)))
 			return r;
 		if (n_sorted > sort->summary.chunk_nbytes)
 			sort->summary.chunk_nbytes = n_sorted;
-		digest_add(&sort->totals.read, line_block_digest(sort->block));
+		digest_add(&sort->totals.read, digest);
 		sort->text_nbytes += n_sorted;
 		if (line_block_longest(sort->block) > sort->longest_nbytes)
 			sort->longest_nbytes = line_block_longest(sort->block);

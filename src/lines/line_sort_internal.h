@@ -280,7 +280,7 @@ int line_sort_select(struct line_sort *sort, uint64_t first, uint64_t n);
 /* Add up the bytes of these lines. */
 int line_sort_measure_block(struct line_sort *sort, uint64_t *ret_nbytes);
 
-/* Write these lines. *ret_nbytes and *ret_digest: of them. */
+/* Write these lines. *ret_nbytes and *ret_digest: of them; ret_digest may be NULL. */
 int line_sort_write_block(struct line_sort *sort, const struct line_sink *sink,
 			  uint64_t *ret_nbytes, struct digest *ret_digest);
 
