@@ -13,7 +13,12 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 
-enum { HUGE_PAGE_NBYTES = 2 << 20 };
+enum {
+	HUGE_PAGE_NBYTES = 2 << 20,
+	/* The first parts of a large allocation are timed, so that one allocation tries both. */
+	PART_NBYTES = 64 << 20,
+	MAX_TIMED_PARTS = 8,
+};
 
 static const enum adaptive_method huge_pages = METHOD_DEFAULT, small_pages = METHOD_SECOND;
 
@@ -70,21 +75,34 @@ static void time_first_pages(struct page_alloc *allocator, enum adaptive_method 
 				clock_now_ns() + (uint64_t)later_cost_ns);
 }
 
+/* Choose the pages of a part of an allocation. */
+static void choose_pages(struct page_alloc *allocator, void *memory, size_t nbytes)
+{
+	const enum adaptive_method method =
+		adaptive_choose(&allocator->adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND);
+
+	madvise(memory, nbytes, method == huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+	if (nbytes >= HUGE_PAGE_NBYTES)
+		time_first_pages(allocator, method, memory);
+}
+
 void *page_alloc_map(struct page_alloc *allocator, size_t nbytes)
 {
 	const size_t page_nbytes = (size_t)sysconf(_SC_PAGESIZE);
 	const size_t whole_nbytes = (nbytes + page_nbytes - 1) / page_nbytes * page_nbytes;
-	enum adaptive_method method;
-	void *memory;
+	size_t offset = 0;
+	char *memory;
 
 	if (nbytes < HUGE_PAGE_NBYTES)
 		return map_pages(nbytes);
 	memory = map_aligned_pages(whole_nbytes);
 	if (!memory)
 		return NULL;
-	method = adaptive_choose(&allocator->adaptive, METHOD_MASK_DEFAULT | METHOD_MASK_SECOND);
-	madvise(memory, whole_nbytes, method == huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-	time_first_pages(allocator, method, memory);
+	for (int i = 0; i < MAX_TIMED_PARTS && whole_nbytes - offset > PART_NBYTES; i++) {
+		choose_pages(allocator, memory + offset, PART_NBYTES);
+		offset += PART_NBYTES;
+	}
+	choose_pages(allocator, memory + offset, whole_nbytes - offset);
 	return memory;
 }
 

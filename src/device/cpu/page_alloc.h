@@ -4,8 +4,8 @@
  * Huge pages cause fewer page faults and TLB misses and are usually faster. But a virtual machine
  * may return large free blocks to its host, and then gets them back page by page when they are
  * touched, while small pages come from recently used memory. On such machines, allocating huge
- * pages was seen to take as long as the whole sort. So the first 2 MiB of each allocation are
- * timed, and the faster size is used (src/base/adaptive.h).
+ * pages was seen to take as long as the whole sort. So the first 2 MiB of each allocation are timed
+ * (of large ones, of each 64 MiB), and the faster size is used (src/base/adaptive.h).
  */
 #pragma once
 
