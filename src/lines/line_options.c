@@ -309,35 +309,19 @@ static const struct option_spec specs[] = {
 	  .choices = option_shared_memory_modes, .cli_only = true, .mpi_support = OPTION_MPI_ONLY },
 };
 
-/* Conflicts of -c and of -C. */
-#define NOT_WITH_CHECK(name, reason)                                                               \
-	{ "check", name, reason },                                                                 \
-	{                                                                                          \
-		"C", name, reason                                                                  \
-	}
-
 static const struct option_conflict conflicts[] = {
-	NOT_WITH_CHECK("output", "a check writes nothing"),
-	NOT_WITH_CHECK("split", "a check writes nothing"),
-	NOT_WITH_CHECK("shard", "a check writes nothing"),
-	NOT_WITH_CHECK("count", "a check writes nothing"),
-	NOT_WITH_CHECK("limit", "a check writes nothing"),
-	NOT_WITH_CHECK("zstd", "a check writes nothing"),
-	NOT_WITH_CHECK("checkpoint", "a check writes nothing"),
-	NOT_WITH_CHECK("fsync", "a check writes nothing"),
-	NOT_WITH_CHECK("explain", "a check has no plan"),
-	{ "explain", "stats", "nothing is sorted" },
-	{ "explain", "stats-json", "nothing is sorted" },
-	{ "explain", "trace", "nothing is sorted" },
-	{ "explain", "report", "nothing is sorted" },
-	{ "checkpoint", "merge", "merge the files again instead" },
-	{ "checkpoint", "temporary-directory", "temporary data is in the checkpoint" },
-	{ "split", "shard", "a shard has no part manifest" },
-	{ "split", "count", "part files hold lines only" },
-	{ "split", "header", "part files hold sorted lines only" },
-	{ "shard", "unique", "equal lines could be in two shards" },
-	{ "shard", "limit", "shards are made of all lines" },
-	{ "shard", "header", "shards are made of all lines" },
+	{ { "check", "C" },
+	  { "output", "split", "shard", "count", "limit", "zstd", "checkpoint", "fsync" },
+	  "a check writes nothing" },
+	{ { "check", "C" }, { "explain" }, "a check has no plan" },
+	{ { "explain" }, { "stats", "stats-json", "trace", "report" }, "nothing is sorted" },
+	{ { "checkpoint" }, { "merge" }, "merge the files again instead" },
+	{ { "checkpoint" }, { "temporary-directory" }, "temporary data is in the checkpoint" },
+	{ { "split" }, { "shard" }, "a shard has no part manifest" },
+	{ { "split" }, { "count" }, "part files hold lines only" },
+	{ { "split" }, { "header" }, "part files hold sorted lines only" },
+	{ { "shard" }, { "unique" }, "equal lines could be in two shards" },
+	{ { "shard" }, { "limit", "header" }, "shards are made of all lines" },
 };
 
 const struct option_table line_option_table = {

@@ -123,15 +123,19 @@ int option_set(const struct option_table *table, const struct option_spec *spec,
 	return r;
 }
 
-/* Return the row of an option that was given, or NULL. */
+/* Return the row of the first of at most n options that was given, or NULL. */
 static const struct option_spec *find_present(const struct option_table *table,
 					      const struct option_arguments *arguments,
-					      const char *name)
+					      const char *const *names, size_t n)
 {
-	const struct option_spec *spec = option_find(table, name);
+	for (size_t i = 0; i < n && names[i]; i++) {
+		const struct option_spec *spec = option_find(table, names[i]);
 
-	assert(spec);
-	return option_is_present(arguments, (unsigned)(spec - table->specs)) ? spec : NULL;
+		assert(spec);
+		if (option_is_present(arguments, (unsigned)(spec - table->specs)))
+			return spec;
+	}
+	return NULL;
 }
 
 static int check_required(const struct option_table *table,
@@ -143,7 +147,7 @@ static int check_required(const struct option_table *table,
 		const struct option_spec *spec = &table->specs[row];
 
 		if (spec->required && option_is_present(arguments, row) &&
-		    !find_present(table, arguments, spec->required))
+		    !find_present(table, arguments, &spec->required, 1))
 			return fail(-EINVAL, "%s requires %s", option_format_name(spec, name),
 				    option_format_name(option_find(table, spec->required),
 						       required_name));
@@ -158,8 +162,10 @@ int option_check_conflicts(const struct option_table *table,
 
 	for (unsigned i = 0; i < table->n_conflicts; i++) {
 		const struct option_conflict *conflict = &table->conflicts[i];
-		const struct option_spec *a = find_present(table, arguments, conflict->a);
-		const struct option_spec *b = find_present(table, arguments, conflict->b);
+		const struct option_spec *a =
+			find_present(table, arguments, conflict->a, CONFLICT_MAX_A);
+		const struct option_spec *b =
+			find_present(table, arguments, conflict->b, CONFLICT_MAX_B);
 
 		if (a && b)
 			return fail(-EINVAL, "%s and %s cannot be used together: %s",

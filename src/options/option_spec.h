@@ -3,7 +3,7 @@
  *
  * A program's options are one const table: names, argument, help, and a function that parses the
  * argument. The command line (src/cli/option_parse.h), gsort_set(), the messages and --help use
- * the table. Pairs of options that exclude each other are rows of a second table.
+ * the table. Options that exclude each other are rows of a second table.
  *
  * Messages name an option by all its names ("-S, --buffer-size"). Errors are negative errno values
  * (reported).
@@ -69,9 +69,11 @@ struct option_spec {
 #define OPTION_MEMBER(type, member)                                                                \
 	.offset = offsetof(type, member), .member_nbytes = sizeof(((type *)NULL)->member)
 
-/* The options a and b exclude each other; `reason` ends the message. */
+enum { CONFLICT_MAX_A = 3, CONFLICT_MAX_B = 10 };
+
+/* Each option in `a` excludes each one in `b`; `reason` ends the message. */
 struct option_conflict {
-	const char *a, *b; /* names of rows */
+	const char *a[CONFLICT_MAX_A], *b[CONFLICT_MAX_B]; /* names of rows; the rest is NULL */
 	const char *reason;
 };
 

@@ -415,41 +415,23 @@ static const struct option_spec specs[] = {
 	{ BUILTIN_OPTIONS_ROW_VERSION, .cli_only = true, .mpi_support = OPTION_MPI_SAME_ON_ALL },
 };
 
-/* Conflicts of -c and of -C. */
-#define NOT_WITH_CHECK(name, reason)                                                               \
-	{ "check", name, reason },                                                                 \
-	{                                                                                          \
-		"C", name, reason                                                                  \
-	}
-
 static const struct option_conflict conflicts[] = {
-	{ "check", "C", "choose one of them" },
-	NOT_WITH_CHECK("output", "a check writes nothing"),
-	NOT_WITH_CHECK("checkpoint", "a check writes nothing"),
-	NOT_WITH_CHECK("merge", "a check merges nothing"),
-	NOT_WITH_CHECK("explain", "a check has no plan"),
-	NOT_WITH_CHECK("verify", "a check writes nothing"),
-	NOT_WITH_CHECK("fsync", "a check writes nothing"),
-	NOT_WITH_CHECK("limit", "a check writes nothing"),
-	NOT_WITH_CHECK("count", "a check writes nothing"),
-	NOT_WITH_CHECK("keep", "a check writes nothing"),
-	NOT_WITH_CHECK("keys-only", "a check writes nothing"),
-	NOT_WITH_CHECK("argsort", "a check writes nothing"),
-	NOT_WITH_CHECK("zstd", "a check writes nothing"),
-	NOT_WITH_CHECK("split", "a check writes nothing"),
-	{ "explain", "report", "nothing is sorted" },
-	{ "explain", "stats", "nothing is sorted" },
-	{ "explain", "stats-json", "nothing is sorted" },
-	{ "explain", "trace", "nothing is sorted" },
-	{ "checkpoint", "merge", "merge the files again instead" },
-	{ "checkpoint", "temporary-directory", "temporary data is in the checkpoint" },
-	{ "nan", "split", "a part manifest cannot record it" },
-	{ "shard", "split", "a shard has no part manifest" },
-	{ "shard", "unique", "equal records could be in two shards" },
-	{ "shard", "limit", "shards are made of all records" },
-	{ "count", "argsort", "choose what is written" },
-	{ "keys-only", "argsort", "choose what is written" },
-	{ "verify", "argsort", "positions have no order to verify" },
+	{ { "check" }, { "C" }, "choose one of them" },
+	{ { "check", "C" }, { "output", "checkpoint" }, "a check writes nothing" },
+	{ { "check", "C" }, { "merge" }, "a check merges nothing" },
+	{ { "check", "C" }, { "explain" }, "a check has no plan" },
+	{ { "check", "C" },
+	  { "verify", "fsync", "limit", "count", "keep", "keys-only", "argsort", "zstd", "split" },
+	  "a check writes nothing" },
+	{ { "explain" }, { "report", "stats", "stats-json", "trace" }, "nothing is sorted" },
+	{ { "checkpoint" }, { "merge" }, "merge the files again instead" },
+	{ { "checkpoint" }, { "temporary-directory" }, "temporary data is in the checkpoint" },
+	{ { "nan" }, { "split" }, "a part manifest cannot record it" },
+	{ { "shard" }, { "split" }, "a shard has no part manifest" },
+	{ { "shard" }, { "unique" }, "equal records could be in two shards" },
+	{ { "shard" }, { "limit" }, "shards are made of all records" },
+	{ { "count", "keys-only" }, { "argsort" }, "choose what is written" },
+	{ { "verify" }, { "argsort" }, "positions have no order to verify" },
 };
 
 const struct option_table options_table = {

@@ -85,12 +85,10 @@ static const struct option_spec specs[] = {
 };
 
 static const struct option_conflict conflicts[] = {
-	{ "type", "gensort", "choose one" },
-	{ "record-size", "gensort", "choose one" },
-	{ "key", "gensort", "choose one" },
-	{ "prefix", "gensort", "keys of the sort benchmark have no common prefix" },
-	{ "dist", "gensort", "the distribution of the sort benchmark is fixed" },
-	{ "seed", "gensort", "the records of the sort benchmark are fixed" },
+	{ { "type", "record-size", "key" }, { "gensort" }, "choose one" },
+	{ { "prefix" }, { "gensort" }, "keys of the sort benchmark have no common prefix" },
+	{ { "dist" }, { "gensort" }, "the distribution of the sort benchmark is fixed" },
+	{ { "seed" }, { "gensort" }, "the records of the sort benchmark are fixed" },
 };
 
 static const struct tool tool = {

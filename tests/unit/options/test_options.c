@@ -247,8 +247,13 @@ TEST(random_command_lines_are_consistent_or_refused)
 TEST(conflicts_name_options)
 {
 	for (unsigned i = 0; i < options_table.n_conflicts; i++) {
-		assert_non_null(option_find(&options_table, options_table.conflicts[i].a));
-		assert_non_null(option_find(&options_table, options_table.conflicts[i].b));
+		const struct option_conflict *conflict = &options_table.conflicts[i];
+
+		assert_true(conflict->a[0] && conflict->b[0]);
+		for (unsigned k = 0; k < CONFLICT_MAX_A && conflict->a[k]; k++)
+			assert_non_null(option_find(&options_table, conflict->a[k]));
+		for (unsigned k = 0; k < CONFLICT_MAX_B && conflict->b[k]; k++)
+			assert_non_null(option_find(&options_table, conflict->b[k]));
 	}
 }
 
