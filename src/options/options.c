@@ -316,16 +316,17 @@ static const struct option_spec specs[] = {
 	  .cli_only = true, .mpi_support = OPTION_MPI_SAME_ON_ALL },
 	{ "assume-size", 0, "SIZE", "with --explain: plan for SIZE bytes from a pipe",
 	  .parse = option_parse_size, MEMBER(assumed_nbytes), .cli_only = true,
-	  .mpi_support = OPTION_MPI_SAME_ON_ALL },
+	  .required = "explain", .mpi_support = OPTION_MPI_SAME_ON_ALL },
 	{ "ranks", 0, "N", "with --explain: plan for N MPI ranks", .max = MAX_RANKS,
 	  .parse = option_parse_count, MEMBER(spec.n_assumed_ranks), .cli_only = true,
-	  .mpi_support = OPTION_MPI_NO,
+	  .required = "explain", .mpi_support = OPTION_MPI_NO,
 	  .mpi_substitute = "leave it out to plan for these ranks, or use " GSORT_PROGRAM
 			    " --explain" },
 	{ "assume-rates", 0, "LIST",
 	  "with --explain of ranks: use these rates of each rank per second, for example "
 	  "disk=2G,network=3G,messages=4000,processors=1G",
-	  .parse = parse_rates, .cli_only = true, .mpi_support = OPTION_MPI_SAME_ON_ALL },
+	  .parse = parse_rates, .cli_only = true, .required = "explain",
+	  .mpi_support = OPTION_MPI_SAME_ON_ALL },
 	{ "verify", 0, NULL, "read the output back after writing and check it again",
 	  .parse = option_parse_flag, MEMBER(spec.verify) },
 	{ "fsync", 0, NULL, "sync the output to stable storage before exit",
@@ -525,29 +526,6 @@ static int check_output_is_file(const struct options *options)
 	return 0;
 }
 
-static bool has_rates(const struct options *options)
-{
-	for (enum rank_resource link = 0; link < N_RANK_RESOURCES; link++)
-		if (options->rank_rates.per_s[link])
-			return true;
-	return false;
-}
-
-static int check_explain(const struct options *options)
-{
-	const struct {
-		bool is_given;
-		const char *option;
-	} rows[] = { { options->assumed_nbytes, "--assume-size" },
-		     { has_rates(options), "--assume-rates" },
-		     { options->spec.n_assumed_ranks, "--ranks" } };
-
-	for (size_t i = 0; !options->explain && i < sizeof rows / sizeof rows[0]; i++)
-		if (rows[i].is_given)
-			return fail(-EINVAL, "%s requires --explain", rows[i].option);
-	return 0;
-}
-
 /* --gpus implies --backend=cuda, without a fallback to the CPU. */
 static int choose_backend(struct sort_spec *spec)
 {
@@ -588,8 +566,6 @@ int options_finalize(struct options *options, const char *default_temp_dir)
 	r = check_inputs(options);
 	if (r == 0)
 		r = choose_backend(spec);
-	if (r == 0)
-		r = check_explain(options);
 	if (r == 0)
 		r = check_output_format(options);
 	if (r == 0)
