@@ -19,7 +19,6 @@
 static int check_mpi_support(const struct gsort *sort, const char *allowed_option)
 {
 	const struct option_table *table = sort->engine->option_table;
-	char spelling[OPTION_SPELLING_NBYTES];
 
 	for (unsigned i = 0; i < table->n_specs; i++) {
 		const struct option_spec *row = &table->specs[i];
@@ -27,7 +26,7 @@ static int check_mpi_support(const struct gsort *sort, const char *allowed_optio
 		if (option_is_present(&sort->arguments, i) && row->mpi_support == OPTION_MPI_NO &&
 		    !(allowed_option && strcmp(row->name, allowed_option) == 0))
 			return fail(-EINVAL, "%s is not supported with several ranks; %s",
-				    option_format_name(row, spelling), row->mpi_substitute);
+				    option_format_name(row).text, row->mpi_substitute);
 	}
 	return 0;
 }
@@ -112,9 +111,8 @@ static void write_option_value(FILE *stream, const struct gsort *sort,
 			       const struct option_spec *row)
 {
 	const char *argument = gsort_get_set(sort, row->name);
-	char spelling[OPTION_SPELLING_NBYTES];
 
-	fprintf(stream, "%s%c%s%c", option_format_name(row, spelling), 0,
+	fprintf(stream, "%s%c%s%c", option_format_name(row).text, 0,
 		!argument ? "" :
 		*argument ? argument :
 			    "given",

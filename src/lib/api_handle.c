@@ -214,13 +214,12 @@ static const struct option_spec *find_known_option(const struct gsort *sort, con
 
 static int check_value(const struct option_spec *row, const char *value)
 {
-	char spelling[OPTION_SPELLING_NBYTES];
-
-	option_format_name(row, spelling);
 	if (row->argument && !row->default_value && !value)
-		return fail(-EINVAL, "%s requires a value, %s", spelling, row->argument);
+		return fail(-EINVAL, "%s requires a value, %s", option_format_name(row).text,
+			    row->argument);
 	if (!row->argument && value && *value)
-		return fail(-EINVAL, "%s takes no value: '%s'", spelling, value);
+		return fail(-EINVAL, "%s takes no value: '%s'", option_format_name(row).text,
+			    value);
 	return 0;
 }
 
@@ -272,8 +271,7 @@ static int refuse_unknown(const struct gsort *sort, const char *name, bool cli_o
 static int check_settable(const struct gsort *sort, const struct option_spec *row, const char *name,
 			  const char *value, bool cli_only)
 {
-	char spelling[OPTION_SPELLING_NBYTES];
-	const int r = api_check_not_started(sort, row ? option_format_name(row, spelling) : name);
+	const int r = api_check_not_started(sort, row ? option_format_name(row).text : name);
 
 	if (r < 0)
 		return r;
@@ -284,7 +282,6 @@ static int set_option(struct gsort *sort, const char *name, const char *value, b
 {
 	const struct option_spec *row;
 	const char *copy = NULL;
-	char spelling[OPTION_SPELLING_NBYTES];
 	int r = api_check_pointer(name, "the name of an option");
 
 	if (r == 0 && strcmp(name, LINES_OPTION) == 0)
@@ -292,7 +289,7 @@ static int set_option(struct gsort *sort, const char *name, const char *value, b
 	row = find_known_option(sort, name);
 	if (r == 0 && row && row->cli_only && !from_cli)
 		r = fail(-ENOTSUP, "%s: only for programs, see gsort_set_from_cli()",
-			 option_format_name(row, spelling));
+			 option_format_name(row).text);
 	if (r == 0)
 		r = check_settable(sort, row, name, value, from_cli);
 	if (r == 0 && (value || row->default_value))

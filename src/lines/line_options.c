@@ -61,9 +61,7 @@ static int parse_number(const struct option_spec *spec, const char *argument, vo
 /* Parse a size, which may have blanks and a sign before it. */
 static int parse_size(const struct option_spec *spec, const char *argument, void *target)
 {
-	char spelling[OPTION_SPELLING_NBYTES];
-
-	return size_parse_option(option_format_name(spec, spelling), line_number_digits(argument),
+	return size_parse_option(option_format_name(spec).text, line_number_digits(argument),
 				 SIZE_OF_SPACE, line_member(spec, target));
 }
 

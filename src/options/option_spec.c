@@ -22,16 +22,17 @@ static void *option_member(const struct option_spec *spec, void *target)
 	return (char *)target + spec->offset;
 }
 
-const char *option_format_name(const struct option_spec *spec,
-			       char text[static OPTION_SPELLING_NBYTES])
+struct option_name option_format_name(const struct option_spec *spec)
 {
+	struct option_name name;
+
 	if (spec->letter && !spec->name[1])
-		snprintf(text, OPTION_SPELLING_NBYTES, "-%c", spec->letter);
+		snprintf(name.text, sizeof name, "-%c", spec->letter);
 	else if (spec->letter)
-		snprintf(text, OPTION_SPELLING_NBYTES, "-%c, --%s", spec->letter, spec->name);
+		snprintf(name.text, sizeof name, "-%c, --%s", spec->letter, spec->name);
 	else
-		snprintf(text, OPTION_SPELLING_NBYTES, "--%s", spec->name);
-	return text;
+		snprintf(name.text, sizeof name, "--%s", spec->name);
+	return name;
 }
 
 const struct option_spec *option_find(const struct option_table *table, const char *name)
@@ -61,10 +62,8 @@ const char *option_word(const struct option_spec *spec, unsigned i,
 
 static int refuse_duplicate(const struct option_spec *spec, const char *first, const char *argument)
 {
-	char spelling[OPTION_SPELLING_NBYTES];
-
-	return fail(-EINVAL, "%s: given twice, as '%s' and as '%s'",
-		    option_format_name(spec, spelling), first, argument);
+	return fail(-EINVAL, "%s: given twice, as '%s' and as '%s'", option_format_name(spec).text,
+		    first, argument);
 }
 
 /* Return 1 if the argument gives the member its current value. The member is not changed. */
@@ -141,16 +140,13 @@ static const struct option_spec *find_present(const struct option_table *table,
 static int check_required(const struct option_table *table,
 			  const struct option_arguments *arguments)
 {
-	char name[OPTION_SPELLING_NBYTES], required_name[OPTION_SPELLING_NBYTES];
-
 	for (unsigned row = 0; row < table->n_specs; row++) {
 		const struct option_spec *spec = &table->specs[row];
 
 		if (spec->required && option_is_present(arguments, row) &&
 		    !find_present(table, arguments, &spec->required, 1))
-			return fail(-EINVAL, "%s requires %s", option_format_name(spec, name),
-				    option_format_name(option_find(table, spec->required),
-						       required_name));
+			return fail(-EINVAL, "%s requires %s", option_format_name(spec).text,
+				    option_format_name(option_find(table, spec->required)).text);
 	}
 	return 0;
 }
@@ -158,8 +154,6 @@ static int check_required(const struct option_table *table,
 int option_check_conflicts(const struct option_table *table,
 			   const struct option_arguments *arguments)
 {
-	char a_name[OPTION_SPELLING_NBYTES], b_name[OPTION_SPELLING_NBYTES];
-
 	for (unsigned i = 0; i < table->n_conflicts; i++) {
 		const struct option_conflict *conflict = &table->conflicts[i];
 		const struct option_spec *a =
@@ -169,7 +163,7 @@ int option_check_conflicts(const struct option_table *table,
 
 		if (a && b)
 			return fail(-EINVAL, "%s and %s cannot be used together: %s",
-				    option_format_name(a, a_name), option_format_name(b, b_name),
+				    option_format_name(a).text, option_format_name(b).text,
 				    conflict->reason);
 	}
 	return check_required(table, arguments);
@@ -199,8 +193,6 @@ int option_parse_value(const struct option_spec *spec, const char *argument, voi
 
 int option_parse_choice(const struct option_spec *spec, const char *argument, void *target)
 {
-	char spelling[OPTION_SPELLING_NBYTES];
-
 	for (const struct option_choice *choice = spec->choices; choice->word; choice++) {
 		if (strcmp(choice->word, argument) != 0)
 			continue;
@@ -210,16 +202,14 @@ int option_parse_choice(const struct option_spec *spec, const char *argument, vo
 			*(int *)option_member(spec, target) = choice->value;
 		return 0;
 	}
-	return fail(-EINVAL, "%s: '%s' is invalid; use %s", option_format_name(spec, spelling),
-		    argument, spec->argument);
+	return fail(-EINVAL, "%s: '%s' is invalid; use %s", option_format_name(spec).text, argument,
+		    spec->argument);
 }
 
 int option_parse_text(const struct option_spec *spec, const char *argument, void *target)
 {
-	char spelling[OPTION_SPELLING_NBYTES];
-
 	if (!*argument)
-		return fail(-EINVAL, "%s: %s cannot be empty", option_format_name(spec, spelling),
+		return fail(-EINVAL, "%s: %s cannot be empty", option_format_name(spec).text,
 			    spec->argument);
 	*(const char **)option_member(spec, target) = argument;
 	return 0;
@@ -227,31 +217,30 @@ int option_parse_text(const struct option_spec *spec, const char *argument, void
 
 int option_parse_size(const struct option_spec *spec, const char *argument, void *target)
 {
-	char spelling[OPTION_SPELLING_NBYTES];
 	uint64_t nbytes;
-	const int r = size_parse_option(option_format_name(spec, spelling), argument, SIZE_OF_SPACE,
-					&nbytes);
+	const int r =
+		size_parse_option(option_format_name(spec).text, argument, SIZE_OF_SPACE, &nbytes);
 
 	if (r < 0)
 		return r;
 	if (nbytes == 0)
-		return fail(-EINVAL, "%s: '%s': size must be above 0", spelling, argument);
+		return fail(-EINVAL, "%s: '%s': size must be above 0",
+			    option_format_name(spec).text, argument);
 	*(uint64_t *)option_member(spec, target) = nbytes;
 	return 0;
 }
 
 int option_parse_nbytes(const struct option_spec *spec, const char *argument, void *target)
 {
-	char spelling[OPTION_SPELLING_NBYTES];
 	uint64_t nbytes;
-	const int r = size_parse_option(option_format_name(spec, spelling), argument, SIZE_OF_DATA,
-					&nbytes);
+	const int r =
+		size_parse_option(option_format_name(spec).text, argument, SIZE_OF_DATA, &nbytes);
 
 	if (r < 0)
 		return r;
 	if (nbytes < spec->min || (spec->max && nbytes > spec->max))
 		return fail(-EINVAL, "%s: '%s' is not a size from %" PRIu64 " to %" PRIu64 " bytes",
-			    spelling, argument, spec->min, spec->max);
+			    option_format_name(spec).text, argument, spec->min, spec->max);
 	*(uint64_t *)option_member(spec, target) = nbytes;
 	return 0;
 }
@@ -270,14 +259,13 @@ int option_parse_count(const struct option_spec *spec, const char *argument, voi
 	const size_t n_digits = strspn(argument, "0123456789");
 	const uint64_t min = spec->min ? spec->min : 1;
 	const uint64_t max = spec->max ? spec->max : UINT_MAX;
-	char spelling[OPTION_SPELLING_NBYTES];
 	uint64_t n = 0;
 
 	for (const char *digit = argument; *digit && n <= max; digit++)
 		n = n * 10 + (uint64_t)(*digit - '0');
 	if (!n_digits || argument[n_digits] || n < min || n > max)
 		return fail(-EINVAL, "%s: '%s' is not a number from %" PRIu64 " to %" PRIu64 "%s",
-			    option_format_name(spec, spelling), argument, min, max,
+			    option_format_name(spec).text, argument, min, max,
 			    option_suffix_hint(argument));
 	*(unsigned *)option_member(spec, target) = (unsigned)n;
 	return 0;
@@ -285,20 +273,19 @@ int option_parse_count(const struct option_spec *spec, const char *argument, voi
 
 int option_parse_number(const struct option_spec *spec, const char *argument, void *target)
 {
-	char spelling[OPTION_SPELLING_NBYTES];
 	uint64_t n = 0;
 	bool fits = *argument != '\0';
 
 	for (const char *digit = argument; *digit && fits; digit++)
 		fits = *digit >= '0' && *digit <= '9' && !__builtin_mul_overflow(n, 10, &n) &&
 		       !__builtin_add_overflow(n, (uint64_t)(*digit - '0'), &n);
-	option_format_name(spec, spelling);
 	if (spec->max && (!fits || n > spec->max))
-		return fail(-EINVAL, "%s: '%s' is not a number from 0 to %" PRIu64 "%s", spelling,
-			    argument, spec->max, option_suffix_hint(argument));
+		return fail(-EINVAL, "%s: '%s' is not a number from 0 to %" PRIu64 "%s",
+			    option_format_name(spec).text, argument, spec->max,
+			    option_suffix_hint(argument));
 	if (!fits)
-		return fail(-EINVAL, "%s: '%s' is not a number from 0 to 2^64 - 1%s", spelling,
-			    argument, option_suffix_hint(argument));
+		return fail(-EINVAL, "%s: '%s' is not a number from 0 to 2^64 - 1%s",
+			    option_format_name(spec).text, argument, option_suffix_hint(argument));
 	*(uint64_t *)option_member(spec, target) = n;
 	return 0;
 }

@@ -115,10 +115,11 @@ int option_set(const struct option_table *table, const struct option_spec *spec,
 int option_check_conflicts(const struct option_table *table,
 			   const struct option_arguments *arguments);
 
-/* Write the names of an option, "-S, --buffer-size", and return `text`. */
-enum { OPTION_SPELLING_NBYTES = 48 };
-const char *option_format_name(const struct option_spec *spec,
-			       char text[static OPTION_SPELLING_NBYTES]);
+/* The names of an option: "-S, --buffer-size". */
+struct option_name {
+	char text[48];
+};
+struct option_name option_format_name(const struct option_spec *spec);
 
 /*
  * parse() functions. They set a member of type

@@ -32,22 +32,20 @@ enum {
 static int parse_temp_limit(const struct option_spec *spec, const char *argument, void *target)
 {
 	struct options *options = target;
-	char spelling[OPTION_SPELLING_NBYTES];
 
-	return size_parse_option(option_format_name(spec, spelling), argument, SIZE_OF_SPACE,
+	return size_parse_option(option_format_name(spec).text, argument, SIZE_OF_SPACE,
 				 &options->spec.temp_limit_nbytes);
 }
 
 static int parse_temp_compress(const struct option_spec *spec, const char *argument, void *target)
 {
 	struct options *options = target;
-	char spelling[OPTION_SPELLING_NBYTES];
 
 	if (compression_parse(argument, &options->spec.compression) < 0)
 		return fail(-EINVAL,
 			    "%s: '%s' is invalid; use auto, none, delta, zstd or zstd:LEVEL "
 			    "(LEVEL 1 to %d)",
-			    option_format_name(spec, spelling), argument, compression_max_level());
+			    option_format_name(spec).text, argument, compression_max_level());
 	return 0;
 }
 
@@ -88,22 +86,20 @@ int options_add_temp_dir(struct options *options, const char *path)
 
 static int parse_temp_dir(const struct option_spec *spec, const char *argument, void *target)
 {
-	char spelling[OPTION_SPELLING_NBYTES];
-
 	if (!*argument)
-		return fail(-EINVAL, "%s: DIR cannot be empty", option_format_name(spec, spelling));
+		return fail(-EINVAL, "%s: DIR cannot be empty", option_format_name(spec).text);
 	return options_add_temp_dir(target, argument);
 }
 
 /* Parse NAME=RATE, n characters, into its member. */
-static int parse_rate(const char *spelling, const char *text, size_t n, struct rank_rates *rates)
+static int parse_rate(const char *option, const char *text, size_t n, struct rank_rates *rates)
 {
 	const char *equals_sign = memchr(text, '=', n);
 	char number[32] = "";
 	size_t n_digits;
 
 	if (!equals_sign)
-		return fail(-EINVAL, "%s: '%.*s' is not a rate, such as disk=2G", spelling, (int)n,
+		return fail(-EINVAL, "%s: '%.*s' is not a rate, such as disk=2G", option, (int)n,
 			    text);
 	n_digits = n - (size_t)(equals_sign + 1 - text);
 	if (n_digits < sizeof number)
@@ -113,24 +109,21 @@ static int parse_rate(const char *spelling, const char *text, size_t n, struct r
 
 		if (strlen(name) == (size_t)(equals_sign - text) &&
 		    memcmp(name, text, (size_t)(equals_sign - text)) == 0)
-			return size_parse_option(spelling, number, SIZE_OF_DATA,
-						 &rates->per_s[link]);
+			return size_parse_option(option, number, SIZE_OF_DATA, &rates->per_s[link]);
 	}
 	return fail(-EINVAL, "%s: '%.*s' is invalid; use disk, network, messages or processors",
-		    spelling, (int)(equals_sign - text), text);
+		    option, (int)(equals_sign - text), text);
 }
 
 static int parse_rates(const struct option_spec *spec, const char *argument, void *target)
 {
 	struct rank_rates rates = { 0 };
-	char spelling[OPTION_SPELLING_NBYTES];
 	int r = 0;
 
-	option_format_name(spec, spelling);
 	for (const char *item = argument; item && r == 0;) {
 		const size_t n = strcspn(item, ",");
 
-		r = parse_rate(spelling, item, n, &rates);
+		r = parse_rate(option_format_name(spec).text, item, n, &rates);
 		item = item[n] ? item + n + 1 : NULL;
 	}
 	if (r == 0)

@@ -62,22 +62,22 @@ static int refuse_type_suffix(const char *option, const char *argument, const ch
 static int parse_type(const struct option_spec *spec, const char *argument, const char *text,
 		      size_t n, struct key *ret_key)
 {
-	char spelling[OPTION_SPELLING_NBYTES], type[MAX_TYPE_TEXT_NBYTES] = "";
+	const struct option_name option = option_format_name(spec);
+	char type[MAX_TYPE_TEXT_NBYTES] = "";
 	size_t n_name;
 	struct key key;
 
-	option_format_name(spec, spelling);
 	snprintf(type, sizeof type, "%.*s", (int)n, text);
 	if (key_parse_type(type, &key) < 0) {
 		n_name = strcspn(type, ":");
 		type[n_name] = '\0';
 		if (key_parse_type(type, &key) < 0)
-			return refuse_type(spelling, argument, type);
-		return refuse_type_suffix(spelling, argument, text, n_name);
+			return refuse_type(option.text, argument, type);
+		return refuse_type_suffix(option.text, argument, text, n_name);
 	}
 	if (key.nbytes > LAYOUT_MAX_RECORD_NBYTES)
 		return fail(-EINVAL, "%s: '%s' is too wide; a record has at most %d bytes",
-			    spelling, argument, LAYOUT_MAX_RECORD_NBYTES);
+			    option.text, argument, LAYOUT_MAX_RECORD_NBYTES);
 	*ret_key = key;
 	return 0;
 }
@@ -104,16 +104,14 @@ int record_options_parse_type(const struct option_spec *spec, const char *argume
 
 int record_options_parse_size(const struct option_spec *spec, const char *argument, void *target)
 {
-	char spelling[OPTION_SPELLING_NBYTES];
 	uint64_t nbytes;
-	int r = size_parse_option(option_format_name(spec, spelling), argument, SIZE_OF_DATA,
-				  &nbytes);
+	int r = size_parse_option(option_format_name(spec).text, argument, SIZE_OF_DATA, &nbytes);
 
 	if (r < 0)
 		return r;
 	if (nbytes < 1 || nbytes > LAYOUT_MAX_RECORD_NBYTES)
-		return fail(-EINVAL, "%s: '%s': record size must be 1 to %d bytes", spelling,
-			    argument, LAYOUT_MAX_RECORD_NBYTES);
+		return fail(-EINVAL, "%s: '%s': record size must be 1 to %d bytes",
+			    option_format_name(spec).text, argument, LAYOUT_MAX_RECORD_NBYTES);
 	record_options_member(spec, target)->record_nbytes = nbytes;
 	return 0;
 }
@@ -165,7 +163,6 @@ static bool has_key_offset(const char *argument)
 static int parse_offset_key(const struct option_spec *spec, const char *argument,
 			    struct key *ret_key)
 {
-	char spelling[OPTION_SPELLING_NBYTES];
 	const char *type;
 	struct key key = { 0 };
 	uint64_t offset;
@@ -175,19 +172,19 @@ static int parse_offset_key(const struct option_spec *spec, const char *argument
 
 	if (strchr(argument, ','))
 		return fail(-EINVAL, "%s: '%s' is more than one key; repeat -k for each key",
-			    option_format_name(spec, spelling), argument);
+			    option_format_name(spec).text, argument);
 	if (!parse_offset(argument, &offset, &type))
 		return fail(
 			-EINVAL,
 			"%s: '%s' is not a key; use OFFSET:TYPE[:r], such as 8:i32 or 0:b4:r, or "
 			"the name of a field",
-			option_format_name(spec, spelling), argument);
+			option_format_name(spec).text, argument);
 	n = strlen(type);
 	if (strcmp(type, "r:n") == 0 || strcmp(type, "r:t") == 0 || strcmp(type, "r:numpy") == 0 ||
 	    strcmp(type, "r:total") == 0)
 		return fail(-EINVAL, "%s: '%s': :r must be last; use %.*s%s:r",
-			    option_format_name(spec, spelling), argument,
-			    (int)(type - argument - 1), argument, type + 1);
+			    option_format_name(spec).text, argument, (int)(type - argument - 1),
+			    argument, type + 1);
 	descending = is_descending(type);
 	r = parse_type(spec, argument, type, descending ? n - 2 : n, &key);
 	if (r < 0)
@@ -201,11 +198,10 @@ static int parse_offset_key(const struct option_spec *spec, const char *argument
 int record_options_parse_key(const struct option_spec *spec, const char *argument, void *target)
 {
 	struct key_request request = { 0 };
-	char spelling[OPTION_SPELLING_NBYTES];
 	int r = 0;
 
 	if (!*argument)
-		return fail(-EINVAL, "%s: '' is not a key", option_format_name(spec, spelling));
+		return fail(-EINVAL, "%s: '' is not a key", option_format_name(spec).text);
 	if (has_key_offset(argument))
 		r = parse_offset_key(spec, argument, &request.key);
 	if (r < 0)
@@ -221,10 +217,9 @@ int record_options_parse_key(const struct option_spec *spec, const char *argumen
 int record_options_parse_fields(const struct option_spec *spec, const char *argument, void *target)
 {
 	struct record_options *record = record_options_member(spec, target);
-	char spelling[OPTION_SPELLING_NBYTES];
 
 	schema_free(&record->schema);
-	return schema_parse(option_format_name(spec, spelling), argument, &record->schema);
+	return schema_parse(option_format_name(spec).text, argument, &record->schema);
 }
 
 /* --- Finalizing --- */

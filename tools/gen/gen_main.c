@@ -41,12 +41,12 @@ static const struct option_choice gensort_kinds[] = {
 static int parse_distribution(const struct option_spec *spec, const char *argument, void *target)
 {
 	struct gen_options *options = target;
-	char spelling[OPTION_SPELLING_NBYTES], names[GEN_DIST_NAMES_NBYTES];
+	char names[GEN_DIST_NAMES_NBYTES];
 	enum gen_dist dist;
 
 	if (gen_parse_dist(argument, &dist) < 0)
 		return fail(-EINVAL, "%s: unknown distribution '%s'; use one of %s",
-			    option_format_name(spec, spelling), argument, gen_list_dists(names));
+			    option_format_name(spec).text, argument, gen_list_dists(names));
 	options->dist = (int)dist;
 	return 0;
 }
