@@ -41,9 +41,6 @@ struct line_share {
 	bool has_last;      /* the last line that begins in the share was read */
 	uint64_t lines_end; /* position after that line; until then UINT64_MAX */
 	size_t file;        /* the part file of the line at `position` */
-	/* Bytes that were read to find the first line: [begin, end) of the skipped text. */
-	unsigned char text[SKIP_NBYTES];
-	size_t text_begin, text_end;
 };
 
 /* A regular file when its reading began. */
@@ -643,14 +640,10 @@ static int skip_text(struct line_input *input, uint64_t position)
 
 int line_input_skip_to(struct line_input *input, uint64_t position)
 {
-	struct line_share *share = &input->share;
-	const size_t n_read = share->text_end - share->text_begin;
-	const uint64_t n_skipped = position - (input->text_position - n_read);
 	const int r = skip_text(input, position);
 
-	share->text_begin += u64_min(n_read, n_skipped);
-	share->position = position;
-	share->is_complete = position >= share->end;
+	input->share.position = position;
+	input->share.is_complete = position >= input->share.end;
 	if (r < 0 || input->text_position >= position)
 		return r;
 	return fail(-EBUSY, "the inputs have less than %" PRIu64 " bytes of text", position);
@@ -661,18 +654,23 @@ int line_input_skip_to(struct line_input *input, uint64_t position)
 /* Skip the rest of a line. */
 static int skip_line(struct line_input *input)
 {
-	struct line_share *share = &input->share;
-	const unsigned char *found = NULL;
-	int r = 0;
+	const unsigned char delimiter = input->params.delimiter, *found;
+	unsigned char text[SKIP_NBYTES];
+	size_t n;
 
-	while (r == 0 && !found) {
-		r = read_text(input, share->text, sizeof share->text, &share->text_end);
-		found = memchr(share->text, input->params.delimiter, share->text_end);
-		if (share->text_end == 0)
-			break;
+	for (;;) {
+		int r = read_text(input, text, 1, &n);
+
+		if (r < 0 || n == 0 || text[0] == delimiter)
+			return r;
+		/* The line goes on in this file. */
+		n = u64_min(input->nbytes - input->position, sizeof text);
+		r = input_read_at(input->input, input->position, text, n);
+		if (r < 0)
+			return r;
+		found = memchr(text, delimiter, n);
+		skip_in_file(input, found ? (size_t)(found - text) : n);
 	}
-	share->text_begin = found ? (size_t)(found + 1 - share->text) : share->text_end;
-	return r;
 }
 
 int line_input_take_share(struct line_input *input, uint64_t begin, uint64_t end, unsigned n_more)
@@ -687,7 +685,7 @@ int line_input_take_share(struct line_input *input, uint64_t begin, uint64_t end
 	if (r == 0 && begin > 0 && begin < end)
 		r = skip_line(input);
 	share->n_more = n_more;
-	share->position = input->text_position - (share->text_end - share->text_begin);
+	share->position = input->text_position;
 	share->is_complete = begin >= end || share->position >= end;
 	return r;
 }
@@ -695,21 +693,6 @@ int line_input_take_share(struct line_input *input, uint64_t begin, uint64_t end
 uint64_t line_input_share_position(const struct line_input *input)
 {
 	return input->share.position;
-}
-
-/* Read up to nbytes of the next text, first those that were read before. */
-static int read_after_skip(struct line_input *input, unsigned char *buffer, size_t nbytes,
-			   size_t *ret_nbytes)
-{
-	struct line_share *share = &input->share;
-	const size_t n = u64_min(share->text_end - share->text_begin, nbytes);
-	int r;
-
-	memcpy(buffer, share->text + share->text_begin, n);
-	share->text_begin += n;
-	r = read_text(input, buffer + n, nbytes - n, ret_nbytes);
-	*ret_nbytes += n;
-	return r;
 }
 
 /*
@@ -765,7 +748,7 @@ static int read_share_part(struct line_input *input, unsigned char *buffer, size
 	struct line_share *share = &input->share;
 	const uint64_t n_left = share->end - u64_min(share->position, share->end);
 	const size_t wanted = u64_min(nbytes, n_left ? n_left : TAIL_READ_NBYTES);
-	int r = read_after_skip(input, buffer, wanted, ret_nbytes);
+	int r = read_text(input, buffer, wanted, ret_nbytes);
 
 	if (r < 0)
 		return r;
@@ -909,7 +892,6 @@ const char *line_input_offset(const struct line_input *input, uint64_t *ret_offs
 	const bool is_at_end = !input->input || input->position == input->nbytes;
 
 	*ret_offset = is_at_end ? 0 : input->position;
-	*ret_offset -= u64_min(*ret_offset, input->share.text_end - input->share.text_begin);
 	return input->params
 		.paths[input->next_path - !(is_at_end && input->next_path < input->params.n_paths)];
 }
