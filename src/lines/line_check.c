@@ -109,11 +109,10 @@ int line_sort_check(const struct line_sort_params *params, struct sort_summary *
 	if (r < 0 && spec->comm)
 		line_ranks_abandon(&sort, r);
 	if (r == 0) {
-		*ret_summary =
-			(struct sort_summary){ .input_nbytes = sort.text_nbytes,
-					       .n_records_in = sort.totals.read.n_records -
-							       line_input_share_n_more(sort.input),
-					       .type = "lines" };
+		*ret_summary = (struct sort_summary){ .input_nbytes = sort.text_nbytes,
+						      .n_records_in = sort.totals.read.n_records -
+								      sort.input->share.n_more_read,
+						      .type = "lines" };
 		stats_finish(params->stats);
 	}
 	line_sort_close(&sort);

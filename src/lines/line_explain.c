@@ -138,7 +138,7 @@ static int make_plan(struct line_sort *sort, struct explanation *explanation)
 	setup_estimate_memory(&sort->job, spec, &explanation->memory);
 	/* Of all ranks on this host, and the input of all ranks. */
 	plan->max_temp_nbytes *= u64_max(sort->job.n_jobs_on_host, 1);
-	plan->input_nbytes = line_input_total_nbytes(sort->input);
+	plan->input_nbytes = sort->input->total_nbytes;
 	plan->expected_nbytes = is_known ? plan->input_nbytes : 0;
 	plan->n_chunks = u64_max(plan->n_spilled_runs, 1);
 	explanation->plan = *plan;

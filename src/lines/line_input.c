@@ -7,8 +7,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,60 +27,6 @@ enum {
 	HEADER_READ_NBYTES = 64 << 10, /* while header lines are left out */
 	TAIL_READ_NBYTES = 64 << 10,   /* of the last line, after the end of a share */
 	SKIP_NBYTES = 4096,            /* read at once where text is skipped */
-};
-
-/* The lines that begin in a part of the text (line_input_take_share()). */
-struct line_share {
-	uint64_t end;      /* UINT64_MAX: all lines */
-	uint64_t position; /* of the next byte that line_input_read() returns */
-	bool is_complete;  /* nothing is left */
-	/* The lines after those that begin in the share: how many to read, and those read. */
-	unsigned n_more, n_more_read;
-	bool has_last;      /* the last line that begins in the share was read */
-	uint64_t lines_end; /* position after that line; until then UINT64_MAX */
-	size_t file;        /* the part file of the line at `position` */
-};
-
-/* A regular file when its reading began. */
-struct read_file {
-	uint64_t text_begin; /* position of its first line */
-	bool is_regular;
-	struct file_id id;
-	struct file_state state;
-};
-
-struct line_input {
-	struct line_input_params params;
-	uint64_t total_nbytes;
-	const char *unsized_path;        /* why total_nbytes is unknown */
-	struct part_inputs *part_inputs; /* NULL: no path is a directory of part files */
-	unsigned char *tail;             /* n_tail bytes: the beginning of a line that goes on */
-	size_t n_tail, tail_capacity;
-	struct read_file *files; /* of the paths before next_path */
-	uint64_t text_position;  /* bytes of all inputs before the next byte to read */
-	struct line_share share;
-
-	pthread_mutex_t lock; /* of changes of `input`, and of line_input_cancel() */
-	bool is_cancelled;    /* protected by the lock */
-
-	/* The current input: params.paths[next_path - 1]. */
-	struct input *input; /* NULL: the next one is not open yet */
-	size_t next_path;
-	uint64_t position, nbytes; /* INPUT_SIZE_UNKNOWN: a stream */
-	uint64_t n_header_left;
-	bool has_skipped;              /* some of its lines were not counted */
-	atomic_uint_least64_t n_lines; /* that were read */
-	uint64_t n_lines_before;       /* of the inputs before it, and their added delimiters */
-	bool ends_line;                /* nothing was read, or a delimiter last */
-	bool keeps_header;             /* its header lines are those to keep */
-
-	unsigned char *header; /* n_header bytes */
-	size_t n_header;
-
-	/* Of the current read. */
-	unsigned char *slices;
-	uint64_t slices_position;
-	size_t slices_nbytes;
 };
 
 /* Messages as those of GNU sort. */
@@ -319,22 +263,23 @@ static int set_current(struct line_input *input, struct input *current)
 	return is_cancelled && current ? -ECANCELED : 0;
 }
 
-static void note_state(const struct line_input_params *params, size_t i, struct read_file *ret_file)
+static void note_state(const struct line_input_params *params, size_t i,
+		       struct line_input_file *ret_file)
 {
 	struct stat status;
 
-	*ret_file = (struct read_file){ 0 };
+	*ret_file = (struct line_input_file){ 0 };
 	if (stat_input(params, i, &status) < 0 || !S_ISREG(status.st_mode))
 		return;
-	*ret_file = (struct read_file){ .is_regular = true,
-					.id = file_id_from_stat(&status),
-					.state = file_state_from_stat(&status) };
+	*ret_file = (struct line_input_file){ .is_regular = true,
+					      .id = file_id_from_stat(&status),
+					      .state = file_state_from_stat(&status) };
 }
 
 int line_input_check_state(const struct line_input *input)
 {
 	for (size_t i = 0; i < input->next_path; i++) {
-		const struct read_file *file = &input->files[i];
+		const struct line_input_file *file = &input->files[i];
 		const char *path = input->params.paths[i];
 		struct file_state state;
 		struct stat status;
@@ -690,11 +635,6 @@ int line_input_take_share(struct line_input *input, uint64_t begin, uint64_t end
 	return r;
 }
 
-uint64_t line_input_share_position(const struct line_input *input)
-{
-	return input->share.position;
-}
-
 /*
  * Text from `from` on is at or after the last byte of the share. Its last line ends there, and the
  * lines after it. Reduce *nbytes of the buffer to them.
@@ -839,16 +779,6 @@ uint64_t line_input_n_lines(const struct line_input *input)
 	return input->n_lines_before + input->n_lines;
 }
 
-unsigned line_input_share_n_more(const struct line_input *input)
-{
-	return input->share.n_more_read;
-}
-
-struct part_inputs *line_input_part_inputs(const struct line_input *input)
-{
-	return input->part_inputs;
-}
-
 bool line_input_has_file(const struct line_input *input, struct file_id id)
 {
 	for (size_t i = 0; i < input->params.n_paths; i++) {
@@ -859,22 +789,6 @@ bool line_input_has_file(const struct line_input *input, struct file_id id)
 			return true;
 	}
 	return false;
-}
-
-uint64_t line_input_total_nbytes(const struct line_input *input)
-{
-	return input->total_nbytes;
-}
-
-const char *line_input_unsized_path(const struct line_input *input)
-{
-	return input->unsized_path;
-}
-
-const unsigned char *line_input_header(const struct line_input *input, size_t *ret_nbytes)
-{
-	*ret_nbytes = input->n_header;
-	return input->header;
 }
 
 const char *line_input_position(const struct line_input *input,

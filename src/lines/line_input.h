@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,8 +17,6 @@
 #include "src/base/stats.h"
 #include "src/base/thread_pool.h"
 #include "src/lines/line_keys.h"
-
-struct line_input;
 
 struct line_input_params {
 	const struct syscalls *calls;
@@ -30,6 +30,71 @@ struct line_input_params {
 	bool reads_part_files;   /* a directory of part files stands for them */
 	bool is_raw;             /* do not decompress inputs */
 	uint64_t memory_nbytes;  /* limits the windows of compressed inputs */
+};
+
+/* A regular file when its reading began. */
+struct line_input_file {
+	uint64_t text_begin; /* position of its first line */
+	bool is_regular;
+	struct file_id id;
+	struct file_state state;
+};
+
+/* The lines that begin in a part of the text (line_input_take_share()). */
+struct line_share {
+	uint64_t end;      /* UINT64_MAX: all lines */
+	uint64_t position; /* of the next byte that line_input_read() returns */
+	bool is_complete;  /* nothing is left */
+	/* The lines after those that begin in the share: how many to read, and those read. */
+	unsigned n_more, n_more_read;
+	bool has_last;      /* the last line that begins in the share was read */
+	uint64_t lines_end; /* position after that line; until then UINT64_MAX */
+	size_t file;        /* the part file of the line at `position` */
+};
+
+struct line_input {
+	struct line_input_params params;
+	/*
+	 * The bytes of the lines of all inputs, decompressed and with their delimiters. One more
+	 * for an indexed .zst file, whose last line may not end. UINT64_MAX: unknown, because
+	 * unsized_path, the first such input, is a stream. Otherwise that is NULL.
+	 */
+	uint64_t total_nbytes;
+	const char *unsized_path;
+	/*
+	 * NULL: no input is a directory of part files. The digests of the files are those of the
+	 * lines of the share.
+	 */
+	struct part_inputs *part_inputs;
+	struct line_share share;
+	/* The header of the first input that is not empty, each line with its delimiter. */
+	unsigned char *header;
+	size_t n_header; /* its bytes */
+
+	/* The rest is only for line_input.c. */
+	unsigned char *tail; /* n_tail bytes: the beginning of a line that goes on */
+	size_t n_tail, tail_capacity;
+	struct line_input_file *files; /* of the paths before next_path */
+	uint64_t text_position;        /* bytes of all inputs before the next byte to read */
+
+	pthread_mutex_t lock; /* of changes of `input`, and of line_input_cancel() */
+	bool is_cancelled;    /* protected by the lock */
+
+	/* The current input: params.paths[next_path - 1]. */
+	struct input *input; /* NULL: the next one is not open yet */
+	size_t next_path;
+	uint64_t position, nbytes; /* INPUT_SIZE_UNKNOWN: a stream */
+	uint64_t n_header_left;
+	bool has_skipped;              /* some of its lines were not counted */
+	atomic_uint_least64_t n_lines; /* that were read */
+	uint64_t n_lines_before;       /* of the inputs before it, and their added delimiters */
+	bool ends_line;                /* nothing was read, or a delimiter last */
+	bool keeps_header;             /* its header lines are those to keep */
+
+	/* Of the current read. */
+	unsigned char *slices;
+	uint64_t slices_position;
+	size_t slices_nbytes;
 };
 
 /*
@@ -60,12 +125,6 @@ int line_input_skip_to(struct line_input *input, uint64_t position);
  */
 int line_input_take_share(struct line_input *input, uint64_t begin, uint64_t end, unsigned n_more);
 
-/* After line_input_take_share(): the position in the text of the next byte of the share. */
-uint64_t line_input_share_position(const struct line_input *input);
-
-/* Return how many of the n_more lines were read, when everything is read. */
-unsigned line_input_share_n_more(const struct line_input *input);
-
 /*
  * Let line_input_read() return -ECANCELED (not reported), also where it waits for a pipe. Called by
  * any thread.
@@ -86,26 +145,8 @@ int line_input_check_order(const struct line_input *input, const struct line_key
 /* The number of lines that were read so far, or more: headers and one line for each input. */
 uint64_t line_input_n_lines(const struct line_input *input);
 
-/*
- * Return the part files among the inputs; NULL: none. After line_input_take_share(), the digests of
- * the files are those of the lines of the share.
- */
-struct part_inputs *line_input_part_inputs(const struct line_input *input);
-
 /* Return whether a file is one of the inputs, or a part file of one. */
 bool line_input_has_file(const struct line_input *input, struct file_id id);
-
-/*
- * The bytes of the lines of all inputs, decompressed and with their delimiters; UINT64_MAX:
- * unknown, because one is a stream. One more for an indexed .zst file, whose last line may not end.
- */
-uint64_t line_input_total_nbytes(const struct line_input *input);
-
-/* Return the first input whose size is unknown; NULL: the sizes of all inputs are known. */
-const char *line_input_unsized_path(const struct line_input *input);
-
-/* The header of the first input that is not empty, each line with its delimiter. */
-const unsigned char *line_input_header(const struct line_input *input, size_t *ret_nbytes);
 
 /*
  * For messages: the name of the input that was read last, and the line in which the next byte is:

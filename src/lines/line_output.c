@@ -32,10 +32,11 @@ static int write_to_output(void *context, uint64_t offset, const void *bytes, si
 
 static int write_header(struct line_sort *sort)
 {
-	size_t nbytes;
-	const unsigned char *header = line_input_header(sort->input, &nbytes);
+	const struct line_input *input = sort->input;
 
-	return nbytes == 0 ? 0 : output_write_at(sort->output, 0, header, nbytes);
+	return input->n_header == 0 ?
+		       0 :
+		       output_write_at(sort->output, 0, input->header, input->n_header);
 }
 
 /* Return the size of the output; OUTPUT_SIZE_UNKNOWN: it depends on the lines. */
@@ -46,7 +47,7 @@ static uint64_t expected_nbytes(const struct line_sort *sort)
 	return sort->keys->unique || spec->limit != UINT64_MAX || spec->n_shards ||
 			       spec->zstd_level ?
 		       OUTPUT_SIZE_UNKNOWN :
-		       line_input_total_nbytes(sort->input);
+		       sort->input->total_nbytes;
 }
 
 int line_output_check_space(struct line_sort *sort)
@@ -89,7 +90,6 @@ bool line_output_needs_n_lines(const struct line_sort *sort)
 int line_output_begin(struct line_sort *sort, const struct line_extent *extent, uint64_t n_lines)
 {
 	const struct sort_spec *spec = sort->spec;
-	size_t header_nbytes;
 	int r = 0;
 
 	if (sort->ranks)
@@ -100,16 +100,15 @@ int line_output_begin(struct line_sort *sort, const struct line_extent *extent, 
 		sort->n_lines_skipped = equal_share_begin(n_lines, spec->shard - 1, spec->n_shards);
 		sort->n_lines_left = equal_share_begin(n_lines, spec->shard, spec->n_shards);
 	}
-	line_input_header(sort->input, &header_nbytes);
 	if (sort->spec->zstd_level)
 		r = output_compress(sort->output, sort->spec->zstd_level, sort->n_compressors);
 	else if (!sort->has_output_size && !sort->spec->count && !sort->spec->n_shards)
-		r = output_set_expected_size(sort->output, header_nbytes + extent->nbytes);
+		r = output_set_expected_size(sort->output, sort->input->n_header + extent->nbytes);
 	if (r < 0)
 		return r;
 	if (sort->maps_output)
 		output_set_n_writers(sort->output, sort->n_threads);
-	sort->offset = header_nbytes;
+	sort->offset = sort->input->n_header;
 	return write_header(sort);
 }
 
@@ -128,8 +127,8 @@ void line_output_start_prefault(struct line_sort *sort)
 	/* If the size is not known, the output may be much smaller than the input. */
 	if (!sort->has_output_size || n == 0)
 		return;
-	n_threads = output_n_prefault_threads(sort->output, line_input_total_nbytes(sort->input),
-					      sort->n_threads);
+	n_threads =
+		output_n_prefault_threads(sort->output, sort->input->total_nbytes, sort->n_threads);
 	if (n_threads == 0)
 		return;
 	output_set_n_writers(sort->output, n);

@@ -136,16 +136,13 @@ int line_ranks_place_partition(struct line_sort *sort, const struct line_extent 
 {
 	struct line_rank_output *out = calloc(1, sizeof *out);
 	const unsigned rank = comm_rank(sort->spec->comm);
-	const unsigned char *header;
 	uint64_t begin;
-	size_t header_nbytes;
 	int r;
 
 	sort->rank_output = out;
 	if (!out)
 		return fail(-ENOMEM, "no memory for the places of partitions");
-	header = line_input_header(sort->input, &header_nbytes);
-	r = gather_shares(sort, extent, header_nbytes);
+	r = gather_shares(sort, extent, sort->input->n_header);
 	if (r == 0)
 		r = agree_stripe_and_compression(sort);
 	if (r == 0)
@@ -154,7 +151,7 @@ int line_ranks_place_partition(struct line_sort *sort, const struct line_extent 
 		return r;
 	begin = begin_offset(out, rank, (uint32_t)out->shares[rank].extent.first);
 	sort->offset = begin;
-	return sort->parts ? line_part_files_place(sort, begin) : begin_file(sort, header);
+	return sort->parts ? line_part_files_place(sort, begin) : begin_file(sort, sort->input->header);
 }
 
 /* --- The end --- */

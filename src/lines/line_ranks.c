@@ -112,9 +112,9 @@ int line_ranks_open_local(const struct line_sort_params *params, struct line_sor
 		r = line_sort_open(params, NULL, ret_sort);
 	if (r < 0)
 		return r;
-	if (line_input_part_inputs(ret_sort->input) && params->n_header_lines)
+	if (ret_sort->input->part_inputs && params->n_header_lines)
 		return fail(-EINVAL, "--header: several ranks cannot read part files with headers");
-	path = line_input_unsized_path(ret_sort->input);
+	path = ret_sort->input->unsized_path;
 	return path ? distributed_refuse_input(path) : 0;
 }
 
@@ -142,7 +142,7 @@ static int begin_share(struct line_sort *sort)
 {
 	struct line_ranks *ranks = sort->ranks;
 	struct job *job = &sort->job;
-	const uint64_t nbytes = line_input_total_nbytes(sort->input);
+	const uint64_t nbytes = sort->input->total_nbytes;
 	const uint64_t begin = share_begin(ranks, ranks->rank, nbytes);
 	const uint64_t end = share_begin(ranks, ranks->rank + 1, nbytes);
 	int r;
@@ -152,7 +152,7 @@ static int begin_share(struct line_sort *sort)
 	/* A check compares the last line with the next one. */
 	r = line_input_take_share(sort->input, begin, end, !sort->spec->output_path);
 	job->has_end = true;
-	job->first_record = line_input_share_position(sort->input);
+	job->first_record = sort->input->share.position;
 	job->end_record = ranks->has_share ? u64_max(job->first_record, end) : job->first_record;
 	return r;
 }
@@ -337,8 +337,7 @@ int line_ranks_resume(struct line_sort *sort)
 		r = sample_stored_run(sort, i);
 	return r < 0 ? r :
 		       distributed_report_resumed(sort->ranks->comm, sort->runs.n,
-						  sort->text_nbytes,
-						  line_input_total_nbytes(sort->input));
+						  sort->text_nbytes, sort->input->total_nbytes);
 }
 
 /* --- Splitters --- */
@@ -650,7 +649,7 @@ static int gather_shares(struct line_sort *sort)
 	const struct line_ranks *ranks = sort->ranks;
 	const struct share own = { .is_present = ranks->has_share,
 				   .begin = sort->job.first_record,
-				   .end = line_input_share_position(sort->input),
+				   .end = sort->input->share.position,
 				   .longest_nbytes = sort->longest_nbytes };
 	struct share *shares = calloc(ranks->n, sizeof *shares);
 	int r = shares ? comm_allgather(ranks->comm, &own, sizeof own, shares) :
@@ -700,7 +699,7 @@ int line_ranks_exchange_runs(struct line_sort *sort)
 /* Check that the lines of all ranks are those that the part manifests list. */
 static int check_part_files(const struct line_sort *sort)
 {
-	return distributed_check_manifests(sort->ranks->comm, line_input_part_inputs(sort->input));
+	return distributed_check_manifests(sort->ranks->comm, sort->input->part_inputs);
 }
 
 /* What a rank has checked, as it is sent to all. */
@@ -714,7 +713,7 @@ int line_ranks_agree_disorder(const struct line_sort *sort, struct line_disorder
 	const struct line_ranks *ranks = sort->ranks;
 	const uint64_t n_header_lines = sort->params->n_header_lines;
 	const struct checked_share own = {
-		.n_lines = sort->totals.read.n_records - line_input_share_n_more(sort->input),
+		.n_lines = sort->totals.read.n_records - sort->input->share.n_more_read,
 		.disorder = disorder->number ? disorder->number - n_header_lines : 0
 	};
 	struct checked_share *shares = calloc(ranks->n, sizeof *shares);

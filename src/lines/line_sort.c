@@ -303,7 +303,7 @@ static int write_single_block(struct line_sort *sort)
 static uint64_t share_nbytes(const struct line_sort *sort)
 {
 	const struct comm *comm = sort->spec->comm;
-	const uint64_t nbytes = line_input_total_nbytes(sort->input);
+	const uint64_t nbytes = sort->input->total_nbytes;
 
 	return comm && nbytes != UINT64_MAX ? divide_up(nbytes, comm_size(comm)) : nbytes;
 }
@@ -318,8 +318,7 @@ int line_sort_choose_gpu(const struct line_sort *sort, const struct backend **re
 	if (spec->backend == BACKEND_CPU ||
 	    (spec->backend == BACKEND_AUTO && (spec->count || spec->comm)))
 		return 0;
-	r = backend_choose(spec->backend, line_input_total_nbytes(sort->input), sort->n_threads,
-			   ret_backend);
+	r = backend_choose(spec->backend, sort->input->total_nbytes, sort->n_threads, ret_backend);
 	if (r == 0 && !(*ret_backend)->line_ops)
 		*ret_backend = NULL;
 	return r;
@@ -553,7 +552,7 @@ uint64_t line_sort_find_memory(const struct line_sort *sort, size_t line_nbytes)
 /* The memory that is enough for inputs of known size. */
 static size_t enough_memory(const struct line_sort *sort)
 {
-	const uint64_t total_nbytes = line_input_total_nbytes(sort->input);
+	const uint64_t total_nbytes = sort->input->total_nbytes;
 	/* A line of one byte needs an element; its key has some more. */
 	const uint64_t per_byte = line_keys_are_plain(sort->keys) ? 40 : 100;
 	const uint64_t min_nbytes =
@@ -628,7 +627,7 @@ int line_sort_open(const struct line_sort_params *params, struct line_checkpoint
 		return r;
 	sort->job.plan.input_nbytes = share_nbytes(sort);
 	/* It may be compressed, with a window of at most this size (input_limit_windows()). */
-	if (line_input_unsized_path(sort->input) &&
+	if (sort->input->unsized_path &&
 	    spec->memory_nbytes / DECODER_UNPLANNED_WINDOW_DIVISOR > ZSTD_DEFAULT_WINDOW_NBYTES)
 		sort->memory_nbytes -= spec->memory_nbytes / DECODER_UNPLANNED_WINDOW_DIVISOR;
 	plan_spill_memory(sort);
