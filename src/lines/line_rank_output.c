@@ -30,11 +30,6 @@ struct rank_share {
 	uint64_t header_nbytes;
 };
 
-struct line_rank_output {
-	struct rank_share *shares; /* of each rank */
-	uint64_t header_nbytes;
-};
-
 static bool is_first(const struct line_sort *sort)
 {
 	return comm_rank(sort->spec->comm) == 0;
@@ -43,9 +38,9 @@ static bool is_first(const struct line_sort *sort)
 /* --- Places --- */
 
 /* Return the bytes of a rank in the first or the last file that it shares with others. */
-static uint64_t shared_nbytes(const struct line_rank_output *out, unsigned rank, uint32_t file)
+static uint64_t shared_nbytes(const struct rank_share *share, uint32_t file)
 {
-	const struct line_extent *extent = &out->shares[rank].extent;
+	const struct line_extent *extent = &share->extent;
 
 	if (extent->nbytes == 0)
 		return 0;
@@ -55,51 +50,40 @@ static uint64_t shared_nbytes(const struct line_rank_output *out, unsigned rank,
 }
 
 /* Return where the lines of a rank begin in the first of its files, or in another one. */
-static uint64_t begin_offset(const struct line_rank_output *out, unsigned rank, uint32_t file)
+static uint64_t begin_offset(const struct rank_share *shares, unsigned rank, uint32_t file)
 {
-	uint64_t offset = out->header_nbytes;
+	uint64_t offset = shares[0].header_nbytes;
 
 	for (unsigned i = 0; i < rank; i++)
-		offset += shared_nbytes(out, i, file);
+		offset += shared_nbytes(&shares[i], file);
 	return offset;
-}
-
-/* Return where the lines of this rank end in a file that other ranks write, too. */
-static uint64_t own_end(const struct line_sort *sort, uint32_t file)
-{
-	return begin_offset(sort->rank_output, comm_rank(sort->spec->comm) + 1, file);
 }
 
 /* Return where the lines of a rank begin; if there are none, where the next ones do. */
 static struct file_position locate_rank(const void *context, unsigned rank)
 {
 	const struct line_sort *sort = context;
-	const struct line_rank_output *out = sort->rank_output;
+	const struct rank_share *shares = sort->rank_shares;
 
 	for (; rank < comm_size(sort->spec->comm); rank++) {
-		const uint64_t first = out->shares[rank].extent.first;
+		const uint64_t first = shares[rank].extent.first;
 
-		if (out->shares[rank].extent.nbytes > 0)
-			return (struct file_position){ first,
-						       begin_offset(out, rank, (uint32_t)first) };
+		if (shares[rank].extent.nbytes > 0)
+			return (struct file_position){ first, begin_offset(shares, rank,
+									   (uint32_t)first) };
 	}
 	return (struct file_position){ UINT64_MAX, 0 };
 }
 
-static int gather_shares(struct line_sort *sort, const struct line_extent *extent,
-			 uint64_t header_nbytes)
+static int gather_shares(struct line_sort *sort, const struct line_extent *extent)
 {
-	struct line_rank_output *out = sort->rank_output;
 	struct comm *comm = sort->spec->comm;
-	const struct rank_share own = { .extent = *extent, .header_nbytes = header_nbytes };
-	int r;
+	const struct rank_share own = { .extent = *extent, .header_nbytes = sort->input->n_header };
 
-	out->shares = calloc(comm_size(comm), sizeof *out->shares);
-	if (!out->shares)
+	sort->rank_shares = calloc(comm_size(comm), sizeof *sort->rank_shares);
+	if (!sort->rank_shares)
 		return fail(-ENOMEM, "no memory for %u ranks", comm_size(comm));
-	r = comm_allgather(comm, &own, sizeof own, out->shares);
-	out->header_nbytes = out->shares[0].header_nbytes;
-	return r;
+	return comm_allgather(comm, &own, sizeof own, sort->rank_shares);
 }
 
 /* Collective: agree on stripes and compression. */
@@ -115,43 +99,38 @@ static int agree_stripe_and_compression(struct line_sort *sort)
 /* Return where the lines of all ranks end in the single file. */
 static uint64_t output_end(const struct line_sort *sort)
 {
-	return begin_offset(sort->rank_output, comm_size(sort->spec->comm), 0);
+	return begin_offset(sort->rank_shares, comm_size(sort->spec->comm), 0);
 }
 
-static int begin_file(struct line_sort *sort, const unsigned char *header)
+static int begin_file(struct line_sort *sort)
 {
-	const struct line_rank_output *out = sort->rank_output;
+	const struct line_input *input = sort->input;
 	int r = 0;
 
 	if (!sort->spec->zstd_level && !is_first(sort))
 		return output_check_limit(sort->output, output_end(sort));
 	if (!sort->spec->zstd_level && !sort->has_output_size)
 		r = output_set_expected_size(sort->output, output_end(sort));
-	if (r < 0 || !is_first(sort) || out->header_nbytes == 0)
+	if (r < 0 || !is_first(sort) || input->n_header == 0)
 		return r;
-	return file_set_write(&sort->set, 0, 0, header, (size_t)out->header_nbytes);
+	return file_set_write(&sort->set, 0, 0, input->header, input->n_header);
 }
 
 int line_ranks_place_partition(struct line_sort *sort, const struct line_extent *extent)
 {
-	struct line_rank_output *out = calloc(1, sizeof *out);
 	const unsigned rank = comm_rank(sort->spec->comm);
-	uint64_t begin;
-	int r;
+	const struct rank_share *shares;
+	int r = gather_shares(sort, extent);
 
-	sort->rank_output = out;
-	if (!out)
-		return fail(-ENOMEM, "no memory for the places of partitions");
-	r = gather_shares(sort, extent, sort->input->n_header);
+	shares = sort->rank_shares;
 	if (r == 0)
 		r = agree_stripe_and_compression(sort);
 	if (r == 0)
-		r = file_set_place_ranks(&sort->set, out->header_nbytes, locate_rank, sort);
+		r = file_set_place_ranks(&sort->set, shares[0].header_nbytes, locate_rank, sort);
 	if (r < 0)
 		return r;
-	begin = begin_offset(out, rank, (uint32_t)out->shares[rank].extent.first);
-	sort->offset = begin;
-	return sort->parts ? line_part_files_place(sort, begin) : begin_file(sort, sort->input->header);
+	sort->offset = begin_offset(shares, rank, (uint32_t)shares[rank].extent.first);
+	return sort->parts ? line_part_files_place(sort, sort->offset) : begin_file(sort);
 }
 
 /* --- The end --- */
@@ -159,7 +138,7 @@ int line_ranks_place_partition(struct line_sort *sort, const struct line_extent 
 /* Check that the single file has all bytes of this rank. *ret_nbytes: of all ranks. */
 static int finish_file(struct line_sort *sort, uint64_t *ret_nbytes)
 {
-	const uint64_t end = own_end(sort, 0);
+	const uint64_t end = begin_offset(sort->rank_shares, comm_rank(sort->spec->comm) + 1, 0);
 
 	if (sort->offset != end)
 		return fail(-EIO,
@@ -184,12 +163,4 @@ int line_rank_output_finish(struct line_sort *sort)
 		r = file_set_write_frames(files, nbytes);
 	free(nbytes);
 	return r;
-}
-
-void line_rank_output_close(struct line_rank_output *out)
-{
-	if (!out)
-		return;
-	free(out->shares);
-	free(out);
 }

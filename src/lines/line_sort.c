@@ -647,7 +647,7 @@ void line_sort_close(struct line_sort *sort)
 	spill_begin_close(sort->job.spill);
 	run_list_free(&sort->runs);
 	line_ranks_close(sort);
-	line_rank_output_close(sort->rank_output);
+	free(sort->rank_shares);
 	file_set_close(&sort->set);
 	free(sort->pending.bytes);
 	setup_close(&sort->job);

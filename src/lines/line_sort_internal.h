@@ -82,12 +82,12 @@ struct line_sort {
 	struct thread_pool *threads;
 	struct line_input *input;
 	struct line_block *block;
-	struct device_text *text;      /* NULL: chunks are sorted in the block */
-	struct file_set set;           /* the output */
-	struct output *output;         /* of the set: the single file or the current part file */
-	struct line_part_files *parts; /* NULL: the output is one file */
-	struct line_ranks *ranks;      /* NULL: a single process */
-	struct line_rank_output *rank_output;
+	struct device_text *text;       /* NULL: chunks are sorted in the block */
+	struct file_set set;            /* the output */
+	struct output *output;          /* of the set: the single file or the current part file */
+	struct line_part_files *parts;  /* NULL: the output is one file */
+	struct line_ranks *ranks;       /* NULL: a single process */
+	struct rank_share *rank_shares; /* of each rank; NULL: not gathered yet */
 	size_t buffer_nbytes, memory_nbytes;
 	uint32_t n_threads, n_compressors;
 	bool has_output_size; /* the size of the output was set */
@@ -379,12 +379,10 @@ void line_ranks_close(struct line_sort *sort);
 
 /* --- line_rank_output.c --- */
 
-/* Collectives, unless they say otherwise. line_rank_output_close() is always due. */
+/* Collectives. */
 
 /* Find the place of the partition in the output. Rank 0 writes the header. */
 int line_ranks_place_partition(struct line_sort *sort, const struct line_extent *extent);
 
 /* The partition is written: exchange stripes, and check the place. */
 int line_rank_output_finish(struct line_sort *sort);
-
-void line_rank_output_close(struct line_rank_output *out);
