@@ -335,7 +335,7 @@ int line_output_close(struct line_sort *sort, int r)
 	if (r == 0)
 		r = commit(sort);
 	file_set_abort(&sort->set);
-	line_part_files_close(sort->parts);
+	free(sort->parts);
 	sort->parts = NULL;
 	sort->output = NULL;
 	return r;

@@ -29,10 +29,10 @@ struct line_part {
 };
 
 struct line_part_files {
-	struct line_part *parts; /* of each file */
-	uint32_t current, first; /* files of this process */
-	uint64_t n_before;       /* lines of lower ranks */
-	uint64_t n_written;      /* lines, with these */
+	uint32_t current, first;  /* files of this process */
+	uint64_t n_before;        /* lines of lower ranks */
+	uint64_t n_written;       /* lines, with these */
+	struct line_part parts[]; /* of each file */
 };
 
 /* Refuse to replace a directory that holds an input. */
@@ -52,13 +52,10 @@ static int check_old_files(const struct line_sort *sort)
 int line_part_files_open(struct line_sort *sort)
 {
 	const uint32_t n = sort->set.n;
-	struct line_part_files *parts = calloc(1, sizeof *parts);
 	int r;
 
-	sort->parts = parts;
-	if (parts)
-		parts->parts = calloc(n, sizeof *parts->parts);
-	if (!parts || !parts->parts)
+	sort->parts = calloc(1, sizeof *sort->parts + n * sizeof *sort->parts->parts);
+	if (!sort->parts)
 		return fail(-ENOMEM, "no memory for %u part files", n);
 	r = check_old_files(sort);
 	for (uint32_t i = 0; i < n && r == 0 && sort->set.is_joined; i++)
@@ -259,11 +256,4 @@ int line_part_files_complete(struct line_sort *sort)
 		r = file_set_complete(&sort->set, &manifest);
 	part_manifest_free(&manifest);
 	return r;
-}
-
-void line_part_files_close(struct line_part_files *parts)
-{
-	if (parts)
-		free(parts->parts);
-	free(parts);
 }

@@ -295,9 +295,8 @@ int line_output_close(struct line_sort *sort, int r);
 
 /* --- line_part_files.c --- */
 
-/* Open sort.parts, the part files of the set, and close them, also after an error. */
+/* Open sort.parts, the part files of the set; to be freed, also after an error. */
 int line_part_files_open(struct line_sort *sort);
-void line_part_files_close(struct line_part_files *parts);
 
 /*
  * Divide n_lines among the files, before the first block. This process writes lines from n_before
