@@ -781,6 +781,32 @@ int line_block_sort(struct line_block *block, const struct line_range *ranges, s
 	return r;
 }
 
+static int hash_piece(void *context, uint32_t task)
+{
+	struct line_block *block = context;
+	struct piece *piece = &block->pieces[task];
+	const unsigned char *end;
+
+	for (const unsigned char *line = piece->range.begin; line < piece->range.end;
+	     line = end + 1) {
+		end = line_end(line, block->keys->delimiter);
+		piece->digest.sum += hash_bytes(line, (size_t)(end - line));
+		piece->digest.n_records++;
+	}
+	return 0;
+}
+
+int line_block_add_digest(struct line_block *block, struct line_range range, struct digest *digest)
+{
+	int r = divide_text(block, &range, 1);
+
+	if (r == 0)
+		r = thread_pool_run(block->threads, hash_piece, block, block->n_pieces);
+	for (uint32_t i = 0; i < block->n_pieces && r == 0; i++)
+		digest_add(digest, block->pieces[i].digest);
+	return r;
+}
+
 /* --- A sorted block --- */
 
 static struct bucket *first_bucket(const struct line_block *block)

@@ -74,6 +74,9 @@ int line_block_sort(struct line_block *block, const struct line_range *ranges, s
 		    const unsigned char *text_end, uint64_t *ret_n_sorted,
 		    struct digest *ret_digest);
 
+/* Add lines of the text, which need not be sorted, to a digest. */
+int line_block_add_digest(struct line_block *block, struct line_range range, struct digest *digest);
+
 /* --- of a sorted block --- */
 
 /* Drop the line with the key of `last`, unless its bytes are NULL; with -u there is one at most. */

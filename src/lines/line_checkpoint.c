@@ -18,7 +18,6 @@
 #include "src/base/int_math.h"
 #include "src/base/size.h"
 #include "src/checkpoint/checkpoint_state.h"
-#include "src/record/record_hash.h"
 #include "src/sort/distributed_sort.h"
 
 const struct layout line_text_layout = { .record_nbytes = 1,
@@ -74,57 +73,7 @@ void line_checkpoint_attach(struct line_checkpoint *checkpoint, struct line_sort
 
 /* --- The input of stored runs --- */
 
-enum {
-	CHECK_TASKS = 16,
-	CHECK_NBYTES = 8 << 20, /* of text, read at a time */
-};
-
-/* Lines that a task hashes. */
-struct hash_task {
-	const unsigned char *begin, *end;
-	unsigned char delimiter;
-	struct digest digest;
-};
-
-static int hash_lines(void *context, uint32_t task)
-{
-	struct hash_task *hash = (struct hash_task *)context + task;
-
-	for (const unsigned char *line = hash->begin; line < hash->end;) {
-		const unsigned char *end = line_end(line, hash->delimiter);
-
-		hash->digest.sum += hash_bytes(line, (size_t)(end - line));
-		hash->digest.n_records++;
-		line = end + 1;
-	}
-	return 0;
-}
-
-/* Add the lines of a text to the digest. */
-static int add_lines(struct line_sort *sort, unsigned char *text, const unsigned char *end,
-		     struct digest *digest)
-{
-	struct hash_task tasks[CHECK_TASKS] = { { 0 } };
-	const size_t task_nbytes = (size_t)(end - text) / CHECK_TASKS;
-	const unsigned char *begin = text;
-	int r;
-
-	for (size_t i = 0; i < CHECK_TASKS; i++) {
-		const unsigned char *task_end =
-			i + 1 < CHECK_TASKS ?
-				line_sort_last_end(sort, text, text + (i + 1) * task_nbytes) :
-				end;
-
-		tasks[i] = (struct hash_task){ .begin = begin,
-					       .end = task_end,
-					       .delimiter = sort->keys->delimiter };
-		begin = task_end;
-	}
-	r = thread_pool_run(sort->threads, hash_lines, tasks, CHECK_TASKS);
-	for (size_t i = 0; i < CHECK_TASKS; i++)
-		digest_add(digest, tasks[i].digest);
-	return r;
-}
+enum { CHECK_NBYTES = 8 << 20 }; /* of text, read at a time */
 
 /* Hash the next nbytes of text. Returns 1 if they are whole lines, or 0 if they are not. */
 static int hash_text(struct line_sort *sort, uint64_t nbytes, struct digest *ret_digest)
@@ -145,7 +94,8 @@ static int hash_text(struct line_sort *sort, uint64_t nbytes, struct digest *ret
 			return r;
 		n += n_read;
 		end = line_sort_last_end(sort, text, text + n);
-		r = add_lines(sort, text, end, ret_digest);
+		r = line_block_add_digest(sort->block, (struct line_range){ text, end },
+					  ret_digest);
 		stats_end(sort->job.stats, span, n_read);
 		n -= (size_t)(end - text);
 		memmove(text, end, n);
