@@ -17,15 +17,12 @@
 enum { MAX_THREADS = 16 };
 
 struct io_queue {
-	pthread_mutex_t lock;
-	pthread_cond_t submitted, done;
+	struct workers workers;
+	pthread_cond_t done;
 	/* Guarded by the lock. */
 	struct io_request *first, **end; /* requests that wait for a thread */
 	unsigned n_waiting;              /* number of these requests */
 	unsigned n_idle;                 /* threads that wait for a request */
-	bool closing;
-
-	struct thread_group threads;
 };
 
 /* Remove the first request and run it. Requires the lock, and releases it during the transfer. */
@@ -38,12 +35,12 @@ static void run_first(struct io_queue *queue)
 	queue->n_waiting--;
 	if (!queue->first)
 		queue->end = &queue->first;
-	pthread_mutex_unlock(&queue->lock);
+	pthread_mutex_unlock(&queue->workers.lock);
 	r = request->is_write ?
 		    file_write_at(request->file, request->offset, request->buffer,
 				  request->nbytes) :
 		    file_read_at(request->file, request->offset, request->buffer, request->nbytes);
-	pthread_mutex_lock(&queue->lock);
+	pthread_mutex_lock(&queue->workers.lock);
 	request->r = r;
 	request->is_done = true;
 	pthread_cond_broadcast(&queue->done);
@@ -53,11 +50,11 @@ static void *thread_main(void *argument)
 {
 	struct io_queue *queue = argument;
 
-	SCOPED_LOCK(&queue->lock);
+	SCOPED_LOCK(&queue->workers.lock);
 	for (;;) {
-		while (!queue->first && !queue->closing) {
+		while (!queue->first && !queue->workers.closing) {
 			queue->n_idle++;
-			pthread_cond_wait(&queue->submitted, &queue->lock);
+			pthread_cond_wait(&queue->workers.changed, &queue->workers.lock);
 			queue->n_idle--;
 		}
 		if (!queue->first)
@@ -74,8 +71,7 @@ int io_queue_open(struct io_queue **ret_queue)
 	if (!queue)
 		return -ENOMEM;
 	queue->end = &queue->first;
-	pthread_mutex_init(&queue->lock, NULL);
-	pthread_cond_init(&queue->submitted, NULL);
+	workers_open(&queue->workers);
 	pthread_cond_init(&queue->done, NULL);
 	*ret_queue = queue;
 	return 0;
@@ -85,26 +81,21 @@ void io_queue_close(struct io_queue *queue)
 {
 	if (!queue)
 		return;
-	pthread_mutex_lock(&queue->lock);
-	queue->closing = true;
-	pthread_cond_broadcast(&queue->submitted);
-	pthread_mutex_unlock(&queue->lock);
-	thread_group_join(&queue->threads);
+	workers_close(&queue->workers);
 	pthread_cond_destroy(&queue->done);
-	pthread_cond_destroy(&queue->submitted);
-	pthread_mutex_destroy(&queue->lock);
 	free(queue);
 }
 
 /* Start threads for the requests that idle threads do not run. Requires the lock. */
 static void start_threads(struct io_queue *queue)
 {
-	const unsigned n_possible = MAX_THREADS - queue->threads.n_threads;
+	const unsigned n_possible = MAX_THREADS - queue->workers.threads.n_threads;
 	const unsigned n_missing =
 		queue->n_waiting > queue->n_idle ? queue->n_waiting - queue->n_idle : 0;
 
-	(void)thread_group_start(&queue->threads, n_missing < n_possible ? n_missing : n_possible,
-				 thread_main, queue, NULL);
+	(void)thread_group_start(&queue->workers.threads,
+				 n_missing < n_possible ? n_missing : n_possible, thread_main,
+				 queue, NULL);
 }
 
 void io_queue_submit(struct io_queue *queue, struct io_request *requests, size_t n)
@@ -117,24 +108,24 @@ void io_queue_submit(struct io_queue *queue, struct io_request *requests, size_t
 		requests[i].is_done = false;
 		requests[i].next = i + 1 < n ? &requests[i + 1] : NULL;
 	}
-	SCOPED_LOCK(&queue->lock);
+	SCOPED_LOCK(&queue->workers.lock);
 	*queue->end = requests;
 	queue->end = &requests[n - 1].next;
 	queue->n_waiting += (unsigned)n;
 	start_threads(queue);
 	if (n == 1)
-		pthread_cond_signal(&queue->submitted);
+		pthread_cond_signal(&queue->workers.changed);
 	else
-		pthread_cond_broadcast(&queue->submitted);
+		pthread_cond_broadcast(&queue->workers.changed);
 	/* Without any thread the caller runs the requests itself. */
-	while (queue->threads.n_threads == 0 && queue->first)
+	while (queue->workers.threads.n_threads == 0 && queue->first)
 		run_first(queue);
 }
 
 int io_queue_wait(struct io_queue *queue, struct io_request *request)
 {
-	SCOPED_LOCK(&queue->lock);
+	SCOPED_LOCK(&queue->workers.lock);
 	while (!request->is_done)
-		pthread_cond_wait(&queue->done, &queue->lock);
+		pthread_cond_wait(&queue->done, &queue->workers.lock);
 	return request->r;
 }

@@ -7,10 +7,10 @@
 #include "io/spill/hole_punch.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "src/base/thread.h"
+#include "src/base/thread_pool.h"
 
 /* If more are pending, holes become smaller than they could be. */
 enum { MAX_PENDING_HOLES = 1024 };
@@ -25,15 +25,12 @@ struct hole_punch {
 	hole_punch_fn *punch;
 	void *context;
 
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	/* Protected by lock. */
+	struct workers worker; /* one thread, started by the first range */
+	/* Protected by the lock. */
 	struct file_hole holes[MAX_PENDING_HOLES];
 	size_t n_holes;
 	uint64_t pending_nbytes; /* including those being punched */
 	struct hole_punch_limits limits;
-	bool has_thread, is_closing;
-	pthread_t thread;
 };
 
 int hole_punch_open(hole_punch_fn *punch, void *context, struct hole_punch **ret_puncher)
@@ -44,8 +41,7 @@ int hole_punch_open(hole_punch_fn *punch, void *context, struct hole_punch **ret
 		return -ENOMEM;
 	puncher->punch = punch;
 	puncher->context = context;
-	pthread_mutex_init(&puncher->lock, NULL);
-	pthread_cond_init(&puncher->changed, NULL);
+	workers_open(&puncher->worker);
 	*ret_puncher = puncher;
 	return 0;
 }
@@ -54,15 +50,7 @@ void hole_punch_close(struct hole_punch *puncher)
 {
 	if (!puncher)
 		return;
-	if (puncher->has_thread) {
-		pthread_mutex_lock(&puncher->lock);
-		puncher->is_closing = true;
-		pthread_cond_broadcast(&puncher->changed);
-		pthread_mutex_unlock(&puncher->lock);
-		pthread_join(puncher->thread, NULL);
-	}
-	pthread_cond_destroy(&puncher->changed);
-	pthread_mutex_destroy(&puncher->lock);
+	workers_close(&puncher->worker);
 	free(puncher);
 }
 
@@ -78,24 +66,24 @@ static void punch_largest(struct hole_punch *puncher)
 	hole = *largest;
 	*largest = puncher->holes[--puncher->n_holes];
 
-	pthread_mutex_unlock(&puncher->lock);
+	pthread_mutex_unlock(&puncher->worker.lock);
 	puncher->punch(puncher->context, hole.file, hole.offset, hole.nbytes);
-	pthread_mutex_lock(&puncher->lock);
+	pthread_mutex_lock(&puncher->worker.lock);
 
 	puncher->pending_nbytes -= hole.nbytes;
-	pthread_cond_broadcast(&puncher->changed);
+	pthread_cond_broadcast(&puncher->worker.changed);
 }
 
 static void *hole_punch_main(void *argument)
 {
 	struct hole_punch *puncher = argument;
 
-	SCOPED_LOCK(&puncher->lock);
-	while (!puncher->is_closing) {
+	SCOPED_LOCK(&puncher->worker.lock);
+	while (!puncher->worker.closing) {
 		if (puncher->n_holes > 0 && puncher->pending_nbytes > puncher->limits.soft_nbytes)
 			punch_largest(puncher);
 		else
-			pthread_cond_wait(&puncher->changed, &puncher->lock);
+			pthread_cond_wait(&puncher->worker.changed, &puncher->worker.lock);
 	}
 	return NULL;
 }
@@ -128,32 +116,33 @@ static void punch_down_to(struct hole_punch *puncher, uint64_t nbytes)
 		if (puncher->n_holes > 0)
 			punch_largest(puncher);
 		else
-			pthread_cond_wait(&puncher->changed, &puncher->lock);
+			pthread_cond_wait(&puncher->worker.changed, &puncher->worker.lock);
 	}
 }
 
 void hole_punch_add(struct hole_punch *puncher, uint32_t file, uint64_t offset, uint64_t nbytes,
 		    struct hole_punch_limits limits)
 {
-	SCOPED_LOCK(&puncher->lock);
+	SCOPED_LOCK(&puncher->worker.lock);
 	while (puncher->n_holes == MAX_PENDING_HOLES)
 		punch_largest(puncher);
 	merge_hole(puncher, (struct file_hole){ .file = file, .offset = offset, .nbytes = nbytes });
 	puncher->pending_nbytes += nbytes;
 	puncher->limits = limits;
-	if (!puncher->has_thread)
-		puncher->has_thread = thread_start(hole_punch_main, puncher, 0, &puncher->thread) ==
-				      0;
+	if (puncher->worker.threads.n_threads == 0)
+		(void)thread_group_start(&puncher->worker.threads, 1, hole_punch_main, puncher,
+					 NULL);
 	if (puncher->pending_nbytes > limits.soft_nbytes)
-		pthread_cond_broadcast(&puncher->changed);
-	punch_down_to(puncher, puncher->has_thread ? limits.hard_nbytes : limits.soft_nbytes);
+		pthread_cond_broadcast(&puncher->worker.changed);
+	punch_down_to(puncher,
+		      puncher->worker.threads.n_threads ? limits.hard_nbytes : limits.soft_nbytes);
 }
 
 bool hole_punch_drain(struct hole_punch *puncher, uint64_t nbytes)
 {
 	bool was_above;
 
-	SCOPED_LOCK(&puncher->lock);
+	SCOPED_LOCK(&puncher->worker.lock);
 	was_above = puncher->pending_nbytes > nbytes;
 	punch_down_to(puncher, nbytes);
 	return was_above;

@@ -5,9 +5,7 @@
 #include "src/base/thread_pool.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "src/base/cancellation.h"
@@ -40,18 +38,34 @@ void thread_group_join(struct thread_group *group)
 	*group = (struct thread_group){ 0 };
 }
 
+void workers_open(struct workers *workers)
+{
+	*workers = (struct workers){ .closing = false };
+	pthread_mutex_init(&workers->lock, NULL);
+	thread_init_timed_condition(&workers->changed);
+}
+
+void workers_close(struct workers *workers)
+{
+	pthread_mutex_lock(&workers->lock);
+	workers->closing = true;
+	pthread_cond_broadcast(&workers->changed);
+	pthread_mutex_unlock(&workers->lock);
+	thread_group_join(&workers->threads);
+	pthread_cond_destroy(&workers->changed);
+	pthread_mutex_destroy(&workers->lock);
+}
+
 struct thread_pool {
-	pthread_mutex_t lock;
-	pthread_cond_t work_available, work_done;
+	struct workers workers; /* without the caller */
+	pthread_cond_t work_done;
 	/* Protected by the lock: the job. */
 	thread_pool_task *task;
 	void *context;
 	struct diagnostics *diagnostics; /* of the caller of thread_pool_run() */
 	uint32_t n_tasks, n_claimed, n_active;
 	int error; /* 0 or the first error */
-	bool closing;
 
-	struct thread_group threads; /* without the caller */
 	const struct cancellation *cancellation;
 };
 
@@ -69,11 +83,11 @@ static void run_tasks(struct thread_pool *pool)
 		const uint32_t i = pool->n_claimed++;
 		int r;
 
-		pthread_mutex_unlock(&pool->lock);
+		pthread_mutex_unlock(&pool->workers.lock);
 		r = cancellation_check(pool->cancellation);
 		if (r == 0)
 			r = pool->task(pool->context, i);
-		pthread_mutex_lock(&pool->lock);
+		pthread_mutex_lock(&pool->workers.lock);
 		if (r < 0 && pool->error == 0)
 			pool->error = r;
 	}
@@ -85,12 +99,12 @@ static void *task_thread_main(void *argument)
 {
 	struct thread_pool *pool = argument;
 
-	SCOPED_LOCK(&pool->lock);
-	while (!pool->closing) {
+	SCOPED_LOCK(&pool->workers.lock);
+	while (!pool->workers.closing) {
 		if (pool->n_claimed < pool->n_tasks && pool->error == 0)
 			run_tasks(pool);
 		else
-			pthread_cond_wait(&pool->work_available, &pool->lock);
+			pthread_cond_wait(&pool->workers.changed, &pool->workers.lock);
 	}
 	return NULL;
 }
@@ -101,12 +115,11 @@ int thread_pool_open(uint32_t n_threads, struct thread_pool **ret_pool)
 
 	if (!pool)
 		return -ENOMEM;
-	pthread_mutex_init(&pool->lock, NULL);
-	pthread_cond_init(&pool->work_available, NULL);
+	workers_open(&pool->workers);
 	pthread_cond_init(&pool->work_done, NULL);
 	if (n_threads > 1)
-		(void)thread_group_start(&pool->threads, n_threads - 1, task_thread_main, pool,
-					 NULL);
+		(void)thread_group_start(&pool->workers.threads, n_threads - 1, task_thread_main,
+					 pool, NULL);
 	*ret_pool = pool;
 	return 0;
 }
@@ -115,21 +128,15 @@ void thread_pool_close(struct thread_pool *pool)
 {
 	if (!pool)
 		return;
-	pthread_mutex_lock(&pool->lock);
-	pool->closing = true;
-	pthread_cond_broadcast(&pool->work_available);
-	pthread_mutex_unlock(&pool->lock);
-	thread_group_join(&pool->threads);
+	workers_close(&pool->workers);
 	pthread_cond_destroy(&pool->work_done);
-	pthread_cond_destroy(&pool->work_available);
-	pthread_mutex_destroy(&pool->lock);
 	free(pool);
 }
 
 int thread_pool_run(struct thread_pool *pool, thread_pool_task *task, void *context,
 		    uint32_t n_tasks)
 {
-	SCOPED_LOCK(&pool->lock);
+	SCOPED_LOCK(&pool->workers.lock);
 	pool->task = task;
 	pool->context = context;
 	pool->diagnostics = diagnostics_current();
@@ -137,10 +144,10 @@ int thread_pool_run(struct thread_pool *pool, thread_pool_task *task, void *cont
 	pool->n_claimed = 0;
 	pool->error = 0;
 	if (n_tasks > 1)
-		pthread_cond_broadcast(&pool->work_available);
+		pthread_cond_broadcast(&pool->workers.changed);
 	run_tasks(pool);
 	while (pool->n_active > 0)
-		pthread_cond_wait(&pool->work_done, &pool->lock);
+		pthread_cond_wait(&pool->work_done, &pool->workers.lock);
 	pool->n_tasks = 0;
 	return pool->error;
 }

@@ -1,7 +1,8 @@
 /*
  * thread_pool.h - groups of threads, threads that share the tasks of a job, and queues between them
  *
- * A group runs one function on several threads, which end by themselves.
+ * A group runs one function on several threads, which end by themselves. Workers are a group whose
+ * threads wait for work until they are closed.
  *
  * A job is a number of tasks, which any thread may run in any order. The caller of
  * thread_pool_run() runs tasks as well, and returns when all are done. It is meant for long tasks
@@ -10,6 +11,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +30,19 @@ int thread_group_start(struct thread_group *group, uint32_t n, void *(*run)(void
 
 /* Wait until all threads have ended. An empty group is fine. */
 void thread_group_join(struct thread_group *group);
+
+struct workers {
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* there is work, or `closing` is set; allows timed waits */
+	bool closing;           /* protected by the lock: the threads must return */
+	struct thread_group threads;
+};
+
+/* Initialise workers without threads. */
+void workers_open(struct workers *workers);
+
+/* Set `closing`, wait until all threads have ended, and destroy the lock and the condition. */
+void workers_close(struct workers *workers);
 
 struct cancellation;
 struct thread_pool;

@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +23,7 @@
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
 #include "src/base/thread.h"
+#include "src/base/thread_pool.h"
 
 #define RECORD_HEADER_MAGIC UINT32_C(0x67736d72)
 
@@ -190,14 +190,11 @@ struct sync_thread {
 	/* Set at creation. */
 	struct manifest *manifest;
 	struct spill *spill;
-	pthread_t thread;
 
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
+	struct workers worker; /* one thread */
 	/* Guarded by the lock. */
 	struct sync_request *head, **tail; /* the next request is linked at *tail, which is NULL */
-	bool is_closing;
-	int error; /* of the first request that failed */
+	int error;                         /* of the first request that failed */
 };
 
 static void complete_request(struct sync_request *request, bool durable)
@@ -240,9 +237,9 @@ static struct sync_request *dequeue_requests(struct sync_thread *sync_thread)
 {
 	struct sync_request *requests;
 
-	SCOPED_LOCK(&sync_thread->lock);
-	while (!sync_thread->head && !sync_thread->is_closing)
-		pthread_cond_wait(&sync_thread->wake, &sync_thread->lock);
+	SCOPED_LOCK(&sync_thread->worker.lock);
+	while (!sync_thread->head && !sync_thread->worker.closing)
+		pthread_cond_wait(&sync_thread->worker.changed, &sync_thread->worker.lock);
 	requests = sync_thread->head;
 	sync_thread->head = NULL;
 	sync_thread->tail = &sync_thread->head;
@@ -259,9 +256,9 @@ static void *sync_thread_main(void *argument)
 						   write_requests(sync_thread, requests);
 
 		complete_requests(requests, r == 0);
-		pthread_mutex_lock(&sync_thread->lock);
+		pthread_mutex_lock(&sync_thread->worker.lock);
 		sync_thread->error = r;
-		pthread_mutex_unlock(&sync_thread->lock);
+		pthread_mutex_unlock(&sync_thread->worker.lock);
 	}
 	return NULL;
 }
@@ -278,13 +275,11 @@ int sync_thread_open(struct manifest *manifest, struct spill *spill,
 	sync_thread->manifest = manifest;
 	sync_thread->spill = spill;
 	sync_thread->tail = &sync_thread->head;
-	pthread_mutex_init(&sync_thread->lock, NULL);
-	pthread_cond_init(&sync_thread->wake, NULL);
-	r = thread_start(sync_thread_main, sync_thread, 0, &sync_thread->thread);
+	workers_open(&sync_thread->worker);
+	r = thread_group_start(&sync_thread->worker.threads, 1, sync_thread_main, sync_thread,
+			       NULL);
 	if (r < 0) {
-		pthread_mutex_destroy(&sync_thread->lock);
-		pthread_cond_destroy(&sync_thread->wake);
-		free(sync_thread);
+		sync_thread_close(sync_thread, false);
 		return fail(r, "--checkpoint: cannot start a thread: %m%s",
 			    thread_format_limits(r, limits));
 	}
@@ -297,14 +292,14 @@ int sync_thread_add(struct sync_thread *sync_thread, struct sync_request *reques
 	int r;
 
 	request->next = NULL;
-	pthread_mutex_lock(&sync_thread->lock);
+	pthread_mutex_lock(&sync_thread->worker.lock);
 	r = sync_thread->error;
 	if (r == 0) {
 		*sync_thread->tail = request;
 		sync_thread->tail = &request->next;
-		pthread_cond_signal(&sync_thread->wake);
+		pthread_cond_signal(&sync_thread->worker.changed);
 	}
-	pthread_mutex_unlock(&sync_thread->lock);
+	pthread_mutex_unlock(&sync_thread->worker.lock);
 	if (r < 0)
 		complete_request(request, false);
 	return r;
@@ -317,20 +312,16 @@ int sync_thread_close(struct sync_thread *sync_thread, bool drain)
 
 	if (!sync_thread)
 		return 0;
-	pthread_mutex_lock(&sync_thread->lock);
 	if (!drain) {
+		pthread_mutex_lock(&sync_thread->worker.lock);
 		dropped = sync_thread->head;
 		sync_thread->head = NULL;
 		sync_thread->tail = &sync_thread->head;
+		pthread_mutex_unlock(&sync_thread->worker.lock);
 	}
-	sync_thread->is_closing = true;
-	pthread_cond_signal(&sync_thread->wake);
-	pthread_mutex_unlock(&sync_thread->lock);
 	complete_requests(dropped, false);
-	pthread_join(sync_thread->thread, NULL);
+	workers_close(&sync_thread->worker);
 	r = sync_thread->error;
-	pthread_mutex_destroy(&sync_thread->lock);
-	pthread_cond_destroy(&sync_thread->wake);
 	free(sync_thread);
 	return r;
 }

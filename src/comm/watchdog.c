@@ -13,19 +13,18 @@
 #include "src/base/clock.h"
 #include "src/base/diagnostics.h"
 #include "src/base/thread.h"
+#include "src/base/thread_pool.h"
 #include "src/comm/transport.h"
 
 enum { WATCHDOG_ROUNDS = 16, WATCHDOG_EXIT_STATUS = 2 };
 
 struct watchdog {
 	struct watchdog_params params;
-	pthread_t thread;
+	struct workers worker; /* one thread */
 	struct transport *_Atomic transport;
 	_Atomic bool has_met;           /* there was a transport */
 	_Atomic unsigned call_sequence; /* calls begun plus calls returned: odd during a call */
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	bool is_closing, is_aborting;
+	bool is_aborting;
 	uint64_t timeout_ns;
 	int exit_status;
 	_Atomic bool has_exited;
@@ -61,11 +60,11 @@ static void report_stuck_transport(struct watchdog *watchdog)
 	else
 		fail(-ETIMEDOUT, "ranks have not met within %.3g s; a rank is stopped or missing",
 		     timeout_s);
-	pthread_mutex_unlock(&watchdog->lock);
+	pthread_mutex_unlock(&watchdog->worker.lock);
 	watchdog_begin_abort(watchdog, WATCHDOG_EXIT_STATUS);
 	if (thread_start(abort_transport, watchdog, 0, &thread) == 0)
 		pthread_detach(thread);
-	pthread_mutex_lock(&watchdog->lock);
+	pthread_mutex_lock(&watchdog->worker.lock);
 }
 
 /* Return whether the transport has been in the same call for too many rounds. */
@@ -93,8 +92,8 @@ static void *run_watchdog(void *argument)
 	struct watchdog *watchdog = argument;
 	uint64_t last_round_ns = clock_now_ns();
 
-	SCOPED_LOCK(&watchdog->lock);
-	while (!watchdog->is_closing) {
+	SCOPED_LOCK(&watchdog->worker.lock);
+	while (!watchdog->worker.closing) {
 		const uint64_t now_ns = clock_now_ns(),
 			       round_ns = watchdog->timeout_ns / WATCHDOG_ROUNDS;
 
@@ -105,13 +104,13 @@ static void *run_watchdog(void *argument)
 			if (is_transport_stuck(watchdog))
 				report_stuck_transport(watchdog);
 		} else if (watchdog->is_aborting) {
-			thread_wait_until(&watchdog->changed, &watchdog->lock,
+			thread_wait_until(&watchdog->worker.changed, &watchdog->worker.lock,
 					  watchdog->exit_deadline_ns);
 		} else if (round_ns > 0) {
-			thread_wait_until(&watchdog->changed, &watchdog->lock,
+			thread_wait_until(&watchdog->worker.changed, &watchdog->worker.lock,
 					  last_round_ns + round_ns);
 		} else {
-			pthread_cond_wait(&watchdog->changed, &watchdog->lock);
+			pthread_cond_wait(&watchdog->worker.changed, &watchdog->worker.lock);
 		}
 	}
 	return NULL;
@@ -127,13 +126,12 @@ int watchdog_open(const struct watchdog_params *params, struct watchdog **ret_wa
 		return fail(-ENOMEM, "no memory for messages between ranks");
 	watchdog->params = *params;
 	watchdog->timeout_ns = params->timeout_ns;
-	pthread_mutex_init(&watchdog->lock, NULL);
-	thread_init_timed_condition(&watchdog->changed);
-	r = thread_start(run_watchdog, watchdog, 0, &watchdog->thread);
+	workers_open(&watchdog->worker);
+	r = thread_group_start(&watchdog->worker.threads, 1, run_watchdog, watchdog, NULL);
 	if (r < 0) {
-		fail(r, "cannot start the watchdog thread: %m%s", thread_format_limits(r, limits));
-		free(watchdog);
-		return r;
+		watchdog_close(watchdog);
+		return fail(r, "cannot start the watchdog thread: %m%s",
+			    thread_format_limits(r, limits));
 	}
 	*ret_watchdog = watchdog;
 	return 0;
@@ -143,22 +141,16 @@ void watchdog_close(struct watchdog *watchdog)
 {
 	if (!watchdog)
 		return;
-	pthread_mutex_lock(&watchdog->lock);
-	watchdog->is_closing = true;
-	pthread_cond_signal(&watchdog->changed);
-	pthread_mutex_unlock(&watchdog->lock);
-	pthread_join(watchdog->thread, NULL);
-	pthread_cond_destroy(&watchdog->changed);
-	pthread_mutex_destroy(&watchdog->lock);
+	workers_close(&watchdog->worker);
 	free(watchdog);
 }
 
 void watchdog_set_timeout(struct watchdog *watchdog, uint64_t timeout_ns)
 {
-	SCOPED_LOCK(&watchdog->lock);
+	SCOPED_LOCK(&watchdog->worker.lock);
 	watchdog->timeout_ns = timeout_ns;
 	watchdog->n_stuck_rounds = 0;
-	pthread_cond_signal(&watchdog->changed);
+	pthread_cond_signal(&watchdog->worker.changed);
 }
 
 void watchdog_set_transport(struct watchdog *watchdog, struct transport *transport)
@@ -182,15 +174,15 @@ void watchdog_begin_abort(struct watchdog *watchdog, int status)
 	const struct watchdog_params *params = &watchdog->params;
 	bool is_first;
 
-	pthread_mutex_lock(&watchdog->lock);
+	pthread_mutex_lock(&watchdog->worker.lock);
 	is_first = !watchdog->is_aborting;
 	if (is_first) {
 		watchdog->is_aborting = true;
 		watchdog->exit_status = status;
 		watchdog->exit_deadline_ns = clock_now_ns() + params->abort_timeout_ns;
-		pthread_cond_signal(&watchdog->changed);
+		pthread_cond_signal(&watchdog->worker.changed);
 	}
-	pthread_mutex_unlock(&watchdog->lock);
+	pthread_mutex_unlock(&watchdog->worker.lock);
 	if (is_first && params->before_abort)
 		params->before_abort(params->context);
 }

@@ -76,14 +76,11 @@ struct ready_list {
 };
 
 struct queue_pool {
-	pthread_mutex_t lock;
-	pthread_cond_t work_cond; /* a queue is ready, or the pool is closing */
+	struct workers workers;
 	pthread_cond_t idle_cond; /* a queue that is being closed became idle */
 	struct ready_list ready_lists[N_QUEUE_PRIORITIES];
-	bool closing;
 	void *context;
 	const struct cancellation *cancellation;
-	struct thread_group threads;
 };
 
 static void push_ready(struct pool_queue *queue)
@@ -94,7 +91,7 @@ static void push_ready(struct pool_queue *queue)
 	queue->next = NULL;
 	*list->end = queue;
 	list->end = &queue->next;
-	pthread_cond_signal(&queue->pool->work_cond);
+	pthread_cond_signal(&queue->pool->workers.changed);
 }
 
 /* Return the most urgent list that is not empty, or NULL. */
@@ -161,10 +158,10 @@ static void run_task(struct pool_queue *queue)
 	if (task->kind == TASK_RUN) {
 		struct diagnostics *previous = diagnostics_push(task->messages);
 
-		pthread_mutex_unlock(&queue->pool->lock);
+		pthread_mutex_unlock(&queue->pool->workers.lock);
 		if (!cancellation_is_requested(queue->pool->cancellation))
 			task->run(queue->pool->context, task->arguments);
-		pthread_mutex_lock(&queue->pool->lock);
+		pthread_mutex_lock(&queue->pool->workers.lock);
 		diagnostics_push(previous);
 	} else if (task->kind == TASK_RECORD_EVENT) {
 		signal_event(task->event);
@@ -202,10 +199,10 @@ static void *pool_thread_main(void *argument)
 	struct queue_pool *pool = argument;
 	struct ready_list *list;
 
-	SCOPED_LOCK(&pool->lock);
+	SCOPED_LOCK(&pool->workers.lock);
 	for (;;) {
-		while (!(list = find_ready_list(pool)) && !pool->closing)
-			pthread_cond_wait(&pool->work_cond, &pool->lock);
+		while (!(list = find_ready_list(pool)) && !pool->workers.closing)
+			pthread_cond_wait(&pool->workers.changed, &pool->workers.lock);
 		if (!list)
 			break;
 		run_queue(pop_ready_queue(list));
@@ -216,13 +213,14 @@ static void *pool_thread_main(void *argument)
 static int start_pool_threads(struct queue_pool *pool, unsigned n_threads)
 {
 	char limits[THREAD_LIMITS_NBYTES];
-	const int r = thread_group_start(&pool->threads, n_threads, pool_thread_main, pool, NULL);
+	const int r =
+		thread_group_start(&pool->workers.threads, n_threads, pool_thread_main, pool, NULL);
 
 	/* The hint does not help if no thread can be started at all. */
 	if (r < 0)
-		fail(r, "cannot start thread %u of %u: %m%s%s", pool->threads.n_threads + 1,
+		fail(r, "cannot start thread %u of %u: %m%s%s", pool->workers.threads.n_threads + 1,
 		     n_threads, thread_format_limits(r, limits),
-		     pool->threads.n_threads ? "; try a smaller --parallel" : "");
+		     pool->workers.threads.n_threads ? "; try a smaller --parallel" : "");
 	return r;
 }
 
@@ -234,8 +232,7 @@ int queue_pool_open(unsigned n_threads, const struct cancellation *cancellation,
 
 	if (!pool)
 		return -ENOMEM;
-	pthread_mutex_init(&pool->lock, NULL);
-	pthread_cond_init(&pool->work_cond, NULL);
+	workers_open(&pool->workers);
 	pthread_cond_init(&pool->idle_cond, NULL);
 	for (int i = 0; i < N_QUEUE_PRIORITIES; i++)
 		pool->ready_lists[i].end = &pool->ready_lists[i].first;
@@ -254,14 +251,8 @@ void queue_pool_close(struct queue_pool *pool)
 {
 	if (!pool)
 		return;
-	pthread_mutex_lock(&pool->lock);
-	pool->closing = true;
-	pthread_cond_broadcast(&pool->work_cond);
-	pthread_mutex_unlock(&pool->lock);
-	thread_group_join(&pool->threads);
+	workers_close(&pool->workers);
 	pthread_cond_destroy(&pool->idle_cond);
-	pthread_cond_destroy(&pool->work_cond);
-	pthread_mutex_destroy(&pool->lock);
 	free(pool);
 }
 
@@ -285,11 +276,11 @@ void pool_queue_close(struct device_queue *handle)
 
 	if (!queue)
 		return;
-	pthread_mutex_lock(&queue->pool->lock);
+	pthread_mutex_lock(&queue->pool->workers.lock);
 	queue->has_closer = true;
 	while (queue->busy)
-		pthread_cond_wait(&queue->pool->idle_cond, &queue->pool->lock);
-	pthread_mutex_unlock(&queue->pool->lock);
+		pthread_cond_wait(&queue->pool->idle_cond, &queue->pool->workers.lock);
+	pthread_mutex_unlock(&queue->pool->workers.lock);
 	free(queue);
 }
 
@@ -325,7 +316,7 @@ int pool_queue_submit(struct device_queue *handle, queue_task_fn *run, const voi
 	task->run = run;
 	task->messages = diagnostics_current();
 	memcpy(task->arguments, arguments, nbytes);
-	SCOPED_LOCK(&queue->pool->lock);
+	SCOPED_LOCK(&queue->pool->workers.lock);
 	append_task(queue, task);
 	return 0;
 }
@@ -361,7 +352,7 @@ int pool_queue_record(struct device_queue *queue_handle, struct device_event *ev
 	if (!task)
 		return -ENOMEM;
 	task->event = event;
-	SCOPED_LOCK(&queue->pool->lock);
+	SCOPED_LOCK(&queue->pool->workers.lock);
 	event->n_recorded++;
 	append_task(queue, task);
 	return 0;
@@ -375,15 +366,15 @@ int pool_event_wait(struct device_event *handle)
 	struct ready_list *high_priority = &pool->ready_lists[QUEUE_PRIORITY_HIGH];
 	uint64_t ticket;
 
-	pthread_mutex_lock(&pool->lock);
+	pthread_mutex_lock(&pool->workers.lock);
 	ticket = event->n_recorded;
 	while (event->n_signaled < ticket) {
 		if (high_priority->first)
 			run_queue(pop_ready_queue(high_priority));
 		else
-			pthread_cond_wait(&event->signaled_cond, &pool->lock);
+			pthread_cond_wait(&event->signaled_cond, &pool->workers.lock);
 	}
-	pthread_mutex_unlock(&pool->lock);
+	pthread_mutex_unlock(&pool->workers.lock);
 	return cancellation_check(pool->cancellation);
 }
 
@@ -396,7 +387,7 @@ int pool_queue_wait_event(struct device_queue *queue_handle, struct device_event
 	if (!task)
 		return -ENOMEM;
 	task->event = event;
-	SCOPED_LOCK(&queue->pool->lock);
+	SCOPED_LOCK(&queue->pool->workers.lock);
 	task->ticket = event->n_recorded;
 	append_task(queue, task);
 	return 0;
