@@ -334,38 +334,19 @@ int command_files_check(const struct options *options, bool uses_streams)
 	return r;
 }
 
-/* Return whether the output replaces this input. */
-static bool is_replaced_input(const struct options *options, size_t input,
-			      const struct path_identity *output)
-{
-	const struct endpoint *endpoints = options->spec.input_endpoints;
-	struct path_identity identity;
-
-	if (is_path(options, input))
-		return is_same_file(options->spec.inputs[input], output);
-	return endpoints[input].kind == ENDPOINT_DESCRIPTOR &&
-	       path_identity_from_fd(endpoints[input].fd, &identity) == 0 &&
-	       path_identity_equal(&identity, output);
-}
-
 /* Refuse to replace raw records of an unknown type: sorted as another type they would be lost. */
-static int check_untyped_output(const struct options *options)
+static int check_untyped_output(const struct options *options, const struct input *input)
 {
 	const char *path = options_output_path(options);
-	struct path_identity output;
-	size_t i = 0;
+	struct stat status;
 
-	if (!path || path_to_descriptor(path) >= 0 || path_identity_resolve(path, &output) < 0)
-		return 0;
-	while (i < options->spec.n_inputs && !is_replaced_input(options, i, &output))
-		i++;
-	path_identity_free(&output);
-	return i == options->spec.n_inputs ?
-		       0 :
+	return path && path_to_descriptor(path) < 0 && stat(path, &status) == 0 &&
+			       input_has_file(input, file_id_from_stat(&status)) ?
 		       fail(-EINVAL,
 			    "-o '%s' is an input of unknown type; give its type or record size "
 			    "(-t, -R, -k or --fields)",
-			    path);
+			    path) :
+		       0;
 }
 
 bool command_files_are_untyped(const struct options *options, const struct input *input)
@@ -380,8 +361,8 @@ bool command_files_are_untyped(const struct options *options, const struct input
 int command_files_check_inputs(const struct options *options, bool uses_streams,
 			       const struct input *input)
 {
-	if (uses_streams && file_roles_stream_is_input(input, STDERR_FILENO))
-		return -EINVAL; /* not reported */
+	if (uses_streams && file_roles_check_streams(input, options->explain) < 0)
+		return -EINVAL;
 	for (enum report_kind i = 0; i < N_REPORTS; i++) {
 		const char *path = options->report_paths[i];
 		struct stat status;
@@ -391,7 +372,5 @@ int command_files_check_inputs(const struct options *options, bool uses_streams,
 			return fail(-EINVAL, "%s '%s' is a part file of an input; use another file",
 				    report_options[i], path);
 	}
-	if (command_files_are_untyped(options, input) && check_untyped_output(options) < 0)
-		return -EINVAL;
-	return uses_streams && options->explain ? file_roles_check_streams(input) : 0;
+	return command_files_are_untyped(options, input) ? check_untyped_output(options, input) : 0;
 }

@@ -243,7 +243,7 @@ void file_roles_free(struct file_roles *roles)
 	*roles = (struct file_roles){ 0 };
 }
 
-bool file_roles_stream_is_input(const struct input *input, int fd)
+static bool is_part_file(const struct input *input, int fd)
 {
 	struct stat status;
 
@@ -251,11 +251,11 @@ bool file_roles_stream_is_input(const struct input *input, int fd)
 	       input_has_manifest_file(input, file_id_from_stat(&status));
 }
 
-int file_roles_check_streams(const struct input *input)
+int file_roles_check_streams(const struct input *input, bool writes_to_stdout)
 {
-	if (file_roles_stream_is_input(input, STDERR_FILENO))
+	if (is_part_file(input, STDERR_FILENO))
 		return -EINVAL; /* not reported */
-	return file_roles_stream_is_input(input, STDOUT_FILENO) ?
+	return writes_to_stdout && is_part_file(input, STDOUT_FILENO) ?
 		       fail(-EINVAL,
 			    "standard output is a part file of an input; use another file") :
 		       0;

@@ -76,12 +76,11 @@ int file_roles_check_reports(const struct file_roles *roles);
 void file_roles_free(struct file_roles *roles);
 
 /*
- * Return whether a standard stream is a part file of an open input (io/input/part_inputs.h).
- * file_roles_check_streams() refuses that for standard output and standard error: it returns 0 or
- * -EINVAL (reported, unless the message would overwrite the file).
+ * Check that standard error, and standard output if text is written there, are no part files of an
+ * open input (io/input/part_inputs.h). Returns 0 or -EINVAL (reported, unless the message would
+ * overwrite the file).
  */
-bool file_roles_stream_is_input(const struct input *input, int fd);
-int file_roles_check_streams(const struct input *input);
+int file_roles_check_streams(const struct input *input, bool writes_to_stdout);
 
 /* --- lists of names that end with NULs, as "find -print0" writes them --- */
 

@@ -155,7 +155,7 @@ static int check_inputs_as_one(const struct check_options *options, const char *
 	spec.n_inputs = n_paths;
 	r = spec_probe_inputs(&spec, tool.name, &opened);
 	if (r == 0)
-		r = file_roles_check_streams(opened.input);
+		r = file_roles_check_streams(opened.input, true);
 	if (r == 0)
 		r = limit_memory(opened.input, options, &verify.n_threads);
 	if (r == 0) {
