@@ -156,7 +156,6 @@ static void *frame_compressor_main(void *argument)
 
 static int start_compression(struct zst_writer *writer, unsigned n_threads)
 {
-	char limits[THREAD_LIMITS_NBYTES];
 	int r;
 
 	for (unsigned i = 0; i < n_threads + EXTRA_BUFFERS; i++) {
@@ -169,7 +168,7 @@ static int start_compression(struct zst_writer *writer, unsigned n_threads)
 	}
 	r = thread_group_start(&writer->threads, n_threads, frame_compressor_main, writer, NULL);
 	return r < 0 ? fail(r, "%s: cannot start a thread to compress it: %m%s", writer->name,
-			    thread_format_limits(r, limits)) :
+			    thread_format_limits(r).text) :
 		       0;
 }
 

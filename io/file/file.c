@@ -465,17 +465,17 @@ int size_limit_check(uint64_t end)
 		       0;
 }
 
-const char *size_limit_hint(int r, char text[static SIZE_LIMIT_HINT_NBYTES])
+struct size_limit_text size_limit_hint(int r)
 {
+	struct size_limit_text hint = { "" };
 	struct rlimit limit;
 
-	text[0] = '\0';
 	if (r != -EFBIG || getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
-		return text;
-	snprintf(text, SIZE_LIMIT_HINT_NBYTES,
+		return hint;
+	snprintf(hint.text, sizeof hint,
 		 "; the limit on the size of files (RLIMIT_FSIZE) is %s: raise it with ulimit -f",
 		 size_format_down(limit.rlim_cur).text);
-	return text;
+	return hint;
 }
 
 enum { PAUSE_MS = 10, MAX_UNCHANGED_POLLS = 10, MAX_POLLS = 200 };

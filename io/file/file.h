@@ -233,14 +233,15 @@ bool file_state_is_unchanged(const struct file_state *old_state,
 /* Check a file size against RLIMIT_FSIZE. Returns 0, or -EFBIG (not reported). */
 int size_limit_check(uint64_t end);
 
-enum { SIZE_LIMIT_HINT_NBYTES = 128 };
-
 /*
  * Format a hint to append to the message of a failed write, after the %m of `r`, a negative errno.
  * For EFBIG ("File too large"), which usually comes from a limit of the shell, it names the limit;
- * otherwise it is empty. Returns `text`.
+ * otherwise it is empty.
  */
-const char *size_limit_hint(int r, char text[static SIZE_LIMIT_HINT_NBYTES]);
+struct size_limit_text {
+	char text[128];
+};
+struct size_limit_text size_limit_hint(int r);
 
 /*
  * Polls free disk space. XFS frees the space of a removed file some milliseconds later, and sooner

@@ -484,11 +484,9 @@ static bool can_preallocate(const struct output *output, uint64_t nbytes)
 
 static int fail_no_space(const struct output *output, int r, uint64_t nbytes, uint64_t free_nbytes)
 {
-	char hint[SIZE_LIMIT_HINT_NBYTES];
-
 	if (r == -EFBIG)
 		return fail(r, "%s: %m: %" PRIu64 " bytes are needed%s", output->name, nbytes,
-			    size_limit_hint(r, hint));
+			    size_limit_hint(r).text);
 	return fail(r, "%s: %m: %" PRIu64 " bytes are needed, %" PRIu64 " are available",
 		    output->name, nbytes, free_nbytes);
 }
@@ -700,7 +698,6 @@ static bool preallocate_for_write(struct output *output, uint64_t offset, size_t
 static int write_to_target(void *context, uint64_t offset, const void *data, size_t nbytes)
 {
 	struct output *output = context;
-	char hint[SIZE_LIMIT_HINT_NBYTES];
 	bool is_preallocated;
 	int r;
 
@@ -716,7 +713,7 @@ static int write_to_target(void *context, uint64_t offset, const void *data, siz
 					 is_preallocated);
 	}
 	return r < 0 ? fail(r, "%s: write of %zu bytes at %" PRIu64 ": %m%s", output->name, nbytes,
-			    output->base + offset, size_limit_hint(r, hint)) :
+			    output->base + offset, size_limit_hint(r).text) :
 		       0;
 }
 

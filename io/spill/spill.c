@@ -508,7 +508,7 @@ static int full_reason(const struct spill *spill)
 static int fail_full(struct spill *spill)
 {
 	const int r = full_reason(spill);
-	char limit_hint[SIZE_LIMIT_HINT_NBYTES], list[512] = "";
+	char list[512] = "";
 	uint64_t stored_nbytes = spill->used_nbytes;
 	size_t length = 0;
 
@@ -520,7 +520,7 @@ static int fail_full(struct spill *spill)
 	return fail(r, "%s: %m: temporary files have %" PRIu64 " bytes and must grow%s", list,
 		    stored_nbytes,
 		    r == -EFBIG ?
-			    size_limit_hint(r, limit_hint) :
+			    size_limit_hint(r).text :
 		    spill->is_persistent ?
 			    "; make room there" :
 			    "; name a directory with more space with -T (--explain prints how "

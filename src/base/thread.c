@@ -80,29 +80,29 @@ static const struct thread_limit {
 /*
  * The C library also returns EAGAIN when the stack exceeds the limit of address space or of data.
  */
-const char *thread_format_limits(int r, char text[static THREAD_LIMITS_NBYTES])
+struct thread_limits_text thread_format_limits(int r)
 {
+	struct thread_limits_text hint = { "" };
 	const char *separator = "; likely limits:";
 	size_t n = 0;
 
-	text[0] = '\0';
 	if (r != -EAGAIN)
-		return text;
+		return hint;
 	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
 		struct rlimit limit = { .rlim_cur = RLIM_INFINITY };
 
 		getrlimit(limits[i].resource, &limit);
 		if (limit.rlim_cur == RLIM_INFINITY)
 			continue;
-		n += (size_t)snprintf(text + n, THREAD_LIMITS_NBYTES - n, "%s %s (%ju)", separator,
+		n += (size_t)snprintf(hint.text + n, sizeof hint - n, "%s %s (%ju)", separator,
 				      limits[i].name,
 				      (uintmax_t)limit.rlim_cur / limits[i].unit_nbytes);
 		separator = ", or";
 	}
 	if (n == 0)
-		snprintf(text, THREAD_LIMITS_NBYTES,
+		snprintf(hint.text, sizeof hint,
 			 "; likely limit: number of processes of the system or container");
-	return text;
+	return hint;
 }
 
 void thread_init_timed_condition(pthread_cond_t *condition)

@@ -21,11 +21,13 @@ int thread_start(void *(*run)(void *argument), void *argument, size_t stack_nbyt
 		 pthread_t *ret_thread);
 
 /*
- * Write the end of a message about a thread that could not be started, to follow %m of r (a
- * negative errno): for -EAGAIN the limits that may be the reason; else "". Returns `text`.
+ * Format the end of a message about a thread that could not be started, to follow %m of r (a
+ * negative errno): for -EAGAIN the limits that may be the reason; else "".
  */
-enum { THREAD_LIMITS_NBYTES = 160 };
-const char *thread_format_limits(int r, char text[static THREAD_LIMITS_NBYTES]);
+struct thread_limits_text {
+	char text[160];
+};
+struct thread_limits_text thread_format_limits(int r);
 
 /*
  * Initialise a condition for timed waits, and wait for it at most until a time of clock_now_ns().

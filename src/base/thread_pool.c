@@ -18,7 +18,6 @@ int thread_group_start(struct thread_group *group, uint32_t n, void *(*run)(void
 	const uint32_t n_wanted = group->n_threads + n;
 	pthread_t *threads = n > 0 ? realloc(group->threads, n_wanted * sizeof *threads) :
 				     group->threads;
-	char limits[THREAD_LIMITS_NBYTES];
 	int r = n > 0 && !threads ? -ENOMEM : 0;
 
 	if (r == 0)
@@ -26,7 +25,7 @@ int thread_group_start(struct thread_group *group, uint32_t n, void *(*run)(void
 	for (; group->n_threads < n_wanted && r == 0; group->n_threads += r == 0)
 		r = thread_start(run, context, 0, &threads[group->n_threads]);
 	return r < 0 && purpose ? fail(r, "cannot start %s: %m%s; try a smaller -S or --parallel",
-				       purpose, thread_format_limits(r, limits)) :
+				       purpose, thread_format_limits(r).text) :
 				  r;
 }
 

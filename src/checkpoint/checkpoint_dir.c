@@ -159,13 +159,12 @@ static int read_file_magic(const struct checkpoint_dir *dir, enum checkpoint_fil
 static int write_file_magic(const struct checkpoint_dir *dir, enum checkpoint_file i,
 			    const struct file *file)
 {
-	char hint[SIZE_LIMIT_HINT_NBYTES];
 	int r = file_write_at(file, 0, file_magic[i], FILE_MAGIC_NBYTES);
 
 	if (r == 0)
 		r = file_sync(file);
 	return r < 0 ? fail(r, "%s/%s: write: %m%s", dir->path, checkpoint_file_names[i],
-			    size_limit_hint(r, hint)) :
+			    size_limit_hint(r).text) :
 		       0;
 }
 

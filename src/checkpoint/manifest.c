@@ -159,7 +159,6 @@ int manifest_append(struct manifest *manifest, const struct manifest_record *rec
 	};
 	const size_t nbytes = sizeof header + padded_nbytes(record->nbytes);
 	char *bytes = calloc(1, nbytes);
-	char hint[SIZE_LIMIT_HINT_NBYTES];
 	int r;
 
 	if (!bytes)
@@ -171,7 +170,7 @@ int manifest_append(struct manifest *manifest, const struct manifest_record *rec
 	free(bytes);
 	if (r < 0)
 		return fail(r, "%s: write of %zu bytes at %" PRIu64 ": %m%s", manifest->path,
-			    nbytes, manifest->end, size_limit_hint(r, hint));
+			    nbytes, manifest->end, size_limit_hint(r).text);
 	manifest->end += nbytes;
 	file_preallocate_keep_size(&manifest->file, manifest->end, manifest_slack_nbytes);
 	return 0;
@@ -266,7 +265,6 @@ static void *sync_thread_main(void *argument)
 int sync_thread_open(struct manifest *manifest, struct spill *spill,
 		     struct sync_thread **ret_sync_thread)
 {
-	char limits[THREAD_LIMITS_NBYTES];
 	struct sync_thread *sync_thread = calloc(1, sizeof *sync_thread);
 	int r;
 
@@ -281,7 +279,7 @@ int sync_thread_open(struct manifest *manifest, struct spill *spill,
 	if (r < 0) {
 		sync_thread_close(sync_thread, false);
 		return fail(r, "--checkpoint: cannot start a thread: %m%s",
-			    thread_format_limits(r, limits));
+			    thread_format_limits(r).text);
 	}
 	*ret_sync_thread = sync_thread;
 	return 0;

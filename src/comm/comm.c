@@ -543,12 +543,11 @@ static void *run_progress_thread(void *argument)
 /* Returns when the transport is open, or a negative errno when the thread has ended. */
 static int start_progress_thread(struct comm *comm)
 {
-	char limits[THREAD_LIMITS_NBYTES];
 	int r = thread_start(run_progress_thread, comm, STACK_NBYTES, &comm->progress_thread);
 
 	if (r < 0)
 		return fail(r, "cannot start a thread for messages between ranks: %m%s",
-			    thread_format_limits(r, limits));
+			    thread_format_limits(r).text);
 	pthread_mutex_lock(&comm->lock);
 	while (!comm->is_open && !comm->has_stopped)
 		pthread_cond_wait(&comm->state_changed, &comm->lock);

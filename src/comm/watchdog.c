@@ -119,7 +119,6 @@ static void *run_watchdog(void *argument)
 int watchdog_open(const struct watchdog_params *params, struct watchdog **ret_watchdog)
 {
 	struct watchdog *watchdog = calloc(1, sizeof *watchdog);
-	char limits[THREAD_LIMITS_NBYTES];
 	int r;
 
 	if (!watchdog)
@@ -131,7 +130,7 @@ int watchdog_open(const struct watchdog_params *params, struct watchdog **ret_wa
 	if (r < 0) {
 		watchdog_close(watchdog);
 		return fail(r, "cannot start the watchdog thread: %m%s",
-			    thread_format_limits(r, limits));
+			    thread_format_limits(r).text);
 	}
 	*ret_watchdog = watchdog;
 	return 0;

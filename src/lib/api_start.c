@@ -259,7 +259,6 @@ static size_t sort_thread_stack_nbytes(void)
 static int start_threads(struct gsort *sort)
 {
 	const bool blocks_signals = !sort->process;
-	char limits[THREAD_LIMITS_NBYTES];
 	sigset_t saved_mask;
 	int r;
 
@@ -272,7 +271,7 @@ static int start_threads(struct gsort *sort)
 	if (blocks_signals)
 		thread_restore_signals(&saved_mask);
 	return r < 0 ? fail(r, "cannot start a thread for the sort: %m%s",
-			    thread_format_limits(r, limits)) :
+			    thread_format_limits(r).text) :
 		       0;
 }
 

@@ -104,7 +104,6 @@ static void report_file_abort(struct report_file *file)
  */
 static int report_file_commit(struct report_file *file, bool output_is_complete)
 {
-	char hint[SIZE_LIMIT_HINT_NBYTES];
 	int r;
 
 	if (!file)
@@ -114,7 +113,7 @@ static int report_file_commit(struct report_file *file, bool output_is_complete)
 	if (file->error < 0)
 		r = file->error;
 	if (r < 0) {
-		r = fail(r, "%s: cannot write: %m%s%s", file->path, size_limit_hint(r, hint),
+		r = fail(r, "%s: cannot write: %m%s%s", file->path, size_limit_hint(r).text,
 			 output_is_complete ? "; the output is complete" : "");
 		report_file_abort(file);
 		return r;

@@ -212,14 +212,13 @@ static void *pool_thread_main(void *argument)
 
 static int start_pool_threads(struct queue_pool *pool, unsigned n_threads)
 {
-	char limits[THREAD_LIMITS_NBYTES];
 	const int r =
 		thread_group_start(&pool->workers.threads, n_threads, pool_thread_main, pool, NULL);
 
 	/* The hint does not help if no thread can be started at all. */
 	if (r < 0)
 		fail(r, "cannot start thread %u of %u: %m%s%s", pool->workers.threads.n_threads + 1,
-		     n_threads, thread_format_limits(r, limits),
+		     n_threads, thread_format_limits(r).text,
 		     pool->workers.threads.n_threads ? "; try a smaller --parallel" : "");
 	return r;
 }

@@ -413,7 +413,6 @@ TEST(task_messages_reach_submitter)
 
 TEST(data_limit_limits_threads)
 {
-	char text[THREAD_LIMITS_NBYTES];
 	struct rlimit before, limit;
 
 	assert_int_equal(getrlimit(RLIMIT_DATA, &before), 0);
@@ -424,9 +423,9 @@ TEST(data_limit_limits_threads)
 	assert_int_equal(getrlimit(RLIMIT_DATA, &limit), 0);
 	if (limit.rlim_cur != UINT64_C(1) << 40) /* qemu-user limits nothing */
 		skip();
-	assert_non_null(strstr(thread_format_limits(-EAGAIN, text), " ulimit -d (1073741824)"));
+	assert_non_null(strstr(thread_format_limits(-EAGAIN).text, " ulimit -d (1073741824)"));
 	assert_int_equal(setrlimit(RLIMIT_DATA, &before), 0);
-	assert_string_equal(thread_format_limits(-ENOMEM, text), "");
+	assert_string_equal(thread_format_limits(-ENOMEM).text, "");
 }
 
 TEST(cancelled_pool_skips_tasks)

@@ -38,11 +38,10 @@ DIRECTORY_TEST(end_of_file_is_reported)
 TEST(only_a_limited_process_gets_the_hint_of_its_limit)
 {
 	struct rlimit limit;
-	char hint[SIZE_LIMIT_HINT_NBYTES];
 
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
-	assert_int_equal(*size_limit_hint(-EFBIG, hint) == '\0', limit.rlim_cur == RLIM_INFINITY);
-	assert_string_equal(size_limit_hint(-ENOSPC, hint), "");
+	assert_int_equal(*size_limit_hint(-EFBIG).text == '\0', limit.rlim_cur == RLIM_INFINITY);
+	assert_string_equal(size_limit_hint(-ENOSPC).text, "");
 }
 
 DIRECTORY_TEST(closing_twice_closes_once)
