@@ -13,7 +13,6 @@
 #include "io/input/part_manifest.h"
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"
-#include "src/base/size.h"
 #include "src/base/system_limits.h"
 
 /* --- Values of single options --- */
@@ -61,8 +60,7 @@ static int parse_number(const struct option_spec *spec, const char *argument, vo
 /* Parse a size, which may have blanks and a sign before it. */
 static int parse_size(const struct option_spec *spec, const char *argument, void *target)
 {
-	return size_parse_option(option_format_name(spec).text, line_number_digits(argument),
-				 SIZE_OF_SPACE, line_member(spec, target));
+	return option_parse_limit(spec, line_number_digits(argument), target);
 }
 
 /*

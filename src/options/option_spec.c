@@ -215,19 +215,20 @@ int option_parse_text(const struct option_spec *spec, const char *argument, void
 	return 0;
 }
 
+int option_parse_limit(const struct option_spec *spec, const char *argument, void *target)
+{
+	return size_parse_option(option_format_name(spec).text, argument, SIZE_OF_SPACE,
+				 option_member(spec, target));
+}
+
 int option_parse_size(const struct option_spec *spec, const char *argument, void *target)
 {
-	uint64_t nbytes;
-	const int r =
-		size_parse_option(option_format_name(spec).text, argument, SIZE_OF_SPACE, &nbytes);
+	const int r = option_parse_limit(spec, argument, target);
 
-	if (r < 0)
-		return r;
-	if (nbytes == 0)
-		return fail(-EINVAL, "%s: '%s': size must be above 0",
-			    option_format_name(spec).text, argument);
-	*(uint64_t *)option_member(spec, target) = nbytes;
-	return 0;
+	return r == 0 && *(uint64_t *)option_member(spec, target) == 0 ?
+		       fail(-EINVAL, "%s: '%s': size must be above 0",
+			    option_format_name(spec).text, argument) :
+		       r;
 }
 
 int option_parse_nbytes(const struct option_spec *spec, const char *argument, void *target)

@@ -127,7 +127,8 @@ struct option_name option_format_name(const struct option_spec *spec);
  *	value	int or enum, to the row's value
  *	choice	bool, int or enum, to one of the row's choices
  *	text	const char *, not empty
- *	size	uint64_t, in bytes; a number without a suffix is KiB; 0 is an error
+ *	limit	uint64_t, in bytes; a number without a suffix is KiB
+ *	size	uint64_t, like a limit; 0 is an error
  *	nbytes	uint64_t, in bytes, within the row's bounds
  *	count	unsigned, within the row's bounds; 0 is an error
  *	number	uint64_t, within the row's upper bound
@@ -138,6 +139,7 @@ int option_parse_flag(const struct option_spec *spec, const char *argument, void
 int option_parse_value(const struct option_spec *spec, const char *argument, void *target);
 int option_parse_choice(const struct option_spec *spec, const char *argument, void *target);
 int option_parse_text(const struct option_spec *spec, const char *argument, void *target);
+int option_parse_limit(const struct option_spec *spec, const char *argument, void *target);
 int option_parse_size(const struct option_spec *spec, const char *argument, void *target);
 int option_parse_nbytes(const struct option_spec *spec, const char *argument, void *target);
 int option_parse_count(const struct option_spec *spec, const char *argument, void *target);

@@ -28,15 +28,6 @@ enum {
 
 /* --- Values of single options --- */
 
-/* Parse a size that may be 0: never spill. */
-static int parse_temp_limit(const struct option_spec *spec, const char *argument, void *target)
-{
-	struct options *options = target;
-
-	return size_parse_option(option_format_name(spec).text, argument, SIZE_OF_SPACE,
-				 &options->spec.temp_limit_nbytes);
-}
-
 static int parse_temp_compress(const struct option_spec *spec, const char *argument, void *target)
 {
 	struct options *options = target;
@@ -359,7 +350,7 @@ static const struct option_spec specs[] = {
 	  "/tmp",
 	  .repeats = true, .parse = parse_temp_dir },
 	{ "temp-limit", 0, "SIZE", "limit temporary space; fail before it is exceeded",
-	  .parse = parse_temp_limit, MEMBER(spec.temp_limit_nbytes) },
+	  .parse = option_parse_limit, MEMBER(spec.temp_limit_nbytes) },
 	{ "checkpoint", 0, "DIR", "store runs in DIR; rerun the same command to resume",
 	  .parse = option_parse_text, MEMBER(spec.checkpoint_path) },
 	{ "temp-compress", 0, "MODE",
