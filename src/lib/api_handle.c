@@ -292,8 +292,8 @@ static int set_option(struct gsort *sort, const char *name, const char *value, b
 			 option_format_name(row).text);
 	if (r == 0)
 		r = check_settable(sort, row, name, value, from_cli);
-	if (r == 0 && (value || row->default_value))
-		r = copy_string(sort, value ? value : row->default_value, &copy);
+	if (r == 0 && value)
+		r = copy_string(sort, value, &copy);
 	/* Options that end a command line (--help) are only recorded. */
 	if (r == 0)
 		r = option_set(sort->engine->option_table, row, copy, &sort->arguments,
