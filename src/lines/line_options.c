@@ -17,11 +17,6 @@
 
 /* --- Values of single options --- */
 
-static void *line_member(const struct option_spec *spec, void *target)
-{
-	return (char *)target + spec->offset;
-}
-
 /* Parse an option of the order, whose letter is also one of keys. */
 static int parse_letter(const struct option_spec *spec, const char *argument, void *target)
 {
@@ -51,9 +46,9 @@ static int parse_number(const struct option_spec *spec, const char *argument, vo
 	if (n < spec->min)
 		return fail(-EINVAL, "--%s: must be at least %" PRIu64, spec->name, spec->min);
 	if (spec->member_nbytes == sizeof(uint32_t))
-		*(uint32_t *)line_member(spec, target) = (uint32_t)u64_min(n, UINT32_MAX);
+		*(uint32_t *)option_member(spec, target) = (uint32_t)u64_min(n, UINT32_MAX);
 	else if (spec->member_nbytes)
-		*(uint64_t *)line_member(spec, target) = n;
+		*(uint64_t *)option_member(spec, target) = n;
 	return 0;
 }
 
@@ -157,7 +152,7 @@ static int parse_temp_directory(const struct option_spec *spec, const char *argu
 /* --temp-compress, and --compress-program, whose value is not used. */
 static int parse_compression(const struct option_spec *spec, const char *argument, void *target)
 {
-	struct compression_params *compression = line_member(spec, target);
+	struct compression_params *compression = option_member(spec, target);
 
 	if (compression_parse(spec->choices ? argument : "zstd", compression) < 0 ||
 	    compression->mode == COMPRESS_DELTA)

@@ -17,11 +17,6 @@
 
 enum { OPTION_MAX_MEMBER_NBYTES = 256 };
 
-static void *option_member(const struct option_spec *spec, void *target)
-{
-	return (char *)target + spec->offset;
-}
-
 struct option_name option_format_name(const struct option_spec *spec)
 {
 	struct option_name name;

@@ -69,6 +69,12 @@ struct option_spec {
 #define OPTION_MEMBER(type, member)                                                                \
 	.offset = offsetof(type, member), .member_nbytes = sizeof(((type *)NULL)->member)
 
+/* Return the member that an option sets. */
+static inline void *option_member(const struct option_spec *spec, void *target)
+{
+	return (char *)target + spec->offset;
+}
+
 enum { CONFLICT_MAX_A = 3, CONFLICT_MAX_B = 10 };
 
 /* Each option in `a` excludes each one in `b`; `reason` ends the message. */

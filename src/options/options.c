@@ -50,9 +50,7 @@ static const char *temp_compress_word(unsigned i, char text[static OPTION_WORD_N
 
 int options_parse_zstd(const struct option_spec *spec, const char *argument, void *target)
 {
-	int *level = (int *)(void *)((char *)target + spec->offset);
-
-	if (compression_parse_level(argument, level) < 0)
+	if (compression_parse_level(argument, option_member(spec, target)) < 0)
 		return fail(-EINVAL, "--zstd: '%s' is not a level from 1 to %d", argument,
 			    compression_max_level());
 	return 0;

@@ -16,11 +16,6 @@
 /* Longest TYPE with its order; longer texts are no type. */
 enum { MAX_TYPE_TEXT_NBYTES = 64 };
 
-static struct record_options *record_options_member(const struct option_spec *spec, void *target)
-{
-	return (struct record_options *)((char *)target + spec->offset);
-}
-
 /* --- Parsing --- */
 
 /* Report an unknown type with a suggestion. argument: the key that contains it, or the type. */
@@ -98,12 +93,14 @@ const char *record_options_type_name(unsigned i, char text[static OPTION_WORD_NB
 
 int record_options_parse_type(const struct option_spec *spec, const char *argument, void *target)
 {
-	return parse_type(spec, argument, argument, strlen(argument),
-			  &record_options_member(spec, target)->type);
+	struct record_options *record = option_member(spec, target);
+
+	return parse_type(spec, argument, argument, strlen(argument), &record->type);
 }
 
 int record_options_parse_size(const struct option_spec *spec, const char *argument, void *target)
 {
+	struct record_options *record = option_member(spec, target);
 	uint64_t nbytes;
 	int r = size_parse_option(option_format_name(spec).text, argument, SIZE_OF_DATA, &nbytes);
 
@@ -112,7 +109,7 @@ int record_options_parse_size(const struct option_spec *spec, const char *argume
 	if (nbytes < 1 || nbytes > LAYOUT_MAX_RECORD_NBYTES)
 		return fail(-EINVAL, "%s: '%s': record size must be 1 to %d bytes",
 			    option_format_name(spec).text, argument, LAYOUT_MAX_RECORD_NBYTES);
-	record_options_member(spec, target)->record_nbytes = nbytes;
+	record->record_nbytes = nbytes;
 	return 0;
 }
 
@@ -207,7 +204,7 @@ int record_options_parse_key(const struct option_spec *spec, const char *argumen
 	if (r < 0)
 		return r;
 	request.text = strdup(argument);
-	r = request.text ? append_key_request(record_options_member(spec, target), request) :
+	r = request.text ? append_key_request(option_member(spec, target), request) :
 			   fail(-ENOMEM, "no memory for a key");
 	if (r < 0)
 		free(request.text);
@@ -216,7 +213,7 @@ int record_options_parse_key(const struct option_spec *spec, const char *argumen
 
 int record_options_parse_fields(const struct option_spec *spec, const char *argument, void *target)
 {
-	struct record_options *record = record_options_member(spec, target);
+	struct record_options *record = option_member(spec, target);
 
 	schema_free(&record->schema);
 	return schema_parse(option_format_name(spec).text, argument, &record->schema);
