@@ -11,7 +11,6 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -48,8 +48,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "src/base/diagnostics.h"
 #include "src/base/thread_pool.h"

@@ -19,7 +19,6 @@
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "src/base/diagnostics.h"
 #include "src/base/thread.h"

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <sys/vfs.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "io/codec/zst.h"
 #include "io/input/input.h"

@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "io/output/output.h"
 #include "io/output/part_files.h"

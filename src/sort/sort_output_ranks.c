@@ -12,8 +12,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "src/base/diagnostics.h"
 #include "src/base/int_math.h"

@@ -1,7 +1,6 @@
 /*
  * check_records - operations on records and on slices of their items
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
  * random bytes. Buffers have exactly the length that the interface requires.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
  * are gathered to any address, with guard bytes around. The rest of a case (key, ties, order, kept
  * part) follows from its number, which a failure prints.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "kernels/kernels.h"

@@ -6,7 +6,6 @@
  * prefixes, bytes, keys, order, -u, windows) follows from the number of the case: a failure names
  * it.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

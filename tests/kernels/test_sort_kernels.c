@@ -4,7 +4,6 @@
  * Lengths are at the limits of tiles and groups of tiles, for several geometries, because the test
  * does not know the real one. Buffers have exactly the length that the interface requires.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "kernels/kernels.h"

@@ -1,7 +1,6 @@
 /*
  * test_quote - quoted text is one line without escape sequences
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "src/base/text.h"

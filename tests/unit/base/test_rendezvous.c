@@ -4,7 +4,6 @@
 #include "src/base/rendezvous.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "tests/support/unit_test.h"
 

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "tests/support/unit_test.h"
 

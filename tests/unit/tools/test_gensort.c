@@ -7,7 +7,6 @@
 #include "tools/gen/gen.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "tests/support/unit_test.h"
 #include <zlib.h>
