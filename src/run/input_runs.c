@@ -42,14 +42,9 @@ struct input_run {
 	struct run_samples samples;
 };
 
-static struct input_run *input_run(struct run *run)
-{
-	return (struct input_run *)run;
-}
-
 static void input_run_close(struct run *run)
 {
-	struct input_run *self = input_run(run);
+	struct input_run *self = (struct input_run *)run;
 
 	verify_edge_close(&self->edge);
 	if (!self->is_subrun)
@@ -58,21 +53,16 @@ static void input_run_close(struct run *run)
 	free(self);
 }
 
-static const struct input_run *input_run_const(const struct run *run)
-{
-	return (const struct input_run *)run;
-}
-
 static uint64_t input_block_start(const struct run *run, uint64_t i)
 {
-	const struct input_run *self = input_run_const(run);
+	const struct input_run *self = (const struct input_run *)run;
 
 	return i == 0 ? 0 : (self->first_block + i) * self->samples.stride - self->begin;
 }
 
 static encoded_key_t input_first_key(const struct run *run, uint64_t i)
 {
-	const struct input_run *self = input_run_const(run);
+	const struct input_run *self = (const struct input_run *)run;
 
 	return self->is_subrun && i == 0 ? self->first_key :
 					   self->samples.first_keys[self->first_block + i];
@@ -159,7 +149,7 @@ static int read_as_items(struct input_run *self, uint64_t start, uint64_t n, uns
 static int input_run_read(struct run *run, uint64_t first, uint64_t n, void *items,
 			  struct digest *ret_digest)
 {
-	struct input_run *self = input_run(run);
+	struct input_run *self = (struct input_run *)run;
 	const uint64_t start = self->begin + run_block_start(run, first);
 	const uint64_t n_items = self->begin + run_block_start(run, first + n) - start;
 
@@ -169,7 +159,7 @@ static int input_run_read(struct run *run, uint64_t first, uint64_t n, void *ite
 
 static int input_read_item(struct run *run, uint64_t i, void *item)
 {
-	struct input_run *self = input_run(run);
+	struct input_run *self = (struct input_run *)run;
 	const uint64_t start = self->begin + i; /* in the file */
 	int r = read_input_records(self, start, 1, self->records ? self->records : item);
 
@@ -282,13 +272,13 @@ static int read_subrun_start(struct input_run *subrun)
 static int input_open_subrun(const struct layout *layout, struct run *run, uint64_t begin,
 			     uint64_t end, struct run **ret_subrun)
 {
-	const uint64_t stride = input_run(run)->samples.stride;
+	const uint64_t stride = ((struct input_run *)run)->samples.stride;
 	struct input_run *subrun = malloc(sizeof *subrun);
 	int r;
 
 	if (!subrun)
 		return fail(-ENOMEM, "no memory for a part of a run");
-	*subrun = *input_run(run);
+	*subrun = *(struct input_run *)run;
 	subrun->is_subrun = true;
 	subrun->begin += begin;
 	subrun->first_block = subrun->begin / stride;
@@ -311,12 +301,6 @@ static int input_open_subrun(const struct layout *layout, struct run *run, uint6
 }
 
 /* --- A pipe as a spilled run --- */
-
-struct input_runs {
-	uint64_t n_records; /* of the inputs opened so far: the position of the next record */
-	size_t n;
-	struct input *inputs[]; /* n, opened here */
-};
 
 /* A pipe on its way into a spilled run, one buffer after the other. */
 struct spooler {
@@ -539,14 +523,4 @@ size_t input_runs_n_spilled(const struct input_runs *inputs)
 	for (size_t i = 0; inputs && i < inputs->n; i++)
 		n += input_total_nbytes(inputs->inputs[i]) == INPUT_SIZE_UNKNOWN;
 	return n;
-}
-
-size_t input_runs_count(const struct input_runs *inputs)
-{
-	return inputs->n;
-}
-
-const struct input *input_runs_get(const struct input_runs *inputs, size_t i)
-{
-	return inputs->inputs[i];
 }

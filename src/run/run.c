@@ -69,11 +69,6 @@ bool run_is_peer_accessible(const struct job *job, const struct run *run)
 	return run_is_resident(run) && job_can_access(job, run->device_index);
 }
 
-int run_sample(struct run *run, struct device_queue *queue, uint64_t stride)
-{
-	return run->ops->sample ? run->ops->sample(run, queue, stride) : 0;
-}
-
 encoded_key_t run_first_key(const struct run *run, uint64_t i)
 {
 	return run->ops->first_key(run, i);

@@ -26,9 +26,9 @@ struct run_bound {
 };
 
 /*
- * A kind of run. Its functions implement those of the same name below; only its own file and run.c
- * know them. A kind is either in device memory, and slices of it are merged in place, or it is read
- * by blocks: `sample` or `read` is NULL.
+ * A kind of run. Its functions implement those of the same name below, and merge_queues_sample();
+ * only the files of runs know them. A kind is either in device memory, and slices of it are merged
+ * in place, or it is read by blocks: `sample` or `read` is NULL.
  *
  * A subrun is of the same kind as its run: each knows where it begins in what it is a part of,
  * which for a whole run is at 0.
@@ -200,13 +200,6 @@ static inline bool run_may_have_duplicates(const struct run *run)
 
 /* --- Its blocks --- */
 
-/*
- * Divide a resident run into blocks of `stride` items. Queues the operation that fetches their
- * first keys; these are valid after the next event of `queue`, which must be of the run's device.
- * Other runs have blocks already. Returns 0 or a negative errno (reported).
- */
-int run_sample(struct run *run, struct device_queue *queue, uint64_t stride);
-
 /* Return the first key of block i: its encoded key, or the first 16 bytes of a normalised key. */
 encoded_key_t run_first_key(const struct run *run, uint64_t i);
 
@@ -337,7 +330,11 @@ void merge_queues_close(struct merge_queues *queues);
 /* Return the queue of the device that holds a resident run. */
 struct device_queue *merge_queues_get(const struct merge_queues *queues, const struct run *run);
 
-/* Queue run_sample() of a resident run on its device. Other runs: does nothing. */
+/*
+ * Divide a resident run into blocks of `stride` items. Queues the operation that fetches their
+ * first keys; these are valid after the next event of the queue of its device. Other runs have
+ * blocks already. Returns 0 or a negative errno (reported).
+ */
 int merge_queues_sample(const struct merge_queues *queues, struct run *run, uint64_t stride);
 
 /* Wait for all operations on the queues. Returns 0 or a negative errno (reported). */
@@ -345,7 +342,11 @@ int merge_queues_wait(const struct merge_queues *queues);
 
 /* --- the inputs of -m as runs (input_runs.c) --- */
 
-struct input_runs;
+struct input_runs {
+	uint64_t n_records; /* of the inputs opened so far: the position of the next record */
+	size_t n;
+	struct input *inputs[]; /* n, opened here, in the order of the spec */
+};
 
 /*
  * Append a run for each input of the spec that is not empty. Records that had to be read are added
@@ -359,7 +360,3 @@ void input_runs_close(struct input_runs *inputs);
 
 /* Count the inputs that were pipes, and are spilled runs now. NULL: 0. */
 size_t input_runs_n_spilled(const struct input_runs *inputs);
-
-/* Count the inputs that were opened here, and get that of input i of the spec. */
-size_t input_runs_count(const struct input_runs *inputs);
-const struct input *input_runs_get(const struct input_runs *inputs, size_t i);

@@ -28,19 +28,9 @@ struct resident_run {
 	struct run_samples samples;
 };
 
-static struct resident_run *resident(struct run *run)
-{
-	return (struct resident_run *)run;
-}
-
-static const struct resident_run *resident_const(const struct run *run)
-{
-	return (const struct resident_run *)run;
-}
-
 static void resident_close(struct run *run)
 {
-	struct resident_run *self = resident(run);
+	struct resident_run *self = (struct resident_run *)run;
 
 	if (self->release)
 		self->release(self->owner);
@@ -50,17 +40,17 @@ static void resident_close(struct run *run)
 
 static uint64_t resident_block_start(const struct run *run, uint64_t i)
 {
-	return i * resident_const(run)->samples.stride;
+	return i * ((const struct resident_run *)run)->samples.stride;
 }
 
 static encoded_key_t resident_first_key(const struct run *run, uint64_t i)
 {
-	return resident_const(run)->samples.first_keys[i];
+	return ((const struct resident_run *)run)->samples.first_keys[i];
 }
 
 static int resident_sample(struct run *run, struct device_queue *queue, uint64_t stride)
 {
-	struct resident_run *self = resident(run);
+	struct resident_run *self = (struct resident_run *)run;
 	int r = run_set_stride(run, stride, &self->samples);
 
 	return r < 0 ? r :
@@ -75,7 +65,7 @@ static int resident_sample(struct run *run, struct device_queue *queue, uint64_t
 
 static void resident_discard_slice(struct run *run, const struct slice *slice)
 {
-	struct resident_run *self = resident(run);
+	struct resident_run *self = (struct resident_run *)run;
 	const uint64_t nbytes = run->n_items * self->layout->resident_nbytes;
 	uint64_t merged_nbytes;
 
@@ -144,7 +134,7 @@ static int resident_open_subrun(const struct layout *layout, struct run *run, ui
 	(void)layout;
 	if (!subrun)
 		return fail(-ENOMEM, "no memory for a part of a run");
-	*subrun = *resident(run);
+	*subrun = *(struct resident_run *)run;
 	subrun->run.n_items = end - begin;
 	subrun->run.n_blocks = 0;
 	subrun->run.part_begin += begin;
@@ -206,7 +196,8 @@ struct device_queue *merge_queues_get(const struct merge_queues *queues, const s
 
 int merge_queues_sample(const struct merge_queues *queues, struct run *run, uint64_t stride)
 {
-	return run_is_resident(run) ? run_sample(run, merge_queues_get(queues, run), stride) : 0;
+	return run_is_resident(run) ? run->ops->sample(run, merge_queues_get(queues, run), stride) :
+				      0;
 }
 
 int merge_queues_wait(const struct merge_queues *queues)

@@ -29,26 +29,18 @@ struct spilled_run {
 	uint64_t discard_begin, discard_end;
 };
 
-static struct spilled_run *spilled(struct run *run)
-{
-	return (struct spilled_run *)run;
-}
-
-static const struct spilled_run *spilled_const(const struct run *run)
-{
-	return (const struct spilled_run *)run;
-}
-
 static void spilled_close(struct run *run)
 {
-	if (spilled(run)->owns_file)
-		run_file_close(spilled(run)->file);
-	free(spilled(run));
+	const struct spilled_run *self = (struct spilled_run *)run;
+
+	if (self->owns_file)
+		run_file_close(self->file);
+	free(run);
 }
 
 static void spilled_remove(struct run *run)
 {
-	run_file_discard_remaining(spilled(run)->file);
+	run_file_discard_remaining(((struct spilled_run *)run)->file);
 }
 
 /* Return the items of block i of the file that belong to the run: [begin, end) in the file. */
@@ -75,50 +67,44 @@ static bool has_full_block(const struct spilled_run *self, uint64_t i)
 
 static uint64_t spilled_block_start(const struct run *run, uint64_t i)
 {
-	const struct spilled_run *self = spilled_const(run);
+	const struct spilled_run *self = (const struct spilled_run *)run;
 
 	return spilled_block_begin(self, self->first_block + i) - self->begin;
 }
 
 static encoded_key_t spilled_first_key(const struct run *run, uint64_t i)
 {
-	const struct spilled_run *self = spilled_const(run);
+	const struct spilled_run *self = (const struct spilled_run *)run;
 
 	return i == 0 ? self->first_key : self->index->blocks[self->first_block + i].first_key;
 }
 
 /*
- * Read all of block i of the file, because only a whole block can be verified. *ret_items is the
- * caller's to free.
+ * Read the items [begin, end) of the index, which are in block i of the file. All of the block is
+ * read, because only a whole block can be verified.
  */
-static int read_full_block(const struct spilled_run *self, uint64_t i, char **ret_items)
+static int read_in_block(const struct spilled_run *self, uint64_t i, uint64_t begin, uint64_t end,
+			 void *items)
 {
-	const uint64_t n = self->index->blocks[i].n_items;
-	char *items = malloc(n * self->index->item_nbytes);
-	int r = items ? run_file_read(self->file, i, 1, READ_ITEMS, items) :
-			fail(-ENOMEM, "no memory for a block of %" PRIu64 " records", n);
+	const struct run_block *block = &self->index->blocks[i];
+	const size_t item_nbytes = self->index->item_nbytes;
+	char *buffer = malloc(block->n_items * item_nbytes);
+	int r = buffer ? run_file_read(self->file, i, 1, READ_ITEMS, buffer) :
+			 fail(-ENOMEM, "no memory for a block of %" PRIu64 " records",
+			      (uint64_t)block->n_items);
 
-	if (r < 0)
-		free(items);
-	else
-		*ret_items = items;
+	if (r == 0)
+		memcpy(items, buffer + (begin - block->first_item) * item_nbytes,
+		       (end - begin) * item_nbytes);
+	free(buffer);
 	return r;
 }
 
 /* Read the items of block i of the file that belong to the run. */
 static int read_partial_block(const struct spilled_run *self, uint64_t i, void *items)
 {
-	const size_t item_nbytes = self->index->item_nbytes;
-	const uint64_t begin = spilled_block_begin(self, i);
-	char *block = NULL;
-	int r = read_full_block(self, i, &block);
-
-	if (r < 0)
-		return r;
-	memcpy(items, block + (begin - self->index->blocks[i].first_item) * item_nbytes,
-	       (spilled_block_end(self, i) - begin) * item_nbytes);
-	free(block);
-	return 0;
+	return read_in_block(self, i, spilled_block_begin(self, i), spilled_block_end(self, i),
+			     items);
 }
 
 /* Return the size of block i of the file as it is read. Only whole blocks are read packed. */
@@ -160,24 +146,16 @@ static int spilled_read(struct run *run, uint64_t first, uint64_t n, void *items
 			struct digest *ret_digest)
 {
 	(void)ret_digest; /* spilled records were counted when they were read */
-	return read_blocks(spilled(run), first, n, READ_ITEMS, items);
+	return read_blocks((struct spilled_run *)run, first, n, READ_ITEMS, items);
 }
 
 static int spilled_read_item(struct run *run, uint64_t i, void *item)
 {
-	const struct spilled_run *self = spilled(run);
-	const size_t item_nbytes = self->index->item_nbytes;
-	const uint64_t file_item = self->begin + i,
-		       block = run_index_find_block(self->index, file_item);
-	char *items = NULL;
-	int r = read_full_block(self, block, &items);
+	const struct spilled_run *self = (struct spilled_run *)run;
+	const uint64_t file_item = self->begin + i;
 
-	if (r < 0)
-		return r;
-	memcpy(item, items + (file_item - self->index->blocks[block].first_item) * item_nbytes,
-	       item_nbytes);
-	free(items);
-	return 0;
+	return read_in_block(self, run_index_find_block(self->index, file_item), file_item,
+			     file_item + 1, item);
 }
 
 /* Count those of a block's n items that come before the bound. key: room for a key. */
@@ -219,7 +197,7 @@ static int spilled_count_in_block(struct run *run, uint64_t i, const struct run_
 
 static void spilled_discard_before(struct run *run, uint64_t end)
 {
-	struct spilled_run *self = spilled(run);
+	struct spilled_run *self = (struct spilled_run *)run;
 
 	end += self->first_block;
 	if (end > self->discard_end)
@@ -280,26 +258,23 @@ int run_open_spilled(struct run_file *file, enum spilled_items items, struct run
 	return 0;
 }
 
-static bool is_spilled(const struct run *run)
+/* --- packed blocks --- */
+
+bool run_can_read_packed(const struct run *run)
 {
 	return run->ops->close == spilled_close;
 }
 
 struct run_file *run_spilled_file(const struct run *run)
 {
-	return is_spilled(run) && spilled_const(run)->owns_file ? spilled_const(run)->file : NULL;
-}
+	const struct spilled_run *self = (const struct spilled_run *)run;
 
-/* --- packed blocks --- */
-
-bool run_can_read_packed(const struct run *run)
-{
-	return is_spilled(run);
+	return run_can_read_packed(run) && self->owns_file ? self->file : NULL;
 }
 
 size_t run_packed_nbytes(const struct run *run, uint64_t first, uint64_t n)
 {
-	const struct spilled_run *self = spilled_const(run);
+	const struct spilled_run *self = (const struct spilled_run *)run;
 	size_t nbytes = 0;
 
 	for (uint64_t i = first; i < first + n; i++)
@@ -309,12 +284,12 @@ size_t run_packed_nbytes(const struct run *run, uint64_t first, uint64_t n)
 
 int run_read_packed(struct run *run, uint64_t first, uint64_t n, void *packed)
 {
-	return read_blocks(spilled(run), first, n, READ_PACKED, packed);
+	return read_blocks((struct spilled_run *)run, first, n, READ_PACKED, packed);
 }
 
 int run_fail_packed(const struct run *run, uint64_t i)
 {
-	const struct spilled_run *self = spilled_const(run);
+	const struct spilled_run *self = (const struct spilled_run *)run;
 
 	return run_file_fail_packed(self->file, self->first_block + i);
 }
@@ -380,7 +355,7 @@ static int narrow(struct spilled_run *part, const struct layout *layout, uint64_
 static int spilled_open_subrun(const struct layout *layout, struct run *run, uint64_t begin,
 			       uint64_t end, struct run **ret_subrun)
 {
-	const struct spilled_run *self = spilled(run);
+	const struct spilled_run *self = (struct spilled_run *)run;
 	struct spilled_run *subrun = malloc(sizeof *subrun);
 	int r;
 
@@ -404,7 +379,7 @@ int run_open_spilled_part(const struct layout *layout, struct run_file *file, ui
 
 	if (r < 0)
 		return r;
-	r = narrow(spilled(*ret_run), layout, begin, end);
+	r = narrow((struct spilled_run *)*ret_run, layout, begin, end);
 	if (r < 0)
 		run_close(*ret_run);
 	return r;

@@ -57,7 +57,7 @@ bool sort_output_needs_count(const struct sort_spec *spec, const struct output_h
 /* Make the final header: all inputs have been read, or can be. */
 static int complete_header(struct sort_output *out)
 {
-	const struct input *first = out->merge_inputs ? input_runs_get(out->merge_inputs, 0) :
+	const struct input *first = out->merge_inputs ? out->merge_inputs->inputs[0] :
 							out->job->input;
 	struct output_header header;
 	const int r = sort_output_make_header(out->spec, out->job->layout, first, &header);
@@ -92,12 +92,11 @@ struct trailer_iterator {
 static const struct input *current_input(const struct trailer_iterator *trailers)
 {
 	const struct input_runs *merge_inputs = trailers->out->merge_inputs;
-	const size_t n = merge_inputs ? input_runs_count(merge_inputs) : 1;
+	const size_t n = merge_inputs ? merge_inputs->n : 1;
 
 	if (trailers->input >= n)
 		return NULL;
-	return merge_inputs ? input_runs_get(merge_inputs, trailers->input) :
-			      trailers->out->job->input;
+	return merge_inputs ? merge_inputs->inputs[trailers->input] : trailers->out->job->input;
 }
 
 static bool next_trailer(struct trailer_iterator *trailers, struct input_trailer *ret_trailer)
