@@ -71,52 +71,47 @@ static int open_path(const struct line_input_params *params, size_t i, enum form
 }
 
 /* Find the bytes of the lines of an input; UINT64_MAX: unknown. */
-static int measure_lines(struct input *input, unsigned char delimiter, uint64_t *ret_nbytes)
+static int measure_lines(const struct line_input_params *params, size_t i, uint64_t *ret_nbytes)
 {
-	const uint64_t nbytes = input_total_nbytes(input);
-	unsigned char last = (unsigned char)~delimiter;
-	int r = 0;
+	unsigned char last = (unsigned char)~params->delimiter;
+	struct stat status;
+	struct input *input;
+	uint64_t nbytes;
+	int r;
 
 	*ret_nbytes = UINT64_MAX;
-	if (nbytes == INPUT_SIZE_UNKNOWN)
+	if (!is_path(params, i) || stat_input(params, i, &status) < 0 || !S_ISREG(status.st_mode))
 		return 0;
-	if (nbytes > 0 && !input_is_compressed(input))
+	r = open_path(params, i, FORMAT_COMPRESSED, &input);
+	if (r < 0)
+		return r;
+	nbytes = input_total_nbytes(input);
+	if (nbytes != INPUT_SIZE_UNKNOWN && nbytes > 0 && !input_is_compressed(input))
 		r = input_read_at(input, nbytes - 1, &last, 1);
-	*ret_nbytes = nbytes + (nbytes > 0 && last != delimiter);
+	if (r == 0 && nbytes != INPUT_SIZE_UNKNOWN)
+		*ret_nbytes = nbytes + (nbytes > 0 && last != params->delimiter);
+	input_close(input);
 	return r;
 }
 
-/*
- * Add up the bytes of the lines of all inputs; UINT64_MAX: unknown, because of *ret_unsized_path.
- */
-static int add_sizes(const struct line_input_params *params, uint64_t *ret_nbytes,
-		     const char **ret_unsized_path)
+/* Add up the bytes of the lines of all inputs, unless one is unknown. */
+static int add_sizes(struct line_input *input)
 {
-	*ret_nbytes = 0;
-	for (size_t i = 0; i < params->n_paths; i++) {
-		struct input *input;
-		struct stat status;
-		uint64_t nbytes;
-		int r;
+	const struct line_input_params *params = &input->params;
 
-		*ret_unsized_path = params->paths[i];
-		if (!is_path(params, i) || stat_input(params, i, &status) < 0 ||
-		    !S_ISREG(status.st_mode)) {
-			*ret_nbytes = UINT64_MAX;
-			return 0;
-		}
-		r = open_path(params, i, FORMAT_COMPRESSED, &input);
+	for (size_t i = 0; i < params->n_paths; i++) {
+		uint64_t nbytes;
+		const int r = measure_lines(params, i, &nbytes);
+
 		if (r < 0)
 			return r;
-		r = measure_lines(input, params->delimiter, &nbytes);
-		input_close(input);
-		if (r < 0 || nbytes == UINT64_MAX) {
-			*ret_nbytes = UINT64_MAX;
-			return r;
+		if (nbytes == UINT64_MAX) {
+			input->total_nbytes = UINT64_MAX;
+			input->unsized_path = params->paths[i];
+			return 0;
 		}
-		*ret_nbytes += nbytes;
+		input->total_nbytes += nbytes;
 	}
-	*ret_unsized_path = NULL;
 	return 0;
 }
 
@@ -148,13 +143,13 @@ static bool is_manifest(const char *path)
 	return n > 0 && part_manifest_detect(head, (size_t)n);
 }
 
-/* Replace directories of part files by the files. Returns 0 or a negative errno (reported). */
-static int open_part_files(struct line_input_params *params, struct part_inputs **ret_part_inputs)
+/* Replace directories of part files by the files. */
+static int open_part_files(struct line_input *input)
 {
+	struct line_input_params *params = &input->params;
 	bool *are_manifests = calloc(params->n_paths, sizeof *are_manifests), has_manifests = false;
 	int r = 0;
 
-	*ret_part_inputs = NULL;
 	if (!are_manifests)
 		return fail(-ENOMEM, "no memory for %zu inputs", params->n_paths);
 	for (size_t i = 0; i < params->n_paths && params->reads_part_files; i++) {
@@ -163,12 +158,12 @@ static int open_part_files(struct line_input_params *params, struct part_inputs 
 	}
 	if (has_manifests)
 		r = part_inputs_open(params->calls, params->paths, params->endpoints, are_manifests,
-				     params->n_paths, true, ret_part_inputs);
+				     params->n_paths, true, &input->part_inputs);
 	free(are_manifests);
-	if (r == 0 && has_manifests) {
-		params->paths = (const char *const *)(*ret_part_inputs)->paths;
-		params->endpoints = (*ret_part_inputs)->endpoints;
-		params->n_paths = (*ret_part_inputs)->n_files;
+	if (input->part_inputs) {
+		params->paths = (const char *const *)input->part_inputs->paths;
+		params->endpoints = input->part_inputs->endpoints;
+		params->n_paths = input->part_inputs->n_files;
 	}
 	return r;
 }
@@ -194,40 +189,35 @@ static int check_part_sizes(const struct part_inputs *part_inputs)
 	return 0;
 }
 
-int line_input_open(const struct line_input_params *given, struct line_input **ret_input)
+int line_input_open(const struct line_input_params *params, struct line_input **ret_input)
 {
-	struct line_input_params copy = *given;
-	const struct line_input_params *params = &copy;
-	struct part_inputs *part_inputs = NULL;
 	struct line_input *input;
-	const char *unsized_path = NULL;
-	uint64_t total_nbytes = 0;
 	int r = 0;
 
 	for (size_t i = 0; i < params->n_paths && r == 0; i++)
 		r = is_path(params, i) ? check_access(params->paths[i]) : 0;
-	if (r == 0)
-		r = open_part_files(&copy, &part_inputs);
-	if (r == 0)
-		r = check_part_sizes(part_inputs);
-	if (r == 0)
-		r = add_sizes(params, &total_nbytes, &unsized_path);
-	input = r < 0 ? NULL : calloc(1, sizeof *input);
-	if (input)
-		input->files = calloc(params->n_paths, sizeof *input->files);
-	if (!input || !input->files) {
-		free(input);
-		part_inputs_close(part_inputs);
-		return r < 0 ? r : fail(-ENOMEM, "no memory for %zu inputs", params->n_paths);
-	}
+	if (r < 0)
+		return r;
+	input = calloc(1, sizeof *input);
+	if (!input)
+		return fail(-ENOMEM, "no memory for %zu inputs", params->n_paths);
 	input->params = *params;
 	input->share.end = input->share.lines_end = UINT64_MAX;
-	input->part_inputs = part_inputs;
-	input->total_nbytes = total_nbytes;
-	input->unsized_path = unsized_path;
 	pthread_mutex_init(&input->lock, NULL);
-	*ret_input = input;
-	return 0;
+	r = open_part_files(input);
+	if (r == 0)
+		r = check_part_sizes(input->part_inputs);
+	if (r == 0)
+		r = add_sizes(input);
+	if (r == 0)
+		input->files = calloc(input->params.n_paths, sizeof *input->files);
+	if (r == 0 && !input->files)
+		r = fail(-ENOMEM, "no memory for %zu inputs", input->params.n_paths);
+	if (r < 0)
+		line_input_close(input);
+	else
+		*ret_input = input;
+	return r;
 }
 
 void line_input_close(struct line_input *input)
@@ -254,13 +244,9 @@ void line_input_cancel(struct line_input *input)
 /* Set or clear the current input. Returns 0, or -ECANCELED (not reported). */
 static int set_current(struct line_input *input, struct input *current)
 {
-	bool is_cancelled;
-
-	pthread_mutex_lock(&input->lock);
+	SCOPED_LOCK(&input->lock);
 	input->input = current;
-	is_cancelled = input->is_cancelled;
-	pthread_mutex_unlock(&input->lock);
-	return is_cancelled && current ? -ECANCELED : 0;
+	return input->is_cancelled && current ? -ECANCELED : 0;
 }
 
 static void note_state(const struct line_input_params *params, size_t i,
