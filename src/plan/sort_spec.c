@@ -254,14 +254,6 @@ int spec_finish_probe(const struct sort_spec *spec, struct input_probe *probe)
 	return r < 0 ? r : spec_layout(&probe->spec, &probe->layout);
 }
 
-int spec_probe_inputs(const struct sort_spec *spec, const char *checker,
-		      struct input_probe *ret_probe)
-{
-	const int r = spec_open_inputs(spec, checker, ret_probe);
-
-	return r < 0 ? r : spec_finish_probe(spec, ret_probe);
-}
-
 void spec_close_probe(struct input_probe *probe)
 {
 	input_close(probe->input);

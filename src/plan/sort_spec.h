@@ -146,12 +146,10 @@ struct input_probe {
 };
 
 /*
- * Open the inputs of a spec, wait for the first bytes of a pipe, and resolve the spec. checker: see
- * struct framing. Returns 0 or a negative errno (reported). Close it in any case.
+ * Open the inputs of a spec; then wait for the first bytes of a pipe, and resolve the spec.
+ * checker: see struct framing. Return 0 or a negative errno (reported). Close the probe in any
+ * case.
  */
-int spec_probe_inputs(const struct sort_spec *spec, const char *checker,
-		      struct input_probe *ret_probe);
-/* The two steps of spec_probe_inputs(): open, which is to be closed in any case; then the rest. */
 int spec_open_inputs(const struct sort_spec *spec, const char *checker,
 		     struct input_probe *ret_probe);
 int spec_finish_probe(const struct sort_spec *spec, struct input_probe *probe);

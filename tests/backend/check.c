@@ -99,7 +99,7 @@ void data_make(const struct reference *reference, const char *type, bool descend
 		memset(data->records, 0xff, data->records_nbytes);
 	} else {
 		gen_init(&data->layout, (enum gen_dist)dist, n, n, &gen);
-		gen_fill(&gen, 0, n, data->records);
+		gen_fill(&gen.set, 0, n, data->records);
 	}
 	reference->encode(&(struct encode_op){ .layout = &data->layout,
 					       .records = data->records,

@@ -30,7 +30,7 @@ static inline void *guarded_elements_make(uint32_t element_nbytes, int dist, uin
 		return memset(elements, 0xff, n * element_nbytes);
 	layout_make_key_only(&key, &layout);
 	gen_init(&layout, (enum gen_dist)dist, n, seed, &gen);
-	gen_fill(&gen, 0, n, elements);
+	gen_fill(&gen.set, 0, n, elements);
 	return elements;
 }
 

@@ -153,7 +153,9 @@ static int check_inputs_as_one(const struct check_options *options, const char *
 
 	spec.inputs = paths;
 	spec.n_inputs = n_paths;
-	r = spec_probe_inputs(&spec, tool.name, &opened);
+	r = spec_open_inputs(&spec, tool.name, &opened);
+	if (r == 0)
+		r = spec_finish_probe(&spec, &opened);
 	if (r == 0)
 		r = file_roles_check_streams(opened.input, true);
 	if (r == 0)

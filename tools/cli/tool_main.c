@@ -140,25 +140,3 @@ int tool_parse(const struct tool *tool, int argc, char **argv, void *target,
 		return fail(-errno, "standard output: %m");
 	return 1;
 }
-
-/* --- Process and records --- */
-
-const struct syscalls *tool_syscalls(void)
-{
-	return process_syscalls(process_get());
-}
-
-int tool_make_layout(struct record_options *record, struct layout *ret_layout)
-{
-	struct sort_spec spec = SORT_SPEC_DEFAULTS;
-	const int r = record_options_finalize(record, &spec);
-
-	if (r < 0)
-		return r;
-	if (spec.record_spec == RECORD_SPEC_REQUESTS)
-		return record_options_refuse_keys(record);
-	return layout_make(&(struct layout_params){ .record_nbytes = spec.record_nbytes,
-						    .keys = spec.keys,
-						    .n_keys = spec.n_keys },
-			   ret_layout);
-}

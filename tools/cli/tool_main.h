@@ -7,8 +7,6 @@
 #include "src/options/option_spec.h"
 #include "src/options/record_options.h"
 
-struct syscalls;
-
 struct tool {
 	const char *name;
 	const char *usage; /* first lines of --help */
@@ -45,12 +43,3 @@ int option_table_parse(const struct option_table *table,
  */
 int tool_parse(const struct tool *tool, int argc, char **argv, void *target,
 	       struct parsed_options *ret_parsed);
-
-/* Return the system calls of the process, for files that the tool writes. */
-const struct syscalls *tool_syscalls(void);
-
-/*
- * Finalize the options and make the layout of the records, which layout_free() frees. Returns 0 or
- * a negative errno (reported).
- */
-int tool_make_layout(struct record_options *record, struct layout *ret_layout);

@@ -19,7 +19,6 @@
  */
 #include "tools/gen/gen.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,50 +36,6 @@ enum {
 	N_CLUSTERS = 64,
 	ZIPF_OCTAVES = 24,
 };
-
-static const char *const dist_names[] = {
-	[GEN_RANDOM] = "random",
-	[GEN_SORTED] = "sorted",
-	[GEN_REVERSED] = "reversed",
-	[GEN_EQUAL] = "equal",
-	[GEN_TWO_KEYS] = "two-keys",
-	[GEN_ZIPF] = "zipf",
-	[GEN_HUNDRED_KEYS] = "hundred-keys",
-	[GEN_NEARLY_SORTED] = "nearly-sorted",
-	[GEN_SAWTOOTH] = "sawtooth",
-	[GEN_ORGAN_PIPE] = "organ-pipe",
-	[GEN_CLUSTERED] = "clustered",
-	[GEN_NAN] = "nan",
-};
-
-enum { N_DISTS = sizeof dist_names / sizeof dist_names[0] };
-
-int gen_parse_dist(const char *name, enum gen_dist *ret_dist)
-{
-	for (unsigned i = 0; i < N_DISTS; i++)
-		if (!strcmp(name, dist_names[i])) {
-			*ret_dist = (enum gen_dist)i;
-			return 0;
-		}
-	return -EINVAL;
-}
-
-const char *gen_dist_name(unsigned i, char *text)
-{
-	(void)text;
-	return i < N_DISTS ? dist_names[i] : NULL;
-}
-
-const char *gen_list_dists(char text[static GEN_DIST_NAMES_NBYTES])
-{
-	text[0] = '\0';
-	for (unsigned i = 0; i < N_DISTS; i++) {
-		if (i)
-			strcat(text, " ");
-		strcat(text, dist_names[i]);
-	}
-	return text;
-}
 
 /* Return the length of an ascending run. It bounds the step, so that a run stays in the range. */
 static uint64_t run_length_of(enum gen_dist dist, uint64_t n)
@@ -369,8 +324,9 @@ static void store_records(const struct gen *gen, uint64_t first, const uint128_t
 	}
 }
 
-void gen_fill(const struct gen *gen, uint64_t first, uint64_t n, void *records)
+void gen_fill(const struct data_set *data_set, uint64_t first, uint64_t n, void *records)
 {
+	const struct gen *gen = (const struct gen *)data_set;
 	uint128_t fractions[BATCH_RECORDS];
 	unsigned char *output = records;
 
@@ -388,12 +344,6 @@ void gen_fill(const struct gen *gen, uint64_t first, uint64_t n, void *records)
 		n -= n_batch;
 		output += n_batch * gen->layout.record_nbytes;
 	}
-}
-
-static void fill_data_set(const struct data_set *data_set, uint64_t first, uint64_t n,
-			  void *records)
-{
-	gen_fill((const struct gen *)data_set, first, n, records);
 }
 
 /* Return the layout of the most significant part of the first key: 16 bytes, or the real part. */
@@ -424,7 +374,7 @@ void gen_init(const struct layout *layout, enum gen_dist dist, uint64_t n_record
 	*ret_gen = (struct gen){
 		.set = { .record_nbytes = layout->record_nbytes,
 			 .n_records = n_records,
-			 .fill = fill_data_set },
+			 .fill = gen_fill },
 		.layout = *layout,
 		.leading_key = leading_key_layout(layout),
 		.is_encoded_key = is_encoded_key,
@@ -435,11 +385,6 @@ void gen_init(const struct layout *layout, enum gen_dist dist, uint64_t n_record
 		.run_length = run_length,
 		.step = ~(uint128_t)0 / run_length,
 	};
-}
-
-void gen_set_prefix(struct gen *gen, uint32_t prefix_nbytes)
-{
-	gen->prefix_nbytes = prefix_nbytes;
 }
 
 /* --- Files --- */
@@ -461,7 +406,7 @@ static int write_block(void *context, uint64_t block, void *buffer)
 	const uint64_t n = u64_min(job->set->n_records - first, job->block_records);
 	int r;
 
-	data_set_fill(job->set, first, n, buffer);
+	job->set->fill(job->set, first, n, buffer);
 	r = output_write_at(job->output, first * record_nbytes, buffer, n * record_nbytes);
 	if (r < 0) /* other threads may wait for this block */
 		output_cancel(job->output);

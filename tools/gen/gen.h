@@ -23,12 +23,6 @@ struct data_set {
 	void (*fill)(const struct data_set *data_set, uint64_t first, uint64_t n, void *records);
 };
 
-static inline void data_set_fill(const struct data_set *data_set, uint64_t first, uint64_t n,
-				 void *records)
-{
-	data_set->fill(data_set, first, n, records);
-}
-
 /*
  * Write all records to `path` (NULL: standard output) with n_threads. A file is replaced when all
  * records are written. Returns 0 or a negative errno (reported).
@@ -51,13 +45,17 @@ enum gen_dist {
 	GEN_NAN, /* NaN, infinities and zeros in the first key; in other types extreme values */
 };
 
-/* Set by gen_init() only. */
+/* Set by gen_init(), but for the prefix. */
 struct gen {
 	struct data_set set;
 	struct layout layout;
 	struct layout leading_key; /* layout of the first key's most significant part */
 	bool is_encoded_key;       /* the record is one key */
 	bool is_wide;              /* keys of more than 8 bytes use both halves of fractions */
+	/*
+	 * The first bytes of the key are equal in all records; the bytes after them follow the
+	 * distribution. Only with a layout that has record_keys.
+	 */
 	uint32_t prefix_nbytes;
 	enum gen_dist dist;
 	uint64_t stream;     /* the seed, mixed */
@@ -65,28 +63,12 @@ struct gen {
 	uint128_t step;      /* between records of a run */
 };
 
-/* Parse the name of a distribution. Returns 0 or -EINVAL (silent). */
-int gen_parse_dist(const char *name, enum gen_dist *ret_dist);
-
-/* Return name i of the distributions, for completion; NULL after the last. `text` is unused. */
-const char *gen_dist_name(unsigned i, char *text);
-
-/* Write the names of all distributions, and return `text`. */
-enum { GEN_DIST_NAMES_NBYTES = 128 };
-const char *gen_list_dists(char text[static GEN_DIST_NAMES_NBYTES]);
-
 /* Describe a data set. The arrays of the layout must outlive it. */
 void gen_init(const struct layout *layout, enum gen_dist dist, uint64_t n_records, uint64_t seed,
 	      struct gen *ret_gen);
 
-/*
- * Make the first prefix_nbytes of the key equal in all records; the bytes after them follow the
- * distribution. Call it after gen_init(), with a layout that has record_keys.
- */
-void gen_set_prefix(struct gen *gen, uint32_t prefix_nbytes);
-
-/* Write the records [first, first + n) of the data set. Thread-safe. */
-void gen_fill(const struct gen *gen, uint64_t first, uint64_t n, void *records);
+/* The function `fill` of a struct gen. */
+void gen_fill(const struct data_set *data_set, uint64_t first, uint64_t n, void *records);
 
 /*
  * --- the records of the sort benchmark (gensort.c) ---

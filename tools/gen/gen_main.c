@@ -3,12 +3,14 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "config.h"
 #include "src/base/system_limits.h"
 #include "src/base/diagnostics.h"
 #include "src/cli/process_setup.h"
+#include "src/lib/process_hooks.h"
 #include "src/options/file_roles.h"
 #include "tools/gen/gen.h"
 #include "tools/cli/tool_main.h"
@@ -38,17 +40,38 @@ static const struct option_choice gensort_kinds[] = {
 	{ 0 },
 };
 
+static const struct option_choice dists[] = {
+	{ "random", GEN_RANDOM },
+	{ "sorted", GEN_SORTED },
+	{ "reversed", GEN_REVERSED },
+	{ "equal", GEN_EQUAL },
+	{ "two-keys", GEN_TWO_KEYS },
+	{ "zipf", GEN_ZIPF },
+	{ "hundred-keys", GEN_HUNDRED_KEYS },
+	{ "nearly-sorted", GEN_NEARLY_SORTED },
+	{ "sawtooth", GEN_SAWTOOTH },
+	{ "organ-pipe", GEN_ORGAN_PIPE },
+	{ "clustered", GEN_CLUSTERED },
+	{ "nan", GEN_NAN },
+	{ 0 },
+};
+
+/* All but the default. */
+#define OTHER_DISTS                                                                                \
+	"sorted reversed equal two-keys zipf hundred-keys nearly-sorted sawtooth organ-pipe "      \
+	"clustered nan"
+
 static int parse_distribution(const struct option_spec *spec, const char *argument, void *target)
 {
 	struct gen_options *options = target;
-	char names[GEN_DIST_NAMES_NBYTES];
-	enum gen_dist dist;
 
-	if (gen_parse_dist(argument, &dist) < 0)
-		return fail(-EINVAL, "%s: unknown distribution '%s'; use one of %s",
-			    option_format_name(spec).text, argument, gen_list_dists(names));
-	options->dist = (int)dist;
-	return 0;
+	for (const struct option_choice *dist = dists; dist->word; dist++)
+		if (strcmp(dist->word, argument) == 0) {
+			options->dist = dist->value;
+			return 0;
+		}
+	return fail(-EINVAL, "%s: unknown distribution '%s'; use one of random " OTHER_DISTS,
+		    option_format_name(spec).text, argument);
 }
 
 static const struct option_spec specs[] = {
@@ -65,11 +88,8 @@ static const struct option_spec specs[] = {
 	{ RECORD_OPTIONS_ROW_FIELDS, .offset = offsetof(struct gen_options, record) },
 	{ "prefix", 0, "BYTES", "make the first BYTES of the keys equal in all records",
 	  .parse = option_parse_number, OPTION_MEMBER(struct gen_options, prefix_nbytes) },
-	{ "dist", 'd', "DIST",
-	  "set the distribution: random (default) sorted reversed equal two-keys zipf "
-	  "hundred-keys nearly-sorted sawtooth organ-pipe clustered nan",
-	  .get_word = gen_dist_name, .parse = parse_distribution,
-	  OPTION_MEMBER(struct gen_options, dist) },
+	{ "dist", 'd', "DIST", "set the distribution: random (default) " OTHER_DISTS,
+	  .parse = parse_distribution, OPTION_MEMBER(struct gen_options, dist), .choices = dists },
 	{ "seed", 0, "N", "seed the random numbers with N (default 1)",
 	  .parse = option_parse_number, OPTION_MEMBER(struct gen_options, seed) },
 	{ "gensort", 0, "ascii|binary|skewed",
@@ -108,7 +128,8 @@ static int write_set(const struct gen_options *options, const struct data_set *d
 	if (data_set->n_records > INT64_MAX / data_set->record_nbytes)
 		return fail(-EFBIG, "%" PRIu64 " records of %" PRIu64 " bytes do not fit in a file",
 			    data_set->n_records, data_set->record_nbytes);
-	return gen_write_file(data_set, tool_syscalls(), options->output_path, cpus_available(""));
+	return gen_write_file(data_set, process_syscalls(process_get()), options->output_path,
+			      cpus_available(""));
 }
 
 static int generate_gensort(const struct gen_options *options)
@@ -135,7 +156,7 @@ static int generate_layout(const struct gen_options *options, const struct layou
 			    "--prefix=%" PRIu64 " is longer than the key of %" PRIu32 " bytes",
 			    options->prefix_nbytes, layout->record_keys.key_nbytes);
 	gen_init(layout, (enum gen_dist)options->dist, n_records, options->seed, &gen);
-	gen_set_prefix(&gen, (uint32_t)options->prefix_nbytes);
+	gen.prefix_nbytes = (uint32_t)options->prefix_nbytes;
 	return write_set(options, &gen.set);
 }
 
@@ -153,12 +174,17 @@ static void clear_complex_numeric(struct record_options *record)
 
 static int generate_records(struct gen_options *options, const struct parsed_options *parsed)
 {
+	struct sort_spec spec = SORT_SPEC_DEFAULTS;
 	struct layout layout;
 	uint64_t n_records;
 	int r;
 
 	clear_complex_numeric(&options->record);
-	r = tool_make_layout(&options->record, &layout);
+	r = record_options_finalize(&options->record, &spec);
+	if (r == 0 && spec.record_spec == RECORD_SPEC_REQUESTS)
+		r = record_options_refuse_keys(&options->record);
+	if (r == 0)
+		r = spec_layout(&spec, &layout);
 	if (r < 0)
 		return r;
 	n_records = option_is_present(&parsed->arguments, ROW_BYTES) ?

@@ -21,7 +21,7 @@ static unsigned char *make_records(const struct layout *layout, uint64_t n, enum
 	struct gen gen;
 
 	gen_init(layout, dist, n, n, &gen);
-	gen_fill(&gen, 0, n, records);
+	gen_fill(&gen.set, 0, n, records);
 	return records;
 }
 

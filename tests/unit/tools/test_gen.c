@@ -31,7 +31,7 @@ static struct generated_data make(const char *type, enum gen_dist dist, uint64_t
 	data.records = malloc(n * data.layout.record_nbytes + 1);
 	assert_non_null(data.records);
 	gen_init(&data.layout, dist, n, seed, &gen);
-	gen_fill(&gen, 0, n, data.records);
+	gen_fill(&gen.set, 0, n, data.records);
 	return data;
 }
 
@@ -89,8 +89,8 @@ static void make_records(const struct layout *layout, enum gen_dist dist, uint32
 	struct gen gen;
 
 	gen_init(layout, dist, N_RECORDS, 1, &gen);
-	gen_set_prefix(&gen, prefix_nbytes);
-	gen_fill(&gen, 0, N_RECORDS, records);
+	gen.prefix_nbytes = prefix_nbytes;
+	gen_fill(&gen.set, 0, N_RECORDS, records);
 }
 
 TEST(bytes_of_records_never_change)

@@ -24,7 +24,7 @@ static uint64_t sum_of(enum gensort_kind kind, uint64_t first, uint64_t n)
 	for (uint64_t at = 0; at < n; at += PART_RECORDS) {
 		const uint64_t n_part_records = n - at < PART_RECORDS ? n - at : PART_RECORDS;
 
-		data_set_fill(&gensort.set, at, n_part_records, part);
+		gensort.set.fill(&gensort.set, at, n_part_records, part);
 		for (uint64_t i = 0; i < n_part_records; i++)
 			sum += crc32(0, part + i * GENSORT_RECORD_NBYTES, GENSORT_RECORD_NBYTES);
 	}
