@@ -210,14 +210,7 @@ int collective_zst_merge_index(struct collective_zst *zst, const struct zst_inde
 
 /* --- stored --- */
 
-/* Return the rank whose bytes begin the stripe. */
-static unsigned find_stripe_owner(const struct collective_zst *zst, uint64_t begin)
-{
-	return (unsigned)find_interval(zst->rank_offsets, sizeof *zst->rank_offsets, 0,
-				       zst->last_rank + 1, begin);
-}
-
-/* Pass each stripe to its writer. */
+/* Pass each stripe to its writer, the rank whose bytes begin the stripe. */
 static int write_stripes(struct collective_zst *zst, const struct stripe_sink *sink,
 			 uint64_t offset, const void *data, size_t nbytes)
 {
@@ -228,8 +221,10 @@ static int write_stripes(struct collective_zst *zst, const struct stripe_sink *s
 		const uint64_t begin = offset - offset % sink->stripe_nbytes;
 		const uint64_t remaining = begin + sink->stripe_nbytes - offset;
 		const size_t n = remaining < nbytes ? (size_t)remaining : nbytes;
+		const size_t owner = find_interval(zst->rank_offsets, sizeof *zst->rank_offsets, 0,
+						   zst->last_rank + 1, begin);
 
-		r = sink->write(sink->context, find_stripe_owner(zst, begin), offset, from, n);
+		r = sink->write(sink->context, (unsigned)owner, offset, from, n);
 		offset += n;
 		from += n;
 		nbytes -= n;

@@ -248,12 +248,6 @@ static int find_lower_cuts(const struct sort *sort, uint64_t *ret_lower_cuts)
 				job->unique, ret_lower_cuts);
 }
 
-static int receive_upper_cuts(struct comm *comm, size_t nbytes, uint64_t *ret_upper_cuts)
-{
-	return comm_receive_wait(comm, comm_rank(comm) + 1, COMM_TAG_PARTITION_BOUNDS,
-				 ret_upper_cuts, nbytes);
-}
-
 /*
  * Send the beginning of the partition to the previous rank, and receive the end from the next one.
  * The last partition ends with the runs.
@@ -270,7 +264,8 @@ static int find_upper_cuts(const struct sort *sort, const uint64_t *lower_cuts,
 	if (rank > 0)
 		r = comm_send(comm, rank - 1, COMM_TAG_PARTITION_BOUNDS, lower_cuts, nbytes, &send);
 	if (r == 0 && rank + 1 < comm_size(comm))
-		r = receive_upper_cuts(comm, nbytes, ret_upper_cuts);
+		r = comm_receive_wait(comm, rank + 1, COMM_TAG_PARTITION_BOUNDS, ret_upper_cuts,
+				      nbytes);
 	else
 		for (size_t i = 0; i < n_runs; i++)
 			ret_upper_cuts[i] = sort->parent_runs.runs[i]->n_items;

@@ -23,11 +23,6 @@ static struct comm *comm_of(const struct sort *sort)
 	return sort->spec->comm;
 }
 
-static bool is_first(const struct sort *sort)
-{
-	return comm_rank(comm_of(sort)) == 0;
-}
-
 int distributed_broadcast_status(struct comm *comm, int r)
 {
 	uint64_t failed = r < 0;
@@ -92,21 +87,7 @@ int distributed_compare_descriptions(struct comm *comm, const struct fingerprint
 	return r;
 }
 
-static int broadcast_status(const struct sort *sort, int r)
-{
-	return distributed_broadcast_status(comm_of(sort), r);
-}
-
 /* --- the input --- */
-
-static int check_output(const struct sort_spec *spec)
-{
-	if (!spec->output_path)
-		return fail(
-			-EINVAL,
-			"standard output is not possible with several ranks; name a file with -o");
-	return 0;
-}
 
 int distributed_check_spec(const struct sort_spec *spec)
 {
@@ -141,7 +122,11 @@ int distributed_check_supported(const struct sort_spec *spec, const struct input
 		return r;
 	if (stream)
 		return distributed_refuse_input(stream);
-	return spec->check_only ? 0 : check_output(spec);
+	if (!spec->check_only && !spec->output_path)
+		return fail(
+			-EINVAL,
+			"standard output is not possible with several ranks; name a file with -o");
+	return 0;
 }
 
 int distributed_open_inputs(struct sort *sort, const struct sort_spec *spec,
@@ -194,15 +179,10 @@ int distributed_compare_specs(const struct sort_spec *spec)
 	return r < 0 ? r : comm_barrier(spec->comm);
 }
 
-uint64_t distributed_input_begin(const struct comm *comm, unsigned rank, uint64_t n)
-{
-	return equal_share_begin(n, rank, comm_size(comm));
-}
-
 int distributed_begin(struct sort *sort)
 {
 	struct job *job = &sort->job;
-	const unsigned rank = comm_rank(comm_of(sort));
+	const unsigned rank = comm_rank(comm_of(sort)), n_ranks = comm_size(comm_of(sort));
 	int r = distributed_compare_specs(sort->spec);
 	unsigned first;
 	uint64_t n;
@@ -211,8 +191,8 @@ int distributed_begin(struct sort *sort)
 	if (r < 0 || sort->spec->merge_inputs)
 		return r;
 	n = input_total_nbytes(job->input) / job->layout->record_nbytes;
-	job->first_record = distributed_input_begin(comm_of(sort), rank, n);
-	job->end_record = distributed_input_begin(comm_of(sort), rank + 1, n);
+	job->first_record = equal_share_begin(n, rank, n_ranks);
+	job->end_record = equal_share_begin(n, rank + 1, n_ranks);
 	job->has_end = true;
 	input_start_at(job->input, job->first_record * job->layout->record_nbytes);
 	input_end_at(job->input, job->end_record * job->layout->record_nbytes);
@@ -280,24 +260,6 @@ int distributed_agree_plan(struct job *job, enum cache_policy *output_policy)
 
 /* --- the output --- */
 
-static int allocate_edges(struct sort *sort)
-{
-	const size_t nbytes = layout_edge_nbytes(sort->job.layout);
-	struct merge_edges *edges = &sort->distributed.edges;
-
-	edges->first = calloc(1, nbytes);
-	edges->last = calloc(1, nbytes);
-	return edges->first && edges->last ? 0 : fail(-ENOMEM, "no memory for a merge");
-}
-
-/* Limit the partition to its share of the limit of all ranks. */
-static void limit_partition(struct job *job, uint64_t begin, uint64_t n)
-{
-	const uint64_t remaining = job->limit > begin ? job->limit - begin : 0;
-
-	job->limit = remaining < n ? remaining : UINT64_MAX;
-}
-
 int distributed_number_items(struct comm *comm, uint64_t n, uint64_t **ret_begin)
 {
 	const unsigned n_ranks = comm_size(comm);
@@ -317,7 +279,10 @@ int distributed_number_items(struct comm *comm, uint64_t n, uint64_t **ret_begin
 int distributed_place_partition(struct sort *sort)
 {
 	const uint64_t n = runs_n_items(sort->runs.runs, sort->runs.n);
-	struct distributed_sort *distributed = &sort->distributed;
+	const size_t edge_nbytes = layout_edge_nbytes(sort->job.layout);
+	struct merge_edges *edges = &sort->distributed.edges;
+	struct job *job = &sort->job;
+	uint64_t remaining;
 	int r = distributed_number_items(comm_of(sort), n, &sort->output.rank_begin);
 
 	if (r == 0)
@@ -325,11 +290,15 @@ int distributed_place_partition(struct sort *sort)
 	if (r < 0)
 		return r;
 	sort->output.begin = sort->output.rank_begin[comm_rank(comm_of(sort))];
-	distributed->n_total =
-		u64_min(sort->output.rank_begin[comm_size(comm_of(sort))], sort->job.limit);
-	limit_partition(&sort->job, sort->output.begin, n);
-	sort->output.end = sort->output.begin + (n < sort->job.limit ? n : sort->job.limit);
-	return allocate_edges(sort);
+	sort->distributed.n_total =
+		u64_min(sort->output.rank_begin[comm_size(comm_of(sort))], job->limit);
+	/* Limit the partition to its share of the limit of all ranks. */
+	remaining = job->limit > sort->output.begin ? job->limit - sort->output.begin : 0;
+	job->limit = remaining < n ? remaining : UINT64_MAX;
+	sort->output.end = sort->output.begin + u64_min(n, job->limit);
+	edges->first = calloc(1, edge_nbytes);
+	edges->last = calloc(1, edge_nbytes);
+	return edges->first && edges->last ? 0 : fail(-ENOMEM, "no memory for a merge");
 }
 
 int distributed_finish_partition(struct sort *sort)
@@ -343,14 +312,6 @@ int distributed_finish_partition(struct sort *sort)
 }
 
 /* --- the end --- */
-
-/* Sums over all ranks. */
-struct global_totals {
-	struct record_totals totals;
-	uint64_t n_items, n_disorders, n_counted;
-};
-
-enum { N_GLOBAL_TOTALS = sizeof(struct global_totals) / sizeof(uint64_t) };
 
 /* Count the partitions that do not sort after the previous non-empty one. */
 static uint64_t count_boundary_disorders(const struct sort *sort, const char *all_edges,
@@ -394,57 +355,31 @@ static int check_partition_edges(struct sort *sort, uint64_t *ret_n_disorders)
 	return r;
 }
 
-/* Check the sums as if one process had sorted everything. */
-static int check_global_totals(const struct sort *sort, const struct global_totals *sums)
-{
-	const struct integrity combined = {
-		.totals = sums->totals,
-		.result = { .n_items = sums->n_items,
-			    .n_disorders = sums->n_disorders,
-			    .n_counted = sums->n_counted },
-	};
-	struct job job = sort->job;
-
-	job.limit = sort->spec->limit; /* in place of the limit of the partition */
-	return integrity_check(&combined, &job);
-}
-
+/* Check the sums of all ranks as if one process had sorted everything. */
 int distributed_check_output(struct sort *sort)
 {
-	const struct merge_result *result = &sort->integrity.result;
-	struct global_totals sums = { .totals = sort->integrity.totals,
-				      .n_items = result->n_items,
-				      .n_disorders = result->n_disorders,
-				      .n_counted = result->n_counted };
+	const bool is_first = comm_rank(comm_of(sort)) == 0;
+	struct integrity sums = sort->integrity;
+	struct job job = sort->job;
 	uint64_t n_boundary_disorders = 0;
 	int r = check_partition_edges(sort, &n_boundary_disorders);
 
+	/* All members are counts, or sums of hashes. */
 	if (r == 0)
-		r = comm_allreduce_sum(comm_of(sort), (uint64_t *)&sums, N_GLOBAL_TOTALS);
+		r = comm_allreduce_sum(comm_of(sort), (uint64_t *)&sums,
+				       sizeof sums / sizeof(uint64_t));
 	if (r < 0)
 		return r;
-	sums.n_disorders += n_boundary_disorders;
-	if (is_first(sort))
-		r = check_global_totals(sort, &sums);
-	if (r == 0 && is_first(sort) && sums.n_items != sort->distributed.n_total)
+	sums.result.n_disorders += n_boundary_disorders;
+	job.limit = sort->spec->limit; /* in place of the limit of the partition */
+	if (is_first)
+		r = integrity_check(&sums, &job);
+	if (r == 0 && is_first && sums.result.n_items != sort->distributed.n_total)
 		r = fail(-EIO,
 			 "internal error: wrote %" PRIu64 " of %" PRIu64
 			 " records; the output was not committed",
-			 sums.n_items, sort->distributed.n_total);
-	return broadcast_status(sort, r);
-}
-
-int distributed_end(struct sort *sort, int r)
-{
-	r = broadcast_status(sort, r);
-	sort->distributed.is_complete = r == 0;
-	return r;
-}
-
-void distributed_abandon(const struct sort *sort, int r)
-{
-	peer_memory_revoke(sort->distributed.peer_memory);
-	comm_fail(comm_of(sort), r);
+			 sums.result.n_items, sort->distributed.n_total);
+	return distributed_broadcast_status(comm_of(sort), r);
 }
 
 void distributed_close(struct sort *sort)
@@ -462,16 +397,6 @@ void distributed_close(struct sort *sort)
 }
 
 /* --- checkpoints --- */
-
-/* Find the lowest rank that has failed; the number of ranks if none has. */
-static int find_failed_rank(struct comm *comm, int r, unsigned *ret_failed)
-{
-	uint64_t first = r < 0 ? comm_rank(comm) : comm_size(comm);
-	const int status = comm_allreduce_min(comm, &first, 1, 1);
-
-	*ret_failed = (unsigned)first;
-	return status;
-}
 
 /* Remove the checkpoints that other ranks have begun, before the failed rank aborts the job. */
 static int abandon_checkpoint(struct comm *comm, struct checkpoint *checkpoint, unsigned failed,
@@ -495,15 +420,17 @@ int distributed_open_checkpoint(const struct syscalls *io, const struct sort_spe
 	struct captured_error error = { 0 };
 	struct message_capture *capture;
 	int open_status = message_capture_begin(&capture), r;
-	unsigned failed = 0;
+	uint64_t failed; /* the lowest rank that has failed; the number of ranks if none has */
 
 	if (open_status == 0) {
 		open_status = checkpoint_open(io, spec, layout, input, input_nbytes, &checkpoint);
 		message_capture_end(capture, &error);
 	}
-	r = find_failed_rank(spec->comm, open_status, &failed);
+	failed = open_status < 0 ? comm_rank(spec->comm) : comm_size(spec->comm);
+	r = comm_allreduce_min(spec->comm, &failed, 1, 1);
 	if (r == 0 && failed < comm_size(spec->comm))
-		r = abandon_checkpoint(spec->comm, checkpoint, failed, open_status, &error);
+		r = abandon_checkpoint(spec->comm, checkpoint, (unsigned)failed, open_status,
+				       &error);
 	else
 		*ret_checkpoint = checkpoint;
 	free(error.text);

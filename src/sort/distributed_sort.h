@@ -14,10 +14,10 @@
  *	check			all records read by any rank were written, in order
  *	complete, end		rank 0 commits the output after all ranks have closed it
  *
- * All functions except distributed_check_spec(), distributed_check_supported(),
- * distributed_refuse_input(), distributed_input_begin() and distributed_abandon() are collectives,
- * called in this order. One rank reports an error; then comm_abort() ends all. A single process
- * (spec.comm NULL) calls none of them.
+ * All functions except distributed_check_spec(), distributed_check_supported() and
+ * distributed_refuse_input() are collectives, called in this order. One rank reports an error; then
+ * comm_abort() ends all. A single process (spec.comm NULL) calls none of them. Of n input records,
+ * each rank reads an equal share (equal_share_begin()).
  */
 #pragma once
 
@@ -78,9 +78,6 @@ int distributed_refuse_input(const char *path);
 /* Check that all ranks have the same spec and see the same files, before they open any others. */
 int distributed_compare_specs(const struct sort_spec *spec);
 
-/* Return the first of n input records that `rank` reads. Rank size() gives n. */
-uint64_t distributed_input_begin(const struct comm *comm, unsigned rank, uint64_t n);
-
 /* Like setup_open_inputs(), with errors of all ranks reported once. */
 int distributed_open_inputs(struct sort *sort, const struct sort_spec *spec,
 			    const struct sort_observer *observer);
@@ -130,15 +127,6 @@ int distributed_finish_partition(struct sort *sort);
 
 /* Like integrity_check(), for all ranks. */
 int distributed_check_output(struct sort *sort);
-
-/* r: the result of the commit on rank 0, which all ranks return. */
-int distributed_end(struct sort *sort, int r);
-
-/*
- * Called when the sort has failed with r: makes sure that other ranks no longer access memory of
- * this one, so that it can be freed.
- */
-void distributed_abandon(const struct sort *sort, int r);
 
 /* Requires that the runs of sort.runs are closed and those of sort.parent_runs are not. */
 void distributed_close(struct sort *sort);

@@ -57,10 +57,8 @@ static int hash_visible_devices(const struct backend *backend, uint64_t *ret_ide
 	return 0;
 }
 
-/*
- * Assign devices among the ranks of this host with the same identity; NULL: all have the same one.
- */
-static struct device_assignment assign_among(const struct comm *comm, const uint64_t *identities)
+struct device_assignment device_assignment_among(const struct comm *comm,
+						 const uint64_t *identities)
 {
 	const unsigned own = comm_rank(comm);
 	struct device_assignment assignment = { 0 };
@@ -87,14 +85,9 @@ int device_assignment_find(struct comm *comm, const struct backend *backend,
 	if (r == 0)
 		r = comm_allgather(comm, &own_identity, sizeof own_identity, identities);
 	if (r == 0)
-		*ret_assignment = assign_among(comm, identities);
+		*ret_assignment = device_assignment_among(comm, identities);
 	free(identities);
 	return r;
-}
-
-struct device_assignment device_assignment_predict(const struct comm *comm)
-{
-	return assign_among(comm, NULL);
 }
 
 int device_assignment_report(struct comm *comm, const char *name,
@@ -263,16 +256,6 @@ static uint64_t usable_memory(const struct sort_device *device)
 	return info.memory_nbytes;
 }
 
-static void exclude_device(struct sort_device *device)
-{
-	struct device_info info;
-
-	device_get_info(device->device, &info);
-	warn("%s: only %s of memory is free; not using it", info.name,
-	     size_format_down(info.memory_nbytes).text);
-	close_job_device(device);
-}
-
 /*
  * All devices use as much memory as the smallest one, so devices that are much smaller are closed.
  */
@@ -286,11 +269,16 @@ static void exclude_small_devices(struct job *job)
 			max_nbytes = usable_memory(&job->devices[i]);
 	for (uint32_t i = 0; i < job->n_devices; i++) {
 		struct sort_device device = job->devices[i];
+		struct device_info info;
 
-		if (usable_memory(&device) < max_nbytes / MIN_MEMORY_DIVISOR)
-			exclude_device(&device);
-		else
+		device_get_info(device.device, &info);
+		if (info.memory_nbytes >= max_nbytes / MIN_MEMORY_DIVISOR) {
 			job->devices[n++] = device;
+			continue;
+		}
+		warn("%s: only %s of memory is free; not using it", info.name,
+		     size_format_down(info.memory_nbytes).text);
+		close_job_device(&device);
 	}
 	job->n_devices = n;
 }
@@ -349,14 +337,6 @@ static void describe_devices(struct job *job, const struct backend *backend,
 	for (uint32_t i = 1; i < job->n_devices; i++)
 		if (usable_memory(&job->devices[i]) < job->device_info.memory_nbytes)
 			job->device_info.memory_nbytes = usable_memory(&job->devices[i]);
-}
-
-static void find_peer_access(struct job *job)
-{
-	for (uint32_t i = 0; i < job->n_devices; i++)
-		for (uint32_t j = 0; j < job->n_devices; j++)
-			if (device_can_access(job->devices[i].device, job->devices[j].device))
-				job->devices[i].peer_access_mask |= UINT64_C(1) << j;
 }
 
 static int open_selection(struct job *job, const struct backend *backend,
@@ -432,7 +412,10 @@ int open_devices(struct job *job, const struct backend *backend, const struct so
 	if (r < 0)
 		return r;
 	describe_devices(job, backend, params->assignment);
-	find_peer_access(job);
+	for (uint32_t i = 0; i < job->n_devices; i++)
+		for (uint32_t j = 0; j < job->n_devices; j++)
+			if (device_can_access(job->devices[i].device, job->devices[j].device))
+				job->devices[i].peer_access_mask |= UINT64_C(1) << j;
 	return 0;
 }
 

@@ -29,10 +29,11 @@ int device_assignment_find(struct comm *comm, const struct backend *backend,
 			   struct device_assignment *ret_assignment);
 
 /*
- * Predict the assignment without communication, for --explain: all ranks of a host see the same
- * devices.
+ * Assign devices among the ranks of this host with the same identity, without communication. NULL:
+ * all see the same devices, as --explain predicts.
  */
-struct device_assignment device_assignment_predict(const struct comm *comm);
+struct device_assignment device_assignment_among(const struct comm *comm,
+						 const uint64_t *identities);
 
 /*
  * Collective: report the devices of every rank, by rank, on rank 0: "rank 1, on host: NVIDIA H200

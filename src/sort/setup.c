@@ -357,13 +357,6 @@ int setup_probe_inputs(struct resolved_spec *resolved, struct job *job, bool may
 	return r < 0 || resolved->is_resolved ? r : resolve_spec(resolved, job);
 }
 
-static int choose_backend(const struct job *job, const struct setup *setup,
-			  const struct backend **ret_backend)
-{
-	return backend_choose(setup->spec->backend, local_input_nbytes(job, setup),
-			      spec_n_threads(setup->spec), ret_backend);
-}
-
 static int open_setup_devices(struct job *job, const struct backend *backend,
 			      const struct setup *setup)
 {
@@ -558,7 +551,7 @@ static int assign_devices(struct setup *setup, const struct backend *backend)
 	if (spec->comm && !setup->explain_only)
 		return device_assignment_find(spec->comm, backend, &setup->assignment);
 	if (spec->comm)
-		setup->assignment = device_assignment_predict(spec->comm);
+		setup->assignment = device_assignment_among(spec->comm, NULL);
 	else if (spec->n_assumed_ranks && !spec->gpus.n && !spec->gpus.all && n > 1)
 		setup->assignment.n_sharing = n;
 	return 0;
@@ -567,7 +560,8 @@ static int assign_devices(struct setup *setup, const struct backend *backend)
 int setup_open(struct setup *setup, struct job *job)
 {
 	const struct backend *backend;
-	int r = choose_backend(job, setup, &backend);
+	int r = backend_choose(setup->spec->backend, local_input_nbytes(job, setup),
+			       spec_n_threads(setup->spec), &backend);
 
 	if (r == 0)
 		r = assign_devices(setup, backend);

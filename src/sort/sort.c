@@ -101,8 +101,10 @@ static void close_sort(struct sort *sort, int r)
 	const bool is_complete = sort->output.set.is_committed || sort->distributed.is_complete;
 
 	sort_output_abort(&sort->output); /* first: removes temp files */
-	if (r < 0 && sort->spec->comm)
-		distributed_abandon(sort, r);
+	if (r < 0 && sort->spec->comm) {  /* other ranks must no longer access memory of this one */
+		peer_memory_revoke(sort->distributed.peer_memory);
+		comm_fail(sort->spec->comm, r);
+	}
 	stats_set_volume_source(sort->job.stats, NULL, NULL); /* before they are freed */
 	spill_begin_close(sort->job.spill);
 	run_list_free(&sort->runs);

@@ -5,6 +5,7 @@
  * against its predecessor, which it reads as well. So the ranks exchange only their results.
  */
 #include "io/input/input.h"
+#include "src/base/int_math.h"
 #include "src/check/verify.h"
 #include "src/comm/comm.h"
 #include "src/sort/setup.h"
@@ -21,10 +22,10 @@ static struct verify_record_range local_records(const struct input_probe *probe)
 {
 	const struct comm *comm = probe->spec.comm;
 	const uint64_t n = input_total_nbytes(probe->input) / probe->layout.record_nbytes;
-	const unsigned rank = comm_rank(comm);
+	const unsigned rank = comm_rank(comm), n_ranks = comm_size(comm);
 
-	return (struct verify_record_range){ distributed_input_begin(comm, rank, n),
-					     distributed_input_begin(comm, rank + 1, n) };
+	return (struct verify_record_range){ equal_share_begin(n, rank, n_ranks),
+					     equal_share_begin(n, rank + 1, n_ranks) };
 }
 
 /* Return the size to check, or 0 if it is unknown. */

@@ -49,16 +49,6 @@ static void set_output_totals(const struct sort *sort, uint64_t nbytes)
 	stats_set_phase_total(sort->job.stats, PHASE_VERIFY, sort->spec->verify ? nbytes : 0);
 }
 
-/* Set what the progress display expects, as planned. */
-static void set_phase_totals(const struct sort *sort)
-{
-	const struct job *job = &sort->job;
-	const uint64_t n = job->plan.expected_nbytes / job->layout->record_nbytes;
-
-	stats_set_phase_total(job->stats, PHASE_MERGE_PASSES, job->plan.merge_pass_input_nbytes);
-	set_output_totals(sort, (n < job->limit ? n : job->limit) * job->layout->output_nbytes);
-}
-
 /* Restore the runs of an earlier process from the checkpoint. */
 static int restore_runs(struct sort *sort)
 {
@@ -220,9 +210,11 @@ int sort_create_runs(struct sort *sort)
 	const struct sort_spec *spec = sort->spec;
 	struct record_totals *totals = &sort->integrity.totals;
 	const uint64_t nbytes = job->plan.input_nbytes;
+	const uint64_t n = job->plan.expected_nbytes / job->layout->record_nbytes;
 	int r;
 
-	set_phase_totals(sort);
+	stats_set_phase_total(job->stats, PHASE_MERGE_PASSES, job->plan.merge_pass_input_nbytes);
+	set_output_totals(sort, u64_min(n, job->limit) * job->layout->output_nbytes);
 	stats_begin_phase(job->stats, PHASE_RUN_GENERATION,
 			  nbytes == PLAN_SIZE_UNKNOWN ? 0 : nbytes);
 	if (spec->merge_inputs) {
@@ -417,7 +409,11 @@ int sort_commit_output(struct sort *sort)
 		return r; /* aborts other ranks that wait for this one */
 	if (!is_distributed || !sort->output.set.is_joined)
 		r = sort_output_commit(&sort->output);
-	return is_distributed ? distributed_end(sort, r) : r;
+	if (!is_distributed)
+		return r;
+	r = distributed_broadcast_status(sort->spec->comm, r);
+	sort->distributed.is_complete = r == 0;
+	return r;
 }
 
 /* --- summary --- */
@@ -448,15 +444,6 @@ static void measure_peak_rates(struct sort *sort)
 	memcpy(sort->summary.peak_rates, rates.bytes_per_s, sizeof rates.bytes_per_s);
 }
 
-static void record_devices(const struct job *job, struct sort_summary *summary)
-{
-	summary->n_devices = job->n_devices > 1 ? job->n_devices : 0;
-	for (uint32_t i = 0; i < summary->n_devices; i++) {
-		summary->devices[i].number = job->devices[i].ordinal;
-		summary->devices[i].ordinal = job->devices[i].stats_index;
-	}
-}
-
 void sort_collect_summary(struct sort *sort)
 {
 	const struct job *job = &sort->job;
@@ -473,7 +460,11 @@ void sort_collect_summary(struct sort *sort)
 	summary->n_windows = integrity->result.n_windows;
 	summary->n_partitions = sort->output.n_partitions;
 	summary->written = sort->output.io_stats;
-	record_devices(job, summary);
+	summary->n_devices = job->n_devices > 1 ? job->n_devices : 0;
+	for (uint32_t i = 0; i < summary->n_devices; i++) {
+		summary->devices[i].number = job->devices[i].ordinal;
+		summary->devices[i].ordinal = job->devices[i].stats_index;
+	}
 	if (job->spill) {
 		summary->peak_temp_nbytes = spill_peak_nbytes(job->spill);
 		summary->spilled = compression_totals(job->compression);
