@@ -20,7 +20,7 @@ enum { QUERY_PROGRESS, QUERY_FINAL };
 
 /* Another rank, on rank 0. */
 struct progress_peer {
-	struct comm_transfer query_send, reply_receive, final_receive;
+	struct comm_transfer query_send, reply_receive;
 	uint64_t query;
 	bool is_pending; /* a query has not been answered yet */
 	struct progress_counters reply, last_reply;
@@ -60,9 +60,8 @@ static int reply_to_query(struct rank_progress *progress)
 	if (r < 0)
 		return r;
 	stats_get_progress_counters(progress->stats, &progress->reply);
-	r = comm_send(progress->comm, 0, COMM_TAG_PROGRESS, &progress->reply,
-		      sizeof progress->reply, &progress->transfer);
-	return r < 0 ? r : comm_wait(progress->comm, &progress->transfer);
+	return comm_send_wait(progress->comm, 0, COMM_TAG_PROGRESS, &progress->reply,
+			      sizeof progress->reply);
 }
 
 /* Answer until the last query. A failure is reported by others. */
@@ -162,11 +161,9 @@ void rank_progress_get(struct rank_progress *rank_progress, struct stats_progres
 static int receive_final_reply(struct rank_progress *progress, unsigned rank)
 {
 	struct progress_peer *peer = &progress->peers[rank];
-	int r = comm_receive(progress->comm, rank, COMM_TAG_PROGRESS, &peer->last_reply,
-			     sizeof peer->last_reply, 0, &peer->final_receive);
+	int r = comm_receive_wait(progress->comm, rank, COMM_TAG_PROGRESS, &peer->last_reply,
+				  sizeof peer->last_reply);
 
-	if (r == 0)
-		r = comm_wait(progress->comm, &peer->final_receive);
 	if (r == 0 && peer->is_pending)
 		r = comm_wait(progress->comm, &peer->reply_receive);
 	peer->is_pending = false;
