@@ -33,12 +33,11 @@ struct incoming_segments {
 	size_t nbytes;
 };
 
-/* A segment being sent; nbytes 0: none. */
+/* A segment being sent. */
 struct segment_send {
 	struct comm_transfer transfer;
-	char *memory;
-	size_t nbytes;
-	uint32_t device_index;
+	bool is_pending;
+	size_t run;
 };
 
 /*
@@ -217,33 +216,47 @@ static int finish_segment_receives(struct all_to_all *exchange, unsigned from)
 	return r;
 }
 
-static int finish_segment_send(const struct all_to_all *exchange, struct segment_send *send)
+static size_t sent_segment_nbytes(const struct all_to_all *exchange, unsigned to, size_t run)
 {
-	const int r = send->nbytes ? comm_wait(exchange->comm, &send->transfer) : 0;
-
-	if (r == 0 && send->nbytes)
-		device_discard(exchange->job->devices[send->device_index].device, send->memory,
-			       send->nbytes);
-	if (r == 0)
-		send->nbytes = 0;
-	return r;
+	return segment_n_items(exchange->own_runs, exchange->cuts, to, run) *
+	       exchange->job->layout->resident_nbytes;
 }
 
-static int begin_segment_send(const struct all_to_all *exchange, unsigned to, size_t i,
+/* Free the memory of a segment that another rank has copied. */
+static void discard_segment(const struct all_to_all *exchange, unsigned to, size_t run)
+{
+	const uint32_t device = exchange->own_runs->runs[run]->device_index;
+	const size_t nbytes = sent_segment_nbytes(exchange, to, run);
+
+	if (nbytes > 0)
+		device_discard(exchange->job->devices[device].device,
+			       segment_memory(exchange, to, run), nbytes);
+}
+
+static int finish_segment_send(const struct all_to_all *exchange, unsigned to,
+			       struct segment_send *send)
+{
+	const int r = send->is_pending ? comm_wait(exchange->comm, &send->transfer) : 0;
+
+	if (r < 0 || !send->is_pending)
+		return r;
+	discard_segment(exchange, to, send->run);
+	send->is_pending = false;
+	return 0;
+}
+
+static int begin_segment_send(const struct all_to_all *exchange, unsigned to, size_t run,
 			      struct segment_send *send)
 {
-	const size_t resident_nbytes = exchange->job->layout->resident_nbytes;
-	const size_t nbytes =
-		segment_n_items(exchange->own_runs, exchange->cuts, to, i) * resident_nbytes;
+	const size_t nbytes = sent_segment_nbytes(exchange, to, run);
 	int r;
 
 	if (nbytes == 0)
 		return 0;
-	send->memory = segment_memory(exchange, to, i);
-	send->device_index = exchange->own_runs->runs[i]->device_index;
-	r = comm_send(exchange->comm, to, COMM_TAG_SEGMENTS, send->memory, nbytes, &send->transfer);
-	if (r == 0)
-		send->nbytes = nbytes;
+	send->run = run;
+	r = comm_send(exchange->comm, to, COMM_TAG_SEGMENTS, segment_memory(exchange, to, run),
+		      nbytes, &send->transfer);
+	send->is_pending = r == 0;
 	return r;
 }
 
@@ -253,12 +266,12 @@ static int send_segments(struct all_to_all *exchange, unsigned to)
 	int r = 0;
 
 	for (size_t i = 0; i < exchange->own_runs->n && r == 0; i++) {
-		r = finish_segment_send(exchange, &sends[i % MAX_SEGMENT_SENDS]);
+		r = finish_segment_send(exchange, to, &sends[i % MAX_SEGMENT_SENDS]);
 		if (r == 0)
 			r = begin_segment_send(exchange, to, i, &sends[i % MAX_SEGMENT_SENDS]);
 	}
 	for (size_t i = 0; i < MAX_SEGMENT_SENDS && r == 0; i++)
-		r = finish_segment_send(exchange, &sends[i]);
+		r = finish_segment_send(exchange, to, &sends[i]);
 	return r;
 }
 
@@ -312,21 +325,6 @@ static int read_all_peer_segments(struct all_to_all *exchange, struct thread_poo
 	return r;
 }
 
-/* Peers have read all segments: free their memory. */
-static void discard_read_segments(const struct all_to_all *exchange, unsigned to)
-{
-	for (size_t i = 0; i < exchange->own_runs->n; i++) {
-		const size_t nbytes = segment_n_items(exchange->own_runs, exchange->cuts, to, i) *
-				      exchange->job->layout->resident_nbytes;
-
-		if (nbytes > 0)
-			device_discard(exchange->job
-					       ->devices[exchange->own_runs->runs[i]->device_index]
-					       .device,
-				       segment_memory(exchange, to, i), nbytes);
-	}
-}
-
 static int read_from_peer_memory(struct all_to_all *exchange)
 {
 	struct thread_pool *pool = NULL;
@@ -339,28 +337,27 @@ static int read_from_peer_memory(struct all_to_all *exchange)
 	if (r == 0)
 		r = comm_barrier(exchange->comm);
 	for (unsigned i = 0; i < comm_size(exchange->comm) && r == 0; i++)
-		if (peer_memory_can_read(exchange->peer_memory, i))
-			discard_read_segments(exchange, i);
+		for (size_t run = 0; run < exchange->own_runs->n; run++)
+			if (peer_memory_can_read(exchange->peer_memory, i))
+				discard_segment(exchange, i, run);
 	return r;
 }
 
 /* --- the parts --- */
 
-static int add_own_segments(const struct all_to_all *exchange, struct run_list *runs)
+int own_segments_append(const struct layout *layout, const struct run_list *own_runs,
+			const uint64_t *cuts, unsigned rank, struct run_list *runs)
 {
-	const struct run_list *own_runs = exchange->own_runs;
-	const unsigned rank = comm_rank(exchange->comm);
 	int r = 0;
 
 	for (size_t i = 0; i < own_runs->n && r == 0; i++) {
-		const uint64_t begin = segment_begin(own_runs, exchange->cuts, rank, i);
-		const uint64_t n = segment_n_items(own_runs, exchange->cuts, rank, i);
+		const uint64_t begin = segment_begin(own_runs, cuts, rank, i);
+		const uint64_t n = segment_n_items(own_runs, cuts, rank, i);
 		struct run *segment;
 
 		if (n == 0)
 			continue;
-		r = run_open_subrun(exchange->job->layout, own_runs->runs[i], begin, begin + n,
-				    &segment);
+		r = run_open_subrun(layout, own_runs->runs[i], begin, begin + n, &segment);
 		if (r == 0)
 			r = run_list_add(runs, segment);
 	}
@@ -458,7 +455,7 @@ int all_to_all_open(struct comm *comm, const struct peer_memory *peer_memory, co
 	r = exchange_all_segments(exchange);
 	for (unsigned i = 0; i < comm_size(comm) && r == 0; i++)
 		r = i == comm_rank(comm) ?
-			    add_own_segments(exchange, runs) :
+			    own_segments_append(job->layout, own_runs, cuts, i, runs) :
 			    add_incoming_segments(exchange, &exchange->incoming[i], runs);
 	return r;
 }

@@ -7,6 +7,13 @@
 #include "src/run/run.h"
 
 /*
+ * Append the segments of this rank's own runs that are in its own partition to `runs`. The cuts are
+ * as in remote_runs_open().
+ */
+int own_segments_append(const struct layout *layout, const struct run_list *own_runs,
+			const uint64_t *cuts, unsigned rank, struct run_list *runs);
+
+/*
  * --- in memory: each rank gets its partition of all runs (all_to_all.c) ---
  *
  *	rank 0   [run 0][run 1]		the runs are cut at global splitters; each part, called a

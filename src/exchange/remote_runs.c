@@ -524,31 +524,14 @@ static int open_peer(struct remote_runs *remote, unsigned rank)
 
 /* --- the runs of all ranks --- */
 
-static int append_own_segments(struct remote_runs *remote, struct run_list *runs)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < remote->own_runs->n && r == 0; i++) {
-		const struct run_segment segment = get_segment(remote, comm_rank(remote->comm), i);
-		struct run *run;
-
-		if (segment.begin >= segment.end)
-			continue;
-		r = run_open_subrun(remote->job->layout, remote->own_runs->runs[i], segment.begin,
-				    segment.end, &run);
-		if (r == 0)
-			r = run_list_add(runs, run);
-	}
-	return r;
-}
-
 int remote_runs_append(struct remote_runs *remote, struct run_list *runs)
 {
 	const unsigned n = comm_size(remote->comm), own_rank = comm_rank(remote->comm);
 	int r = 0;
 
 	for (unsigned i = 0; i < n && r == 0; i++)
-		r = i == own_rank ? append_own_segments(remote, runs) :
+		r = i == own_rank ? own_segments_append(remote->job->layout, remote->own_runs,
+							remote->cuts, i, runs) :
 				    append_remote_runs(&remote->peers[i], runs);
 	return r;
 }
