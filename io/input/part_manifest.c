@@ -70,16 +70,7 @@ static bool is_valid_name(const char *name)
 	       strcmp(name, ".") && strcmp(name, "..");
 }
 
-/* --- keys, in the syntax of the command line: "8:i64le:r" --- */
-
-static json_t *format_key(const struct key *key)
-{
-	char type[KEY_TYPE_NBYTES];
-
-	key_format_type(key, type);
-	return json_sprintf("%" PRIu64 ":%s%s", key->offset, type, key->descending ? ":r" : "");
-}
-
+/* Parse a key in the syntax of the command line: "8:i64le:r". */
 static bool parse_key(const char *text, struct key *ret_key)
 {
 	char type[KEY_TYPE_NBYTES];
@@ -422,7 +413,7 @@ static json_t *format_manifest(const struct part_manifest *manifest)
 	json_t *keys = json_array(), *parts = json_array();
 
 	for (uint32_t i = 0; i < manifest->n_keys; i++)
-		json_array_append_new(keys, format_key(&manifest->keys[i]));
+		json_array_append_new(keys, json_string(key_format(&manifest->keys[i]).text));
 	for (size_t i = 0; i < manifest->n_parts; i++)
 		json_array_append_new(parts, format_part(&manifest->parts[i], i));
 	if (json_array_size(keys) != manifest->n_keys ||

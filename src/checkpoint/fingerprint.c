@@ -60,11 +60,8 @@ static void add_keys(FILE *stream, const struct sort_spec *spec)
 	add_entry(stream, "number of keys", "%" PRIu32, spec->n_keys);
 	for (uint32_t i = 0; i < spec->n_keys; i++) {
 		const struct key *key = &spec->keys[i];
-		char type[16];
 
-		key_format_type(key, type);
-		add_entry(stream, "key", "%" PRIu64 ":%s%s%s", key->offset, type,
-			  key->descending ? ":r" : "",
+		add_entry(stream, "key", "%s%s", key_format(key).text,
 			  key->nan_position == KEY_NAN_FIRST ? ", --nan=first" :
 			  key->nan_position == KEY_NAN_LAST  ? ", --nan=last" :
 							       "");

@@ -84,7 +84,7 @@ const char *record_options_type_name(unsigned i, char text[static OPTION_WORD_NB
 
 	if (!key_type_by_index(i, &key))
 		return NULL;
-	key_format_type(&key, text);
+	strcpy(text, key_format_type(&key).text);
 	n = strlen(text);
 	if (n > 2 && strcmp(text + n - 2, "le") == 0)
 		text[n - 2] = '\0'; /* the default */
@@ -225,7 +225,6 @@ int record_options_parse_fields(const struct option_spec *spec, const char *argu
 static int finalize_single_key(struct record_options *record, struct sort_spec *spec)
 {
 	struct key key = record->type;
-	char type[KEY_TYPE_NBYTES];
 
 	if (!key.nbytes && record->record_nbytes)
 		key = (struct key){ .nbytes = (uint32_t)record->record_nbytes,
@@ -237,11 +236,10 @@ static int finalize_single_key(struct record_options *record, struct sort_spec *
 	if (spec->record_spec == RECORD_SPEC_NONE)
 		key_parse_type("u64", &key);
 	if (record->record_nbytes && record->record_nbytes != key.nbytes) {
-		key_format_type(&key, type);
 		return fail(-EINVAL,
 			    "-R, --record-size=%" PRIu64 " and -t, --type=%s cannot be used "
 			    "together: records of that type have %" PRIu32 " bytes",
-			    record->record_nbytes, type, key.nbytes);
+			    record->record_nbytes, key_format_type(&key).text, key.nbytes);
 	}
 	spec->record_nbytes = key.nbytes;
 	record->keys = malloc(sizeof key);
@@ -253,15 +251,12 @@ static int finalize_single_key(struct record_options *record, struct sort_spec *
 
 static int check_key(const struct key *key, uint64_t record_nbytes)
 {
-	char type[KEY_TYPE_NBYTES];
-
 	if (key->nbytes <= record_nbytes && key->offset <= record_nbytes - key->nbytes)
 		return 0;
-	key_format_type(key, type);
 	return fail(-EINVAL,
 		    "-k, --key=%" PRIu64 ":%s reaches past the record of %" PRIu64
 		    " bytes (-R, --record-size)",
-		    key->offset, type, record_nbytes);
+		    key->offset, key_format_type(key).text, record_nbytes);
 }
 
 static int check_keys(const struct record_options *record, uint64_t record_nbytes)

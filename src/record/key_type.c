@@ -305,28 +305,37 @@ static void format_type_name(const struct key *key, const char *order,
 			 order);
 }
 
-void key_format_type(const struct key *key, char text[static KEY_TYPE_NBYTES])
+struct key_type_text key_format_type(const struct key *key)
 {
-	format_type_name(key, key->big_endian ? "be" : "le", text);
+	struct key_type_text type;
+
+	format_type_name(key, key->big_endian ? "be" : "le", type.text);
 	if (key->numeric != kinds[key->kind].numeric_by_default)
-		strcat(text, key->numeric ? ":n" : ":t");
+		strcat(type.text, key->numeric ? ":n" : ":t");
+	return type;
+}
+
+struct key_text key_format(const struct key *key)
+{
+	struct key_text formatted;
+
+	snprintf(formatted.text, sizeof formatted, "%" PRIu64 ":%s%s", key->offset,
+		 key_format_type(key).text, key->descending ? ":r" : "");
+	return formatted;
 }
 
 void keys_format(const struct key *keys, uint32_t n, uint64_t record_nbytes,
 		 char text[static KEYS_TEXT_NBYTES])
 {
-	char type[KEY_TYPE_NBYTES];
 	size_t length = 0;
 
 	if (n == 1 && keys[0].nbytes == record_nbytes) {
-		key_format_type(&keys[0], text);
+		strcpy(text, key_format_type(&keys[0]).text);
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		key_format_type(&keys[i], type);
-		length += (size_t)snprintf(text + length, KEYS_TEXT_NBYTES - length,
-					   "%s%" PRIu64 ":%s%s", i ? "," : "", keys[i].offset, type,
-					   keys[i].descending ? ":r" : "");
+		length += (size_t)snprintf(text + length, KEYS_TEXT_NBYTES - length, "%s%s",
+					   i ? "," : "", key_format(&keys[i]).text);
 		if (length >= KEYS_TEXT_NBYTES) {
 			strcpy(text + KEYS_TEXT_NBYTES - 4, "...");
 			return;

@@ -56,8 +56,17 @@ enum { KEY_TYPE_NBYTES = 16 };
  */
 int key_parse_type(const char *text, struct key *ret_key);
 
-/* Write the TYPE of a key, such as "f32be" or "f32be:n". */
-void key_format_type(const struct key *key, char text[static KEY_TYPE_NBYTES]);
+/* Format the TYPE of a key, such as "f32be" or "f32be:n". */
+struct key_type_text {
+	char text[KEY_TYPE_NBYTES];
+};
+struct key_type_text key_format_type(const struct key *key);
+
+/* Format a key as for -k: "8:i32be:r". */
+struct key_text {
+	char text[24 + KEY_TYPE_NBYTES];
+};
+struct key_text key_format(const struct key *key);
 
 /*
  * Describe the keys of records of record_nbytes: by the type if the record is one key, else like

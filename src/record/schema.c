@@ -222,13 +222,11 @@ static int fail_unknown(const struct resolve_context *context, const char *text)
 static int fail_ambiguous(const struct resolve_context *context, const char *text,
 			  const struct field *field)
 {
-	char type[KEY_TYPE_NBYTES];
-
-	key_format_type(&field->key, type);
 	return fail(-EINVAL,
 		    "%s: %s is ambiguous; give the offset and type of the key, such as %" PRIu64
 		    ":%s for field %s",
-		    context->name, text, field->key.offset, type, field->name);
+		    context->name, text, field->key.offset, key_format_type(&field->key).text,
+		    field->name);
 }
 
 /* --- Names --- */
@@ -367,7 +365,7 @@ static bool key_matches_field(const struct field *field, const struct key *key)
 int schema_check_key(const struct schema *schema, const char *name, struct key *key)
 {
 	const struct resolve_context context = { schema, name };
-	char key_type[KEY_TYPE_NBYTES], field_type[KEY_TYPE_NBYTES], problem[256];
+	char problem[256];
 
 	if (!schema->from_file)
 		return 0;
@@ -375,22 +373,22 @@ int schema_check_key(const struct schema *schema, const char *name, struct key *
 		key->numeric = key_has_orders(key);
 	for (size_t i = 0; i < schema->n; i++) {
 		const struct field *field = &schema->fields[i];
+		const struct key_type_text key_type = key_format_type(key),
+					   field_type = key_format_type(&field->key);
 
 		if (key_matches_field(field, key))
 			continue;
-		key_format_type(key, key_type);
-		key_format_type(&field->key, field_type);
-		if (strcmp(key_type, field_type) == 0)
+		if (strcmp(key_type.text, field_type.text) == 0)
 			snprintf(problem, sizeof problem,
 				 "has %.100s of type %s from byte %" PRIu64
 				 " on, but none begins at byte %" PRIu64,
-				 *field->name ? field->name : "items", field_type,
+				 *field->name ? field->name : "items", field_type.text,
 				 field->key.offset, key->offset);
 		else
 			snprintf(problem, sizeof problem,
 				 "has %.100s of type %s at byte %" PRIu64 ", and not %s",
-				 *field->name ? field->name : "items", field_type,
-				 field->key.offset, key_type);
+				 *field->name ? field->name : "items", field_type.text,
+				 field->key.offset, key_type.text);
 		return fail_mismatch(&context, problem);
 	}
 	return 0;
@@ -477,8 +475,8 @@ int schema_resolve_typed(const struct schema *schema, const struct key *type, co
 	const struct key_order order = { .suffix = "",
 					 .has_order = type->has_explicit_order,
 					 .numeric = type->numeric };
-	char key_type[KEY_TYPE_NBYTES], field_type[KEY_TYPE_NBYTES], names[NAMES_NBYTES],
-		problem[NAMES_NBYTES + 256];
+	const struct key_type_text key_type = key_format_type(type);
+	char names[NAMES_NBYTES], problem[NAMES_NBYTES + 256];
 	const bool is_single_type = schema->n == 1 && (schema->has_columns || field->n == 1);
 	struct key_list keys;
 	int r;
@@ -490,17 +488,15 @@ int schema_resolve_typed(const struct schema *schema, const struct key *type, co
 					ret_keys, ret_n_keys);
 		return r;
 	}
-	key_format_type(type, key_type);
-	key_format_type(&field->key, field_type);
 	list_names(schema, names);
 	if (is_single_type)
-		snprintf(problem, sizeof problem, "is of type %s, and not %s", field_type,
-			 key_type);
+		snprintf(problem, sizeof problem, "is of type %s, and not %s",
+			 key_format_type(&field->key).text, key_type.text);
 	else if (has_names(schema))
 		snprintf(problem, sizeof problem, "has records of fields, and not of %s: %s",
-			 key_type, names);
+			 key_type.text, names);
 	else
 		snprintf(problem, sizeof problem, "is of type %s, and not %s",
-			 field->type_text ? field->type_text : "text", key_type);
+			 field->type_text ? field->type_text : "text", key_type.text);
 	return fail_mismatch(&context, problem);
 }

@@ -757,14 +757,11 @@ static void write_normalised_key(const struct key_fields *keys, const unsigned c
 
 static void report_keys(const struct sort_spec *spec)
 {
-	char type[KEY_TYPE_NBYTES];
-
 	for (uint32_t i = 0; i < spec->n_keys; i++) {
 		const struct key *key = &spec->keys[i];
 
-		key_format_type(key, type);
 		debug_line("key %" PRIu32 ": offset %" PRIu64 ", type %s, %" PRIu32 " bytes, %s",
-			   i + 1, key->offset, type, key->nbytes,
+			   i + 1, key->offset, key_format_type(key).text, key->nbytes,
 			   key->descending ? "descending" : "ascending");
 	}
 }

@@ -32,11 +32,8 @@ static struct key parse_key(const char *text)
 static void describe_key(const struct key *key, char *description, size_t nbytes)
 {
 	const size_t used = strlen(description);
-	char type[16];
 
-	key_format_type(key, type);
-	snprintf(description + used, nbytes - used, " -k %u:%s%s", (unsigned)key->offset, type,
-		 key->descending ? ":r" : "");
+	snprintf(description + used, nbytes - used, " -k %s", key_format(key).text);
 }
 
 static void fill(unsigned char *records, uint64_t n, uint64_t record_nbytes, enum record_dist dist)

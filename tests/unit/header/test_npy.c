@@ -50,7 +50,7 @@ static int parse(const char *descr, const char *shape, struct npy *ret_npy)
 /* Format each field as "NAME:OFFSET:TYPExN", separated by blanks. */
 static void assert_fields(const char *descr, uint64_t nbytes, const char *expected)
 {
-	char text[512] = "", type[KEY_TYPE_NBYTES];
+	char text[512] = "";
 	struct npy npy;
 	size_t at = 0;
 
@@ -60,9 +60,9 @@ static void assert_fields(const char *descr, uint64_t nbytes, const char *expect
 	for (size_t i = 0; i < npy.fields.n; i++) {
 		const struct field *field = &npy.fields.fields[i];
 
-		key_format_type(&field->key, type);
 		at += (size_t)snprintf(text + at, sizeof text - at, "%s%s:%u:%s", i ? " " : "",
-				       field->name, (unsigned)field->key.offset, type);
+				       field->name, (unsigned)field->key.offset,
+				       key_format_type(&field->key).text);
 		if (field->n > 1)
 			at += (size_t)snprintf(text + at, sizeof text - at, "x%u", field->n);
 	}
