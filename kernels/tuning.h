@@ -29,6 +29,14 @@
 #define GSORT_TILE_16 256, 19, 2
 #endif
 
+/*
+ * The tile sort has longer tiles for elements of 4 bytes. Each thread sorts more of them in
+ * registers, and 2^30 elements take four merge passes instead of five.
+ */
+#ifndef GSORT_SORT_TILE_4
+#define GSORT_SORT_TILE_4 256, 65, 3
+#endif
+
 /* Tiles for devices with at most 64 KiB of shared memory per block (device.cuh); not measured. */
 #ifndef GSORT_TILE_16_IN_64K
 #define GSORT_TILE_16_IN_64K 256, 11, 1

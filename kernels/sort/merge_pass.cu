@@ -43,7 +43,8 @@ template <class E>
 static constexpr uint32_t max_warp_fragments = divide_up(max_fragments<E>,
 							 tile_of<E>::n_threads / WARP);
 
-template <class E, shared_limit IN = SHARED_LIMIT> struct merge_memory : tile_memory<E, IN> {
+template <class E, shared_limit IN = SHARED_LIMIT>
+struct merge_memory : tile_memory<E, tile_of<E, IN>> {
 	fragment<E> fragments[max_fragments<E, IN>];
 	const E *from[FAN_IN];
 	uint32_t begin[FAN_IN + 1]; /* natural position of each slice, and of the end */

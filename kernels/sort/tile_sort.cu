@@ -39,7 +39,8 @@ __global__ void __launch_bounds__(CHECK_THREADS)
 	}
 }
 
-template <class E, shared_limit IN = SHARED_LIMIT> struct sort_memory : tile_memory<E, IN> {
+template <class E, shared_limit IN = SHARED_LIMIT>
+struct sort_memory : tile_memory<E, sort_tile_of<E, IN>> {
 	key_type<E> min_key[WARP], max_key[WARP]; /* of the elements of each warp */
 };
 
@@ -48,7 +49,7 @@ template <class E>
 __device__ __forceinline__ void block_min_max(sort_memory<E> &memory, key_type<E> &min_key,
 					      key_type<E> &max_key)
 {
-	constexpr unsigned n_warps = tile_of<E>::n_threads / WARP;
+	constexpr unsigned n_warps = sort_tile_of<E>::n_threads / WARP;
 	const unsigned warp = threadIdx.x / WARP;
 
 	min_key = lanes_min(min_key, WARP);
@@ -74,16 +75,16 @@ template <class E> __device__ __forceinline__ bool tile_is_in_order(const E *ele
 
 	if (__syncthreads_or(disorder))
 		return false;
-	for (uint32_t at = threadIdx.x; at + 1 < n; at += tile_of<E>::n_threads)
+	for (uint32_t at = threadIdx.x; at + 1 < n; at += sort_tile_of<E>::n_threads)
 		disorder |= elements[at + 1] < elements[at];
 	return !__syncthreads_or(disorder);
 }
 
 /* Sort the elements in shared memory without tags. */
 template <class E>
-__device__ __noinline__ void sort_elements(tile_memory<E> &memory, const E *, E *to, uint32_t n)
+__device__ __noinline__ void sort_elements(sort_memory<E> &memory, const E *, E *to, uint32_t n)
 {
-	typedef tile_of<E> shape;
+	typedef sort_tile_of<E> shape;
 	E v[shape::items];
 
 #pragma unroll
@@ -102,10 +103,10 @@ __device__ __noinline__ void sort_elements(tile_memory<E> &memory, const E *, E 
  * distinct and equal keys keep their order. Then each payload is fetched from its original
  * position.
  */
-__device__ __noinline__ void sort_elements(tile_memory<pair_element> &memory,
+__device__ __noinline__ void sort_elements(sort_memory<pair_element> &memory,
 					   const pair_element *from, pair_element *to, uint32_t n)
 {
-	typedef tile_of<pair_element> shape;
+	typedef sort_tile_of<pair_element> shape;
 	uint128_t v[shape::items], *tile = &memory.elements[0].bits;
 
 #pragma unroll
@@ -137,9 +138,9 @@ __device__ __noinline__ void sort_elements(tile_memory<pair_element> &memory,
 /* Sort by tags. Returns false if tags cannot order the elements. */
 template <class E>
 __device__ __forceinline__ bool sort_tags(sort_memory<E> &memory, uint32_t n,
-					  const E (&elements)[tile_of<E>::items])
+					  const E (&elements)[sort_tile_of<E>::items])
 {
-	typedef tile_of<E> shape;
+	typedef sort_tile_of<E> shape;
 	key_type<E> min_key = key_of(elements[0]), max_key = min_key;
 	uint32_t v[shape::items];
 
@@ -170,10 +171,10 @@ __device__ __forceinline__ bool sort_tags(sort_memory<E> &memory, uint32_t n,
 }
 
 template <class E>
-__global__ void __launch_bounds__(tile_of<E>::n_threads, tile_of<E>::n_blocks)
+__global__ void __launch_bounds__(sort_tile_of<E>::n_threads, sort_tile_of<E>::n_blocks)
 	sort_tiles(const E *from, E *to, uint64_t n_all, const sort_state *state)
 {
-	typedef tile_of<E> shape;
+	typedef sort_tile_of<E> shape;
 	sort_memory<E> &memory = *shared_memory<sort_memory<E>>();
 	const uint64_t base = (uint64_t)blockIdx.x * shape::n;
 	const uint32_t n = n_all - base < shape::n ? (uint32_t)(n_all - base) : shape::n;
@@ -209,15 +210,15 @@ __global__ void __launch_bounds__(tile_of<E>::n_threads, tile_of<E>::n_blocks)
 
 template <class E> uint32_t sort_tile_n(shared_limit limit)
 {
-	return limit == SHARED_LIMIT_64K ? tile_of<E, SHARED_LIMIT_64K>::n :
-					   tile_of<E, SHARED_LIMIT_99K>::n;
+	return limit == SHARED_LIMIT_64K ? sort_tile_of<E, SHARED_LIMIT_64K>::n :
+					   sort_tile_of<E, SHARED_LIMIT_99K>::n;
 }
 
 /* Launch the code that the device has: its tiles depend on the shared memory limit. */
 template <shared_limit IN, class E>
 static int launch_tiles(const E *from, E *to, uint64_t n, sort_state *state, CUstream_st *stream)
 {
-	typedef tile_of<E, IN> shape;
+	typedef sort_tile_of<E, IN> shape;
 	constexpr size_t nbytes = sizeof(sort_memory<E, IN>);
 	const int r = (int)cudaFuncSetAttribute(
 		sort_tiles<E>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)nbytes);

@@ -7,6 +7,7 @@
  */
 #define GSORT_MULTIPROCESSORS 2
 #define GSORT_TILE_4 64, 5, 1
+#define GSORT_SORT_TILE_4 64, 9, 1
 #define GSORT_TILE_8 64, 5, 1
 #define GSORT_TILE_16 64, 3, 1
 #define GSORT_TILE_16_IN_64K 64, 5, 1

@@ -86,11 +86,11 @@ static void check_sort(uint32_t element_nbytes, bool pairs, uint64_t n, enum key
 }
 
 /* Lengths at the limits of tiles of the small geometry, and, on a GPU, of the real ones. */
-static const uint64_t small_lengths[] = { 0,   1,   2,   3,   31,  33,   191, 192,
-					  193, 319, 320, 321, 640, 2560, 2561 };
+static const uint64_t small_lengths[] = { 0,   1,   2,   3,   31,  33,  191,  192,  193,
+					  319, 320, 321, 576, 577, 640, 2560, 2561, 4609 };
 /* Among others a tile of 8 and of 4 bytes, and 16 of them. */
-static const uint64_t large_lengths[] = { 4479,  4480,  4481,  5247,  5248,    5249,
-					  71680, 71681, 83968, 83969, 1000003, 2031617 };
+static const uint64_t large_lengths[] = { 4479,  4480,  4481,   16639,  16640,   16641,
+					  71680, 71681, 266240, 266241, 1000003, 2031617 };
 
 TEST(every_length_is_sorted)
 {
