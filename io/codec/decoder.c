@@ -81,13 +81,6 @@ static int fail_damaged(const struct decoder *decoder, const char *reason)
 		    decoder->name, position(decoder), reason, damage_hint(decoder));
 }
 
-static int fail_truncated(const struct decoder *decoder)
-{
-	return fail(-EBADMSG,
-		    "%s: compressed data is truncated: it ends at byte %" PRIu64 ", within a %s%s",
-		    decoder->name, position(decoder), decoder->ops->unit, damage_hint(decoder));
-}
-
 /* --- Zstandard --- */
 
 static int open_zstd(struct decoder *decoder)
@@ -332,7 +325,11 @@ static int decode_some(struct decoder *decoder, const struct file *file, int can
 	r = decoder->ops->decode(decoder, buffer, capacity, ret_nbytes);
 	if (r == 0 && decoder->in_unit && decoder->at_end && *ret_nbytes == 0 &&
 	    count_stored(decoder) == 0)
-		r = fail_truncated(decoder);
+		r = fail(-EBADMSG,
+			 "%s: compressed data is truncated: it ends at byte %" PRIu64
+			 ", within a %s%s",
+			 decoder->name, position(decoder), decoder->ops->unit,
+			 damage_hint(decoder));
 	decoder->has_content |= *ret_nbytes > 0;
 	return r;
 }

@@ -215,17 +215,6 @@ static bool parse_number(const char *type, unsigned long *ret_number)
 	return errno == 0 && *end == '\0' && *ret_number <= MAX_ITEM_NBYTES;
 }
 
-/* Characters of 4 bytes, compared one by one. */
-static void set_unicode_field(const char *type, unsigned long n, struct field *field)
-{
-	field->key = (struct key){
-		.nbytes = 4,
-		.kind = KEY_UNSIGNED,
-		.big_endian = type[0] == '>',
-	};
-	field->n = (uint32_t)n;
-}
-
 static void set_bytes(struct field *field, uint64_t nbytes)
 {
 	field->n = 1;
@@ -271,10 +260,13 @@ static int parse_type(const struct parser *parser, const char *type, struct fiel
 	}
 	if (!parse_number(type, &n) || !strchr("SVUfc", type[1]))
 		return refuse(parser, "of unsupported type '%.40s'", type);
-	if (type[1] == 'U' && n > 0)
-		set_unicode_field(type, n, field);
-	else
-		set_bytes(field, n);
+	set_bytes(field, n);
+	if (type[1] == 'U' && n > 0) { /* characters of 4 bytes, compared one by one */
+		field->n = (uint32_t)n;
+		field->key = (struct key){ .nbytes = 4,
+					   .kind = KEY_UNSIGNED,
+					   .big_endian = type[0] == '>' };
+	}
 	field->is_opaque = type[1] == 'f' || type[1] == 'c';
 	return 0;
 }

@@ -176,15 +176,6 @@ static int format_key_fields(struct header_builder *builder)
 	return 0;
 }
 
-static int request_field_names(struct header_builder *builder)
-{
-	int r = 0;
-
-	for (const char *name = builder->npy->top_names; *name && r == 0; name += strlen(name) + 1)
-		r = request_name(&builder->names, name);
-	return r;
-}
-
 /* Format the record: its fields, or one field if it has none. */
 static void format_record_field(FILE *stream, const struct npy *npy)
 {
@@ -229,12 +220,14 @@ static bool are_column_keys(const struct npy *npy, const struct output_header_pa
 static int format_structure(struct header_builder *builder, bool keys_only)
 {
 	const struct output_header_params *params = builder->params;
-	int r = keys_only ? request_key_names(builder) : request_field_names(builder);
+	const char *name = builder->npy->top_names;
+	int r = keys_only ? request_key_names(builder) : 0;
 
+	for (; !keys_only && *name && r == 0; name += strlen(name) + 1)
+		r = request_name(&builder->names, name);
 	fputc('[', builder->stream);
 	if (r == 0 && params->count) {
-		const char *name = assign_name(&builder->names, "count", false);
-
+		name = assign_name(&builder->names, "count", false);
 		if (!name)
 			return -ENOMEM;
 		fputc('(', builder->stream);
@@ -310,13 +303,6 @@ static void write_npy_prefix(unsigned char *bytes, unsigned version, size_t nbyt
 		bytes[i] = (unsigned char)(text_nbytes >> 8 * (i - 8));
 }
 
-/* gsort must be able to read its output. */
-static int fail_header_too_long(size_t nbytes)
-{
-	return fail(-EINVAL, "output header: %zu bytes exceed the limit of %d: too many fields",
-		    nbytes, NPY_MAX_HEADER_NBYTES);
-}
-
 int npy_make_header(const struct npy *npy, const struct output_header_params *params,
 		    struct output_header *ret_header)
 {
@@ -341,10 +327,12 @@ int npy_make_header(const struct npy *npy, const struct output_header_params *pa
 	if (!header.bytes) {
 		free(prefix);
 		free(suffix);
-		return header.nbytes > NPY_MAX_HEADER_NBYTES ?
-			       fail_header_too_long(header.nbytes) :
-			       fail(r < 0 ? r : -ENOMEM,
-				    "no memory for the header of the output: %m");
+		if (header.nbytes > NPY_MAX_HEADER_NBYTES) /* gsort could not read its output */
+			return fail(-EINVAL,
+				    "output header: %zu bytes exceed the limit of %d: too many "
+				    "fields",
+				    header.nbytes, NPY_MAX_HEADER_NBYTES);
+		return fail(r < 0 ? r : -ENOMEM, "no memory for the header of the output: %m");
 	}
 	write_npy_prefix(header.bytes, version, header.nbytes);
 	memcpy(header.bytes + begin, prefix, strlen(prefix));

@@ -432,15 +432,6 @@ static void set_bounds(struct search *search, uint64_t *bounds, uint32_t s,
 		bounds[(size_t)s * search->n_runs + i] = n_blocks_before(search, s, i, candidate);
 }
 
-/* Record that the splitter is the candidate or a block after it. */
-static void raise_lower_bound(struct search *search, uint32_t s, const struct candidate *candidate)
-{
-	set_bounds(search, search->lo, s, candidate);
-	if (candidate->rank == search->rank)
-		search->lo[(size_t)s * search->n_runs + candidate->run]++;
-	search->splitters[s] = *candidate;
-}
-
 /* Keep the blocks between the last candidate that is not above the target and the next one. */
 static void narrow_bounds(struct search *search, uint32_t s)
 {
@@ -459,8 +450,13 @@ static void narrow_bounds(struct search *search, uint32_t s)
 	}
 	if (upper < n)
 		set_bounds(search, search->hi, s, &candidates[upper]);
-	if (lower < n)
-		raise_lower_bound(search, s, &candidates[lower]);
+	if (lower == n)
+		return;
+	/* The splitter is the candidate or a block after it. */
+	set_bounds(search, search->lo, s, &candidates[lower]);
+	if (candidates[lower].rank == search->rank)
+		search->lo[(size_t)s * search->n_runs + candidates[lower].run]++;
+	search->splitters[s] = candidates[lower];
 }
 
 static int find_splitters(struct search *search)

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/base/thread.h"
 #include "src/base/thread_pool.h"
 #include "src/merge/cuts.h"
@@ -96,14 +97,6 @@ static int open_subruns(const struct partition_set *set, uint32_t number,
 	return 0;
 }
 
-/* Subtract from the limit of the whole merge what earlier partitions write. */
-static uint64_t partition_limit(uint64_t limit, uint64_t position)
-{
-	if (limit == UINT64_MAX)
-		return UINT64_MAX;
-	return limit > position ? limit - position : 0;
-}
-
 static int open_partition(const struct partition_set *set, uint32_t number, uint32_t device_index,
 			  struct window_buffer_cache *buffer_cache)
 {
@@ -123,7 +116,8 @@ static int open_partition(const struct partition_set *set, uint32_t number, uint
 	partition->job.merge_device = device_index;
 	partition->job.plan = set->plan;
 	partition->job.window_buffers = buffer_cache;
-	partition->job.limit = partition_limit(set->job->limit, partition->position);
+	if (set->job->limit != UINT64_MAX) /* less what earlier partitions write */
+		partition->job.limit -= u64_min(set->job->limit, partition->position);
 	partition->sink = *set->sink;
 	partition->sink.partition = number;
 	partition->sink.base_position = partition->position;
@@ -164,7 +158,7 @@ static int merge_partition(const struct partition_set *set, uint32_t number, uin
 
 	if (r == 0)
 		r = merge_opened_partition(set, partition);
-	/* The results stay until free_partitions(). */
+	/* The results stay until all partitions are merged. */
 	for (uint32_t i = 0; i < partition->n_runs; i++)
 		run_close(partition->runs[i]);
 	free(partition->runs);
@@ -173,63 +167,35 @@ static int merge_partition(const struct partition_set *set, uint32_t number, uin
 
 /* --- All partitions, by several threads --- */
 
-static void fail_partitions(struct partition_set *set, int r)
-{
-	int none = 0;
-
-	atomic_compare_exchange_strong(&set->error, &none, r);
-	if (set->sink->cancel) /* what the other threads write is no longer needed */
-		set->sink->cancel(set->sink->context);
-}
-
-/* With several devices, keep the threads of each on its NUMA node. */
-static struct numa_binding bind_to_device_node(const struct job *job, uint32_t device_index)
-{
-	return numa_bind_thread(NUMA_SYSFS, job->n_devices > 1 ?
-						    job->devices[device_index].numa_node :
-						    NUMA_NODE_ANY);
-}
-
 /*
  * Run thread `number`: merge the partition of that number, then those that no thread has claimed
  * yet, all by the same device and in the same window buffers. Threads are spread evenly over the
- * devices. The first thread of each device uses the window buffers of the device.
+ * devices, and with several, on the NUMA node of their device. The first thread of each device uses
+ * the window buffers of the device.
  */
 static void merge_claimed_partitions(void *context, uint32_t number, uint32_t n_threads)
 {
 	struct partition_set *set = context;
-	const uint32_t n_devices = set->job->n_devices;
-	const struct numa_binding binding = bind_to_device_node(set->job, number % n_devices);
+	const uint32_t n_devices = set->job->n_devices, device_index = number % n_devices;
+	const int node = n_devices > 1 ? set->job->devices[device_index].numa_node : NUMA_NODE_ANY;
+	const struct numa_binding binding = numa_bind_thread(NUMA_SYSFS, node);
 	struct window_buffer_cache *buffer_cache = NULL;
 	uint32_t i = number;
 	int r = number < n_devices ? 0 : window_buffer_cache_open(&buffer_cache);
 
 	while (r == 0 && i < set->n && atomic_load(&set->error) == 0) {
-		r = merge_partition(set, i, number % n_devices, buffer_cache);
+		r = merge_partition(set, i, device_index, buffer_cache);
 		i = n_threads + atomic_fetch_add(&set->n_claimed, 1);
 	}
-	if (r < 0)
-		fail_partitions(set, r);
+	if (r < 0) {
+		int none = 0;
+
+		atomic_compare_exchange_strong(&set->error, &none, r);
+		if (set->sink->cancel) /* what the other threads write is no longer needed */
+			set->sink->cancel(set->sink->context);
+	}
 	window_buffer_cache_close(buffer_cache);
 	numa_unbind_thread(&binding);
-}
-
-static void free_partitions(struct partition_set *set)
-{
-	for (uint32_t i = 0; i < set->n; i++) {
-		free(set->partitions[i].edges.first);
-		free(set->partitions[i].edges.last);
-	}
-	free(set->partitions);
-}
-
-static void add_result(struct merge_result *sum, const struct merge_result *result)
-{
-	sum->n_items += result->n_items;
-	sum->n_windows += result->n_windows;
-	sum->n_counted += result->n_counted;
-	sum->n_disorders += result->n_disorders;
-	record_totals_add(&sum->totals, result->totals);
 }
 
 /* Add up the results, and compare the neighbours at the borders of partitions. */
@@ -241,8 +207,13 @@ static void collect_results(const struct partition_set *set, struct merge_result
 	*ret_result = (struct merge_result){ 0 };
 	for (uint32_t i = 0; i < set->n; i++) {
 		struct partition *partition = &set->partitions[i];
+		const struct merge_result *result = &partition->result;
 
-		add_result(ret_result, &partition->result);
+		ret_result->n_items += result->n_items;
+		ret_result->n_windows += result->n_windows;
+		ret_result->n_counted += result->n_counted;
+		ret_result->n_disorders += result->n_disorders;
+		record_totals_add(&ret_result->totals, result->totals);
 		if (output_edges)
 			merge_edges_append(set->job->layout, false, output_edges,
 					   &partition->edges);
@@ -269,7 +240,11 @@ static int merge_partitions(struct partition_set *set, struct merge_result *ret_
 	r = atomic_load(&set->error);
 	if (r == 0)
 		collect_results(set, ret_result);
-	free_partitions(set);
+	for (uint32_t i = 0; i < set->n; i++) {
+		free(set->partitions[i].edges.first);
+		free(set->partitions[i].edges.last);
+	}
+	free(set->partitions);
 	return r;
 }
 

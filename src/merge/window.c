@@ -136,21 +136,6 @@ static bool has_buffers(const struct window_buffer_cache *cache, uint32_t n,
 	       available->scratch >= sizes->scratch && available->host >= sizes->host;
 }
 
-static int open_window_buffers(struct window_buffer_cache *cache, const struct job *job, uint32_t n,
-			       const struct window_sizes *sizes)
-{
-	int r = 0;
-
-	cache->device = job_device(job);
-	cache->sizes = *sizes;
-	cache->buffers = calloc(n, sizeof *cache->buffers);
-	if (!cache->buffers)
-		return fail(-ENOMEM, "no memory for %" PRIu32 " windows", n);
-	for (; cache->n < n && r == 0; cache->n++)
-		r = open_buffers(job, sizes, &cache->buffers[cache->n]);
-	return r;
-}
-
 /*
  * Get the buffers of n windows, of at least these sizes, with idle queues. The cache owns them; the
  * caller may use them until its next call. Returns 0 or a negative errno (reported).
@@ -163,7 +148,13 @@ static int acquire_buffers(struct window_buffer_cache *cache, const struct job *
 
 	if (!has_buffers(cache, n, sizes)) {
 		clear_cache(cache);
-		r = open_window_buffers(cache, job, n, sizes);
+		cache->device = job_device(job);
+		cache->sizes = *sizes;
+		cache->buffers = calloc(n, sizeof *cache->buffers);
+		if (!cache->buffers)
+			r = fail(-ENOMEM, "no memory for %" PRIu32 " windows", n);
+		for (; cache->n < n && r == 0; cache->n++)
+			r = open_buffers(job, sizes, &cache->buffers[cache->n]);
 	}
 	*ret_buffers = cache->buffers;
 	return r;

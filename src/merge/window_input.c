@@ -128,17 +128,6 @@ static int load_first_item(void *context, struct run *run, uint64_t block, void 
 	return r < 0 ? r : merge_queues_wait(&input->queues);
 }
 
-static int open_forecast(struct window_input *input)
-{
-	const struct item_loader loader = {
-		.layout = input->job->layout,
-		.load = load_first_item,
-		.context = input,
-	};
-
-	return forecast_open(input->runs, input->n_runs, &loader, &input->forecast);
-}
-
 /* Have the devices fetch the first keys of resident runs. */
 static int sample_resident_runs(struct window_input *input, uint64_t stride)
 {
@@ -213,6 +202,9 @@ static struct run_source make_run_source(const struct job *job, struct run *run)
 static int open_parts(struct window_input *input, uint64_t resident_stride)
 {
 	const struct job *job = input->job;
+	const struct item_loader loader = { .layout = job->layout,
+					    .load = load_first_item,
+					    .context = input };
 	const size_t n = input->n_runs;
 	int r;
 
@@ -233,7 +225,9 @@ static int open_parts(struct window_input *input, uint64_t resident_stride)
 		r = open_staging(input);
 	if (r == 0)
 		r = sample_resident_runs(input, resident_stride);
-	return r < 0 ? r : open_forecast(input);
+	if (r == 0)
+		r = forecast_open(input->runs, input->n_runs, &loader, &input->forecast);
+	return r;
 }
 
 int window_input_open(const struct job *job, struct run *const *runs, uint32_t n_runs,
@@ -378,20 +372,10 @@ static int read_blocks(void *context, uint32_t i)
 	return r;
 }
 
-/* Queue the copy of new items from another device's memory to the host. */
-static int queue_download(struct window_input *input, const struct run_source *source)
-{
-	const uint64_t start = run_block_start(source->run, source->next_block);
-
-	return device_queue_copy(merge_queues_get(&input->queues, source->run),
-				 (char *)source->items,
-				 source->peer_memory + start * input->job->layout->resident_nbytes,
-				 source->items_nbytes);
-}
-
 /* Read the new blocks of stored runs, and download those of other devices. */
 static int fetch_to_host(struct window_input *input)
 {
+	const size_t resident_nbytes = input->job->layout->resident_nbytes;
 	uint32_t n_staged = 0;
 	int r = 0, wait_result;
 
@@ -401,7 +385,11 @@ static int fetch_to_host(struct window_input *input)
 		if (!source->peer_memory || !source->n_blocks)
 			continue;
 		n_staged++;
-		r = queue_download(input, source);
+		r = device_queue_copy(
+			merge_queues_get(&input->queues, source->run), (char *)source->items,
+			source->peer_memory +
+				run_block_start(source->run, source->next_block) * resident_nbytes,
+			source->items_nbytes);
 	}
 	if (r == 0 && input->thread_pool)
 		r = thread_pool_run(input->thread_pool, read_blocks, input, input->n_runs);

@@ -85,13 +85,6 @@ struct key_encoding key_field_encoding(const struct key_field *field)
 	};
 }
 
-static struct key_encoding key_get_encoding(const struct key *key)
-{
-	const struct key_field field = make_field(key, 0);
-
-	return key_field_encoding(&field);
-}
-
 /* --- Several keys as one encoded key --- */
 
 /* A single key can have any order that an encoding has; several are compared bit by bit. */
@@ -253,9 +246,11 @@ struct key_encoding key_encoding_make(const struct key *keys, uint32_t n_keys,
 	};
 	uint8_t positions[MAX_KEY_NBYTES];
 
-	if (n_keys == 1)
-		return key_get_encoding(&keys[0]);
+	if (n_keys == 1) {
+		const struct key_field field = make_field(&keys[0], 0);
 
+		return key_field_encoding(&field);
+	}
 	find_byte_positions(keys, n_keys, record_nbytes, positions);
 	encoding.swap = n > 1 && is_in_place(positions, n, true);
 	if (!encoding.swap && !is_in_place(positions, n, false))

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "src/base/int_math.h"
+
 /* A set of widths: bit n for n bytes. */
 #define WIDTH(n) (1u << (n))
 #define ALL_WIDTHS 0x1fffeu /* 1 to 16 */
@@ -386,13 +388,6 @@ unsigned key_n_fraction_bits(const struct key *key)
 
 /* --- Suggestions --- */
 
-static unsigned min3(unsigned a, unsigned b, unsigned c)
-{
-	const unsigned d = a < b ? a : b;
-
-	return c < d ? c : d;
-}
-
 /* Insertions, deletions and substitutions between two words (Levenshtein 1965). */
 static unsigned count_edits(const char *a, const char *b)
 {
@@ -411,7 +406,7 @@ static unsigned count_edits(const char *a, const char *b)
 			const unsigned substituted = diagonal + !is_equal;
 
 			diagonal = row[j + 1];
-			row[j + 1] = min3(row[j] + 1, diagonal + 1, substituted);
+			row[j + 1] = (unsigned)u64_min(u64_min(row[j], diagonal) + 1, substituted);
 		}
 	}
 	return row[n];
@@ -441,19 +436,13 @@ static bool suggest_letter(const char *typo, char text[static KEY_TYPE_NBYTES])
 }
 
 /*
- * Return whether the number is close to a width in bits that is not a width in bytes. 7 is, and 12
- * is not.
+ * Return whether the number is a width of the kind in bytes, and no misspelled width in bits: 7 is
+ * close to one, and 12 is not.
  */
-static bool is_similar_bit_width(unsigned long number)
-{
-	return (number + 1) % 8 <= 2;
-}
-
-/* Return whether the number is a width of the kind in bytes, and no misspelled width in bits. */
 static bool may_be_in_bytes(enum key_kind kind, unsigned long width)
 {
 	return !kinds[kind].width_in_bytes && has_width(kind, width) &&
-	       (width <= 1 || !is_similar_bit_width(width));
+	       (width <= 1 || (width + 1) % 8 > 2);
 }
 
 /* "u4": bytes were given instead of bits. "u6" is more likely an incomplete u64 than u48. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/run/run.h"
 
 /*
@@ -117,15 +118,6 @@ int run_open_resident(const struct job *job, struct resident_buffer buffer,
 	return 0;
 }
 
-static uint64_t subrun_discard_nbytes(uint64_t subrun_nbytes)
-{
-	const uint64_t nbytes = subrun_nbytes / 4;
-
-	if (nbytes < MIN_DISCARD_NBYTES)
-		return MIN_DISCARD_NBYTES;
-	return nbytes < DISCARD_NBYTES ? nbytes : DISCARD_NBYTES;
-}
-
 static int resident_open_subrun(const struct layout *layout, struct run *run, uint64_t begin,
 				uint64_t end, struct run **ret_subrun)
 {
@@ -140,8 +132,8 @@ static int resident_open_subrun(const struct layout *layout, struct run *run, ui
 	subrun->run.part_begin += begin;
 	subrun->run.memory += begin * subrun->layout->resident_nbytes;
 	subrun->release = NULL;
-	subrun->discard_nbytes =
-		subrun_discard_nbytes(subrun->run.n_items * subrun->layout->resident_nbytes);
+	subrun->discard_nbytes = u64_clamp((end - begin) * subrun->layout->resident_nbytes / 4,
+					   MIN_DISCARD_NBYTES, DISCARD_NBYTES);
 	subrun->samples = (struct run_samples){ 0 };
 	*ret_subrun = &subrun->run;
 	return 0;

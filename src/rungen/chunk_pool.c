@@ -217,22 +217,18 @@ void chunk_pool_close_queues(struct chunk_pool *pool)
 	pool->sort_queues = NULL;
 }
 
-static void chunk_close(struct chunk *chunk)
-{
-	chunk_free(chunk);
-	free(chunk->bucket_starts);
-	device_event_close(chunk->sorted_event);
-	device_event_close(chunk->filled_event);
-}
-
 void chunk_pool_close(struct chunk_pool *pool)
 {
 	if (!pool)
 		return;
 	chunk_pool_close_queues(pool);
 	for (uint64_t i = 0; pool->chunks && i < pool->job->plan.n_chunks; i++)
-		if (pool->chunks[i].pool)
-			chunk_close(&pool->chunks[i]);
+		if (pool->chunks[i].pool) {
+			chunk_free(&pool->chunks[i]);
+			free(pool->chunks[i].bucket_starts);
+			device_event_close(pool->chunks[i].sorted_event);
+			device_event_close(pool->chunks[i].filled_event);
+		}
 	free(pool->chunks);
 	free(pool->free_lists);
 	free(pool->splitters);

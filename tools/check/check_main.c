@@ -100,11 +100,6 @@ struct check_result {
 	size_t partials_nbytes;
 };
 
-static void check_result_free(struct check_result *result)
-{
-	free(result->partials);
-}
-
 static int gather_partials(const struct input *input, struct check_result *result)
 {
 	size_t nbytes = 0;
@@ -232,7 +227,7 @@ static int check_order(const struct check_options *options, const char *const *p
 		const int r = check_inputs_as_one(options, &paths[i], 1, &file_result);
 		const struct verify_result result = file_result.records;
 
-		check_result_free(&file_result);
+		free(file_result.partials);
 		if (r < 0)
 			return r;
 		if (!file_result.is_benchmark) {
@@ -284,8 +279,8 @@ static int compare_record_sets(const struct check_options *options, const char *
 		print_difference(paths[0], n_paths > 2, &first, &others);
 		r = EXIT_DISORDER;
 	}
-	check_result_free(&first);
-	check_result_free(&others);
+	free(first.partials);
+	free(others.partials);
 	return r;
 }
 
@@ -324,13 +319,6 @@ static int check_standard_input(const char *const *paths, size_t n_paths)
 	return 0;
 }
 
-static int add_message_streams(struct file_roles *roles)
-{
-	const int r = file_roles_add_stream(roles, ROLE_MESSAGES, STDOUT_FILENO);
-
-	return r < 0 ? r : file_roles_add_stream(roles, ROLE_MESSAGES, STDERR_FILENO);
-}
-
 /* Refuse an output that is one of the inputs. */
 static int check_input_conflicts(const struct check_options *options, const char *const *paths,
 				 size_t n_paths)
@@ -339,7 +327,9 @@ static int check_input_conflicts(const struct check_options *options, const char
 	int r = file_roles_add_list(&roles, options->files0_path);
 
 	if (r == 0)
-		r = add_message_streams(&roles);
+		r = file_roles_add_stream(&roles, ROLE_MESSAGES, STDOUT_FILENO);
+	if (r == 0)
+		r = file_roles_add_stream(&roles, ROLE_MESSAGES, STDERR_FILENO);
 	for (size_t i = 0; i < n_paths && r == 0; i++)
 		r = file_roles_check_input(&roles, paths[i]);
 	file_roles_free(&roles);

@@ -345,16 +345,6 @@ void cpu_gather(const struct gather_op *op)
 
 /* --- items by number --- */
 
-/* Return the smallest bucket size with at most two buckets per slice. */
-static unsigned choose_bucket_shift(uint64_t n, uint32_t n_parts)
-{
-	unsigned shift = 0;
-
-	while (n >> shift > 2 * (uint64_t)n_parts)
-		shift++;
-	return shift;
-}
-
 void item_lookup_init(const struct slice *slices, uint32_t k, uint64_t item_nbytes,
 		      struct item_lookup_entry *entries, uint32_t *buckets,
 		      struct item_lookup *ret_lookup)
@@ -374,7 +364,9 @@ void item_lookup_init(const struct slice *slices, uint32_t k, uint64_t item_nbyt
 		};
 		lookup.n += slices[i].n;
 	}
-	lookup.bucket_shift = choose_bucket_shift(lookup.n, lookup.n_entries);
+	/* Choose the smallest bucket size with at most two buckets per slice. */
+	while (lookup.n >> lookup.bucket_shift > 2 * (uint64_t)lookup.n_entries)
+		lookup.bucket_shift++;
 	for (uint64_t start = 0; start < lookup.n; start += UINT64_C(1) << lookup.bucket_shift) {
 		while (start >= entries[entry].end)
 			entry++;

@@ -113,16 +113,6 @@ static struct pool_queue *pop_ready_queue(struct ready_list *list)
 	return queue;
 }
 
-static struct queue_task *pop_task(struct pool_queue *queue)
-{
-	struct queue_task *task = queue->first_task;
-
-	queue->first_task = task->next;
-	if (!queue->first_task)
-		queue->last_task = &queue->first_task;
-	return task;
-}
-
 static void signal_event(struct pool_event *event)
 {
 	struct pool_queue *queue = event->parked_queues;
@@ -153,8 +143,11 @@ static bool park_queue(struct pool_queue *queue)
 /* Run the first task of a queue that this thread has taken. RUN tasks run without the lock. */
 static void run_task(struct pool_queue *queue)
 {
-	struct queue_task *task = pop_task(queue);
+	struct queue_task *task = queue->first_task;
 
+	queue->first_task = task->next;
+	if (!queue->first_task)
+		queue->last_task = &queue->first_task;
 	if (task->kind == TASK_RUN) {
 		struct diagnostics *previous = diagnostics_push(task->messages);
 
@@ -342,19 +335,27 @@ void pool_event_close(struct device_event *handle)
 	free(event);
 }
 
-int pool_queue_record(struct device_queue *queue_handle, struct device_event *event_handle)
+/* Queue a task that records the event, or waits for its last record. */
+static int submit_event_task(struct device_queue *queue_handle, struct device_event *event_handle,
+			     enum queue_task_kind kind)
 {
 	struct pool_queue *queue = pool_queue(queue_handle);
 	struct pool_event *event = pool_event(event_handle);
-	struct queue_task *task = create_task(TASK_RECORD_EVENT);
+	struct queue_task *task = create_task(kind);
 
 	if (!task)
 		return -ENOMEM;
 	task->event = event;
 	SCOPED_LOCK(&queue->pool->workers.lock);
-	event->n_recorded++;
+	event->n_recorded += kind == TASK_RECORD_EVENT;
+	task->ticket = event->n_recorded;
 	append_task(queue, task);
 	return 0;
+}
+
+int pool_queue_record(struct device_queue *queue, struct device_event *event)
+{
+	return submit_event_task(queue, event, TASK_RECORD_EVENT);
 }
 
 /* All threads may be running long tasks, so the waiting thread runs urgent queues itself. */
@@ -377,17 +378,7 @@ int pool_event_wait(struct device_event *handle)
 	return cancellation_check(pool->cancellation);
 }
 
-int pool_queue_wait_event(struct device_queue *queue_handle, struct device_event *event_handle)
+int pool_queue_wait_event(struct device_queue *queue, struct device_event *event)
 {
-	struct pool_queue *queue = pool_queue(queue_handle);
-	struct pool_event *event = pool_event(event_handle);
-	struct queue_task *task = create_task(TASK_WAIT_EVENT);
-
-	if (!task)
-		return -ENOMEM;
-	task->event = event;
-	SCOPED_LOCK(&queue->pool->workers.lock);
-	task->ticket = event->n_recorded;
-	append_task(queue, task);
-	return 0;
+	return submit_event_task(queue, event, TASK_WAIT_EVENT);
 }

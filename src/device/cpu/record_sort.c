@@ -26,6 +26,7 @@
 #include <stdlib.h>
 
 #include "src/base/cancellation.h"
+#include "src/base/int_math.h"
 #include "src/base/scratch.h"
 #include "src/device/cpu/cpu_merge.h"
 #include "src/device/cpu/cpu_sort.h"
@@ -65,22 +66,15 @@ struct top_k_op {
 	uint64_t limit;
 };
 
-/* Return the rank of the bound in the sample. */
-static uint64_t choose_rank(const struct top_k_op *op)
-{
-	const uint64_t expected = (uint64_t)((uint128_t)op->limit * SAMPLE_N / op->n);
-
-	return expected + expected / MARGIN_DIVISOR + MARGIN_N;
-}
-
 static uint128_t choose_bound(const struct top_k_op *op)
 {
+	const uint64_t expected = (uint64_t)((uint128_t)op->limit * SAMPLE_N / op->n);
 	uint128_t keys[SAMPLE_N];
 
 	for (uint64_t i = 0; i < SAMPLE_N; i++)
 		keys[i] = element_key(op->format, op->elements, i * (op->n / SAMPLE_N));
 	qsort(keys, SAMPLE_N, sizeof keys[0], compare_keys);
-	return keys[choose_rank(op)];
+	return keys[expected + expected / MARGIN_DIVISOR + MARGIN_N];
 }
 
 /*
@@ -391,13 +385,6 @@ struct record_sort_scratch {
 	const struct cancellation *cancellation; /* NULL: never */
 };
 
-static size_t max_sort_scratch_nbytes(uint64_t n)
-{
-	const size_t narrow = cpu_sort_scratch_nbytes(n, 8), wide = cpu_sort_scratch_nbytes(n, 16);
-
-	return narrow > wide ? narrow : wide;
-}
-
 /* Divide the scratch; return its size in bytes. scratch == NULL: only compute the size. */
 static size_t divide_sort_scratch(const struct layout *layout, uint32_t k, uint64_t n,
 				  char *scratch, struct record_sort_scratch *ret_areas)
@@ -420,7 +407,9 @@ static size_t divide_sort_scratch(const struct layout *layout, uint32_t k, uint6
 		scratch_allocate(scratch, &nbytes, (k + 1) * sizeof *areas->lookup_entries);
 	areas->buckets = scratch_allocate(scratch, &nbytes,
 					  item_lookup_n_buckets(k + 1) * sizeof *areas->buckets);
-	areas->sort = scratch_allocate(scratch, &nbytes, max_sort_scratch_nbytes(n));
+	areas->sort = scratch_allocate(scratch, &nbytes,
+				       u64_max(cpu_sort_scratch_nbytes(n, 8),
+					       cpu_sort_scratch_nbytes(n, 16)));
 	areas->tie_break = scratch_allocate(scratch, &nbytes, tie_break_scratch_nbytes(n));
 	return nbytes;
 }
