@@ -103,17 +103,6 @@ static int parse_npy_header(struct input *input, struct input_source *entry,
 	return resolve_or_check_npy(input, entry, npy);
 }
 
-/* The source has no header that defines its records. */
-static int resolve_plain_records(struct input *input, const struct input_source *entry)
-{
-	if (input->framing.format != FORMAT_NPY && !input->npy) {
-		input->is_resolved = true;
-		return 0;
-	}
-	return fail(-EINVAL, "%s: is not a .npy file%s", entry->source.name,
-		    input->npy ? ", but an earlier input is" : "");
-}
-
 int input_parse_header(struct input *input, struct input_source *entry,
 		       input_read_header_fn *read_bytes)
 {
@@ -123,11 +112,14 @@ int input_parse_header(struct input *input, struct input_source *entry,
 
 	entry->declares_n_records = false;
 	entry->header_nbytes = entry->source.header_nbytes;
-	if (!entry->header_nbytes) {
+	if (!entry->header_nbytes) { /* no header defines the records */
 		entry->header_nbytes = input->framing.skip_nbytes;
-		r = resolve_plain_records(input, entry);
-		if (r < 0 || !entry->header_nbytes)
-			return r;
+		if (input->framing.format == FORMAT_NPY || input->npy)
+			return fail(-EINVAL, "%s: is not a .npy file%s", entry->source.name,
+				    input->npy ? ", but an earlier input is" : "");
+		input->is_resolved = true;
+		if (!entry->header_nbytes)
+			return 0;
 	}
 	if (entry->source.header_nbytes > NPY_MAX_HEADER_NBYTES)
 		return fail(-EINVAL,

@@ -221,19 +221,14 @@ struct input_trailer input_trailer(const struct input *input, size_t i)
 				       input->sources[i].trailer_nbytes };
 }
 
-static bool has_manifest(const struct part_inputs *part_inputs, struct file_id identity)
+bool input_has_manifest_file(const struct input *input, struct file_id identity)
 {
+	const struct part_inputs *part_inputs = input->part_inputs;
+
 	for (size_t i = 0; part_inputs && i < part_inputs->n_groups; i++)
 		if (part_inputs->groups[i].is_manifest &&
 		    file_id_equal(part_inputs->groups[i].identity, identity))
 			return true;
-	return false;
-}
-
-bool input_has_manifest_file(const struct input *input, struct file_id identity)
-{
-	if (has_manifest(input->part_inputs, identity))
-		return true;
 	for (size_t i = 0; i < input->n_sources; i++)
 		if (input->sources[i].source.manifest &&
 		    file_id_equal(input->sources[i].source.identity, identity))

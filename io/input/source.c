@@ -170,17 +170,6 @@ static void end_small_read(const struct source *source, uint64_t begin, uint64_t
 
 /* --- descriptors (static functions require the table's lock) --- */
 
-/* Handle what the opener of a descriptor may have set: packets of a pipe, O_DIRECT of a file. */
-static int prepare_for_reading(struct source *source, struct file *file)
-{
-	int r = file_alloc_pipe_buffer(file);
-
-	if (r < 0)
-		return fail(r, "%s: no memory for the buffer of a pipe", source->name);
-	source->had_o_direct = file_clear_o_direct(file);
-	return 0;
-}
-
 static int open_source(struct source_table *table, struct source *source)
 {
 	struct file file = { .calls = table->calls, .fd = source->endpoint.fd };
@@ -196,13 +185,15 @@ static int open_source(struct source_table *table, struct source *source)
 	else if (!file_id_equal(file_id_from_stat(&status), source->identity))
 		r = fail(-EBUSY, "%s: was replaced by another file while it was read",
 			 source->name);
-	if (r == 0)
-		r = prepare_for_reading(source, &file);
+	/* Handle what the opener may have set: packets of a pipe, O_DIRECT of a file. */
+	if (r == 0 && (r = file_alloc_pipe_buffer(&file)) < 0)
+		fail(r, "%s: no memory for the buffer of a pipe", source->name);
 	if (r < 0) {
 		if (source->path)
 			file_close(&file);
 		return r;
 	}
+	source->had_o_direct = file_clear_o_direct(&file);
 	/* Hints, which may fail. */
 	posix_fadvise(file.fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	file_enlarge_pipe(&file);
@@ -453,13 +444,6 @@ static void make_compressed_stream(struct source *source)
 /* The most that zstd adds to a frame that does not shrink. */
 enum { MAX_ZSTD_OVERHEAD_NBYTES = 1 << 20 };
 
-static bool is_index_usable(const struct zst_index *index)
-{
-	return zst_index_max_content_nbytes(index) <= ZST_READER_MAX_FRAME_NBYTES &&
-	       zst_index_max_stored_nbytes(index) <=
-		       ZST_READER_MAX_FRAME_NBYTES + MAX_ZSTD_OVERHEAD_NBYTES;
-}
-
 /* Find the content of a compressed file: it has a size if it has a usable index. */
 static int probe_compressed_file(struct source_table *table, struct source *source)
 {
@@ -472,7 +456,9 @@ static int probe_compressed_file(struct source_table *table, struct source *sour
 	if (r < 0 && r != -ENODATA)
 		return fail(r, "%s: cannot read the index of frames: %m", source->name);
 	source->compressed_end = source->base + source->nbytes;
-	if (r < 0 || !is_index_usable(&index)) {
+	if (r < 0 || zst_index_max_content_nbytes(&index) > ZST_READER_MAX_FRAME_NBYTES ||
+	    zst_index_max_stored_nbytes(&index) >
+		    ZST_READER_MAX_FRAME_NBYTES + MAX_ZSTD_OVERHEAD_NBYTES) {
 		zst_index_free(&index);
 		make_compressed_stream(source);
 		return 0;

@@ -47,11 +47,6 @@ void file_writer_use_adaptive_io(struct file_writer *writer)
 		io_queue_open(&writer->queue);
 }
 
-void file_writer_bypass_cache(struct file_writer *writer)
-{
-	writer->bypass_cache = true;
-}
-
 /* `> file` opens it so. */
 static bool is_write_only(const struct file *file)
 {
@@ -115,13 +110,6 @@ void file_writer_add_stats(const struct file_writer *writer, struct file_writer_
 	total->mmap_nbytes += atomic_load(&writer->nbytes[io_mmap]);
 }
 
-static bool can_write_direct(const struct file_writer *writer, uint64_t offset, const void *data,
-			     size_t nbytes)
-{
-	return writer->direct.fd >= 0 && nbytes >= MIN_DIRECT_WRITE_NBYTES &&
-	       direct_is_aligned(data, offset);
-}
-
 static int write_by_method(struct file_writer *writer, enum adaptive_method method, uint64_t offset,
 			   const void *data, size_t nbytes)
 {
@@ -165,7 +153,8 @@ static int write_adaptive(struct file_writer *writer, struct adaptive *adaptive,
 int file_writer_write_at(struct file_writer *writer, uint64_t offset, const void *data,
 			 size_t nbytes, bool is_preallocated)
 {
-	const bool can_be_direct = can_write_direct(writer, offset, data, nbytes);
+	const bool can_be_direct = writer->direct.fd >= 0 && nbytes >= MIN_DIRECT_WRITE_NBYTES &&
+				   direct_is_aligned(data, offset);
 	int r;
 
 	if (can_be_direct && writer->bypass_cache)

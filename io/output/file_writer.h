@@ -19,6 +19,7 @@
 struct file_writer {
 	/* Constant from the first write on. */
 	const struct file *file;
+	/* Use direct I/O where possible; otherwise write through the cache, and back at once. */
 	bool bypass_cache;
 	struct file direct;     /* the file opened with O_DIRECT, or closed */
 	struct io_queue *queue; /* for direct writes, or NULL */
@@ -45,9 +46,6 @@ void file_writer_destroy(struct file_writer *writer);
 
 /* Use direct I/O if it is faster than the cache. */
 void file_writer_use_adaptive_io(struct file_writer *writer);
-
-/* Use direct I/O where possible; otherwise write through the cache and start write-back at once. */
-void file_writer_bypass_cache(struct file_writer *writer);
 
 /*
  * n writers write at the same time. If there are several, mappings may be faster. They are

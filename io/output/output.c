@@ -574,7 +574,7 @@ void output_use_adaptive_io(struct output *output)
 void output_use_writeback(struct output *output)
 {
 	output_stop_prefault(output);
-	file_writer_bypass_cache(&output->writer);
+	output->writer.bypass_cache = true;
 }
 
 void output_bypass_cache(struct output *output)

@@ -215,18 +215,12 @@ static bool nth_segment(const struct prefault *prefault, uint64_t i, uint64_t *r
 	return *ret_segment < prefault->n_segments;
 }
 
-/* Return the last entry that begins at or before the segment; files without segments precede it. */
-static const struct prefault_entry *find_segment_entry(const struct prefault *prefault,
-						       uint64_t segment)
-{
-	return &prefault->entries[find_interval(prefault->entries, sizeof *prefault->entries,
-						offsetof(struct prefault_entry, first_index),
-						prefault->n_files, segment)];
-}
-
 static bool prefault_segment(const struct prefault *prefault, uint64_t segment)
 {
-	const struct prefault_entry *entry = find_segment_entry(prefault, segment);
+	/* The last entry that begins at or before the segment; files without any precede it. */
+	const struct prefault_entry *entry = &prefault->entries[find_interval(
+		prefault->entries, sizeof *prefault->entries,
+		offsetof(struct prefault_entry, first_index), prefault->n_files, segment)];
 	const uint64_t offset =
 		(entry->first_segment + segment - entry->first_index) * MMAP_SEGMENT_NBYTES;
 	const uint64_t base = entry->file.preallocation->base;

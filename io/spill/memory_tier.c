@@ -79,12 +79,6 @@ static int charge_memory(struct memory_tier *tier, uint64_t nbytes)
 	return 0;
 }
 
-static void uncharge_memory(struct memory_tier *tier, uint64_t nbytes)
-{
-	SCOPED_LOCK(&tier->lock);
-	tier->used_nbytes -= nbytes;
-}
-
 static int append_extent(struct memory_tier *tier, struct memory_extent extent,
 			 uint64_t *ret_offset)
 {
@@ -135,8 +129,10 @@ int memory_tier_write(struct memory_tier *tier, const void *data, size_t nbytes,
 	} else {
 		r = -ENOMEM;
 	}
-	if (r < 0)
-		uncharge_memory(tier, mapped_nbytes);
+	if (r < 0) {
+		SCOPED_LOCK(&tier->lock);
+		tier->used_nbytes -= mapped_nbytes;
+	}
 	return r;
 }
 

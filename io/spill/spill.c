@@ -494,26 +494,19 @@ static struct spill_file *choose_file(struct spill *spill, uint64_t nbytes)
 	return best;
 }
 
-/* A full disk is a better explanation than a limit on the size of files. */
-static int full_reason(const struct spill *spill)
-{
-	int r = -EFBIG;
-
-	for (size_t i = 0; i < spill->n_files; i++)
-		if (spill->files[i].full_error != -EFBIG)
-			r = spill->files[i].full_error;
-	return r;
-}
-
 static int fail_full(struct spill *spill)
 {
-	const int r = full_reason(spill);
 	char list[512] = "";
 	uint64_t stored_nbytes = spill->used_nbytes;
 	size_t length = 0;
+	int r = -EFBIG;
 
-	for (size_t i = 0; i < spill->n_files; i++)
+	for (size_t i = 0; i < spill->n_files; i++) {
 		stored_nbytes -= spill->files[i].in_flight_nbytes;
+		/* A full disk is a better explanation than a limit on the size of files. */
+		if (spill->files[i].full_error != -EFBIG)
+			r = spill->files[i].full_error;
+	}
 	for (size_t i = 0; i < spill->n_directories && length < sizeof list; i++)
 		length += (size_t)snprintf(list + length, sizeof list - length, "%s%s",
 					   i ? ", " : "", spill->files[i].directory);
@@ -525,15 +518,6 @@ static int fail_full(struct spill *spill)
 			    "; make room there" :
 			    "; name a directory with more space with -T (--explain prints how "
 			    "much is needed)");
-}
-
-static int fail_limit(struct spill *spill)
-{
-	return fail(-ENOSPC,
-		    "temporary space: the limit of %" PRIu64
-		    " bytes is too low; use a larger --temp-limit (--explain prints how much is "
-		    "needed)",
-		    spill->limit_nbytes);
 }
 
 /*
@@ -555,7 +539,13 @@ static int find_file_with_space(struct spill *spill, uint64_t nbytes, struct spi
 		pthread_mutex_lock(&spill->lock);
 		/* Space may have been released just before there was nothing left to drain. */
 	} while (any_discarded || (!*ret_file && choose_file(spill, nbytes)));
-	return *ret_file ? fail_limit(spill) : fail_full(spill);
+	if (!*ret_file)
+		return fail_full(spill);
+	return fail(-ENOSPC,
+		    "temporary space: the limit of %" PRIu64
+		    " bytes is too low; use a larger --temp-limit (--explain prints how much is "
+		    "needed)",
+		    spill->limit_nbytes);
 }
 
 /* Requires the lock. */

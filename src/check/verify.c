@@ -231,16 +231,6 @@ static void check_records(const struct order_check_params *params,
 	result->digest.n_records += params->n;
 }
 
-static uint64_t sum_counts(const struct order_check_params *params)
-{
-	const unsigned char *items = params->records;
-	uint64_t sum = 0;
-
-	for (uint64_t i = 0; i < params->n; i++)
-		sum += layout_item_count(params->layout, items + i * params->layout->item_nbytes);
-	return sum;
-}
-
 static void check_order(const struct order_check_params *params,
 			struct order_check_result *ret_result)
 {
@@ -250,8 +240,13 @@ static void check_order(const struct order_check_params *params,
 		check_records(params, &result);
 	else if (params->n)
 		check_encoded_keys(params, &result);
-	if (params->are_items && params->layout->projection.has_count)
-		result.counts_sum = sum_counts(params);
+	if (params->are_items && params->layout->projection.has_count) {
+		const unsigned char *item = params->records;
+
+		result.counts_sum = 0;
+		for (uint64_t i = 0; i < params->n; i++, item += params->layout->item_nbytes)
+			result.counts_sum += layout_item_count(params->layout, item);
+	}
 	*ret_result = result;
 }
 
@@ -285,25 +280,6 @@ struct record_block {
 	bool has_previous; /* the first record was in the block before; only for comparison */
 };
 
-static void record_disorder(struct verify *verify, uint64_t record)
-{
-	uint64_t first = atomic_load(&verify->first_disorder);
-
-	while (record < first &&
-	       !atomic_compare_exchange_weak(&verify->first_disorder, &first, record))
-		;
-}
-
-static uint128_t sum_hashes(const struct verify *verify, const unsigned char *records, uint64_t n)
-{
-	const uint64_t record_nbytes = verify->record_nbytes;
-	uint128_t sum = 0;
-
-	for (uint64_t i = 0; i < n; i++)
-		sum += verify->options->hash(records + i * record_nbytes, record_nbytes);
-	return sum;
-}
-
 static struct digest check_block_records(struct verify *verify, struct record_block block,
 					 struct verify_result *result)
 {
@@ -322,13 +298,20 @@ static struct digest check_block_records(struct verify *verify, struct record_bl
 		},
 		&order_result);
 	digest_add(&result->digest, order_result.digest);
-	if (verify->options->hash)
-		result->hash_sum += sum_hashes(verify, records, block.n - n_previous);
+	for (uint64_t i = 0; verify->options->hash && i < block.n - n_previous; i++)
+		result->hash_sum += verify->options->hash(records + i * verify->record_nbytes,
+							  verify->record_nbytes);
 	result->n_duplicates += order_result.n_equal;
 	result->counts_sum += order_result.counts_sum;
 	result->n_disorders += order_result.n_disorders;
-	if (order_result.n_disorders)
-		record_disorder(verify, block.number + n_previous + order_result.first_disorder);
+	if (order_result.n_disorders) {
+		const uint64_t record = block.number + n_previous + order_result.first_disorder;
+		uint64_t first = atomic_load(&verify->first_disorder);
+
+		while (record < first &&
+		       !atomic_compare_exchange_weak(&verify->first_disorder, &first, record))
+			;
+	}
 	return order_result.digest;
 }
 

@@ -335,27 +335,22 @@ static bool measure_temporary(const struct calibration *calibration, uint64_t nb
 	return measured;
 }
 
-static enum cache_policy output_cache_policy(const struct job *job)
-{
-	const uint64_t nbytes = job->plan.input_nbytes;
-
-	return cache_policy_choose(job, nbytes == PLAN_SIZE_UNKNOWN ? 0 : nbytes);
-}
-
 /* Measure the directory of the output; for a pipe, the current directory. */
 static bool measure_output(const struct calibration *calibration, uint64_t nbytes)
 {
 	char *path_copy =
 		strdup(calibration->spec->output_path ? calibration->spec->output_path : ".");
 	const char *directory = path_copy ? dirname(path_copy) : NULL;
+	const uint64_t input_nbytes = calibration->job->plan.input_nbytes;
+	const enum cache_policy policy = cache_policy_choose(
+		calibration->job, input_nbytes == PLAN_SIZE_UNKNOWN ? 0 : input_nbytes);
 	struct io_probe probe;
 	bool measured;
 
 	if (!directory)
 		return false;
 	probe = io_probe_open(nbytes, calibration->end_ns);
-	measured = measure_directories(calibration, &directory, 1,
-				       output_cache_policy(calibration->job), &probe, STAGE_WRITE,
+	measured = measure_directories(calibration, &directory, 1, policy, &probe, STAGE_WRITE,
 				       STAGE_WRITE);
 	free(probe.data);
 	free(path_copy);
@@ -483,11 +478,6 @@ static void *sorted_output(const struct device_probe *probe)
 	return layout_has_elements(probe->job->layout) ? probe->a : probe->b;
 }
 
-static void *merge_output(const struct device_probe *probe)
-{
-	return layout_has_elements(probe->job->layout) ? probe->b : probe->a;
-}
-
 /* Sort n records or elements of a, from `first` on. */
 static int queue_sort(struct device_probe *probe, uint64_t first, uint64_t n)
 {
@@ -571,15 +561,16 @@ static double time_merge(struct device_probe *probe)
 	if (r < 0 || device_queue_synchronize(probe->queue, probe->event) < 0)
 		return 0;
 	begin_ns = clock_now_ns();
-	r = device_queue_merge(probe->queue, &(struct merge_op){
-						     .layout = layout,
-						     .slices = probe->slices,
-						     .k = probe->n_runs,
-						     .out = merge_output(probe),
-						     .limit = UINT64_MAX,
-						     .scratch = probe->scratch,
-						     .ret = &probe->sort_result,
-					     });
+	r = device_queue_merge(probe->queue,
+			       &(struct merge_op){
+				       .layout = layout,
+				       .slices = probe->slices,
+				       .k = probe->n_runs,
+				       .out = layout_has_elements(layout) ? probe->b : probe->a,
+				       .limit = UINT64_MAX,
+				       .scratch = probe->scratch,
+				       .ret = &probe->sort_result,
+			       });
 	return wait_and_rate(probe, r, begin_ns,
 			     probe->n_runs * n * estimate_merged_nbytes(layout));
 }

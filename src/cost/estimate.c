@@ -200,12 +200,6 @@ static double cpu_fraction(const struct plan *plan, enum stage stage)
 	return n_threads < plan->n_queues ? (double)n_threads / plan->n_queues : 1;
 }
 
-static bool is_device_stage(enum stage stage)
-{
-	return stage == STAGE_UPLOAD || stage == STAGE_MERGE || stage == STAGE_DECODE ||
-	       stage == STAGE_DOWNLOAD;
-}
-
 /*
  * Return the rate of a stage in a phase. Only one of several devices merges the output if there is
  * only one partition.
@@ -213,8 +207,10 @@ static bool is_device_stage(enum stage stage)
 static double stage_rate(const struct plan *plan, const struct stage_rates *rates, enum phase phase,
 			 enum stage stage)
 {
+	const bool is_device_stage = stage == STAGE_UPLOAD || stage == STAGE_MERGE ||
+				     stage == STAGE_DECODE || stage == STAGE_DOWNLOAD;
 	const bool uses_one_device = phase == PHASE_FINAL_MERGE && plan->n_partitions <= 1 &&
-				     is_device_stage(stage);
+				     is_device_stage;
 
 	return rates->bytes_per_s[stage] /
 	       (uses_one_device && rates->n_devices ? rates->n_devices : 1);

@@ -231,14 +231,6 @@ static void *allocate_response(struct remote_runs *remote, size_t nbytes)
 	return malloc(nbytes + 1); /* a response may be empty */
 }
 
-static void free_response(struct remote_runs *remote, void *response, size_t nbytes)
-{
-	free(response);
-	SCOPED_LOCK(&remote->lock);
-	remote->responses_nbytes -= nbytes;
-	pthread_cond_broadcast(&remote->response_freed);
-}
-
 static int receive_request(struct remote_runs *remote, struct request *ret_request,
 			   unsigned *ret_from)
 {
@@ -272,7 +264,10 @@ static int answer_request(struct remote_runs *remote, unsigned from, const struc
 	if (r < 0)
 		comm_abort(remote->comm, 2);
 	r = comm_send_wait(remote->comm, from, request->tag, response, nbytes);
-	free_response(remote, response, nbytes);
+	free(response);
+	SCOPED_LOCK(&remote->lock);
+	remote->responses_nbytes -= nbytes;
+	pthread_cond_broadcast(&remote->response_freed);
 	return r;
 }
 
@@ -425,14 +420,6 @@ static int fetch_places(struct remote_rank *peer)
 	return 0;
 }
 
-static int fail_remote_index(const struct remote_rank *peer)
-{
-	return fail(
-		-EPROTO,
-		"internal error: rank %u on %s sent an invalid index; the output was not written",
-		peer->rank, comm_host(peer->remote->comm, peer->rank));
-}
-
 /* Fetch the blocks of a segment, which must have all its items. ret_index->blocks: for free(). */
 static int fetch_index(struct remote_rank *peer, uint64_t run_index,
 		       const struct run_segment *segment, struct run_index *ret_index)
@@ -460,7 +447,10 @@ static int fetch_index(struct remote_rank *peer, uint64_t run_index,
 		return r;
 	if (run_index_check(ret_index) < 0 || blocks[0].first_item > segment->begin ||
 	    ret_index->n_items < segment->end - blocks[0].first_item)
-		return fail_remote_index(peer);
+		return fail(-EPROTO,
+			    "internal error: rank %u on %s sent an invalid index; the output was "
+			    "not written",
+			    peer->rank, comm_host(peer->remote->comm, peer->rank));
 	return 0;
 }
 

@@ -192,16 +192,6 @@ static void plan_chunk_size(const struct plan_request *request, uint64_t preferr
 	plan->sort_output_nbytes = needs_sort_output(request, plan) ? plan->chunk_nbytes : 0;
 }
 
-/* Return the memory for windows of a merge of resident chunks only. */
-static uint64_t resident_windows_nbytes(const struct plan *plan, const struct plan_request *request,
-					uint32_t n_chunks)
-{
-	struct window_plan windows;
-
-	plan_windows(plan, request, UINT64_MAX, plan_input_records(request), n_chunks, 0, &windows);
-	return plan_windows_nbytes(plan, &windows, false);
-}
-
 static uint64_t plan_queues_nbytes(const struct plan *plan)
 {
 	return plan->n_queues * (plan->sort_scratch_nbytes + plan->sort_output_nbytes);
@@ -213,12 +203,15 @@ static bool plan_resident(const struct plan_request *request, struct plan *plan)
 	const uint64_t n_device_chunks =
 		divide_up(divide_up(input_nbytes, plan->chunk_nbytes), plan->n_devices);
 	const uint64_t n_chunks = n_device_chunks * plan->n_devices;
+	struct window_plan windows;
 	uint64_t required_nbytes;
 
 	if (input_nbytes / plan->n_devices > plan->device_nbytes || n_chunks > MAX_PLAN_CHUNKS)
 		return false;
 	required_nbytes = n_device_chunks * plan->chunk_nbytes + plan_queues_nbytes(plan);
-	plan->merge_nbytes = resident_windows_nbytes(plan, request, (uint32_t)n_chunks);
+	plan_windows(plan, request, UINT64_MAX, plan_input_records(request), (uint32_t)n_chunks, 0,
+		     &windows);
+	plan->merge_nbytes = plan_windows_nbytes(plan, &windows, false);
 	if (required_nbytes + plan->merge_nbytes > plan->device_nbytes)
 		return false;
 	plan->fits_in_memory = true;
@@ -277,14 +270,6 @@ static bool can_distribute(const struct plan_request *request)
 	       plan_input_in_chunks_nbytes(request) >= MIN_DISTRIBUTED_NBYTES;
 }
 
-static void plan_buckets(const struct plan_request *request, struct plan *plan)
-{
-	plan->n_buckets = (uint32_t)u64_min(plan_input_in_chunks_nbytes(request) / BUCKET_NBYTES,
-					    BACKEND_MAX_BUCKETS);
-	plan->max_bucket_records =
-		BUCKET_TOLERANCE * divide_up(plan_input_records(request), plan->n_buckets);
-}
-
 /*
  * Buckets need more memory, so they are used only if everything still fits with them; and so are
  * longer chunks and windows.
@@ -293,7 +278,10 @@ static bool plan_without_spilling(const struct plan_request *request,
 				  const struct device_info *info, struct plan *plan)
 {
 	if (can_distribute(request)) {
-		plan_buckets(request, plan);
+		plan->n_buckets = (uint32_t)u64_min(
+			plan_input_in_chunks_nbytes(request) / BUCKET_NBYTES, BACKEND_MAX_BUCKETS);
+		plan->max_bucket_records =
+			BUCKET_TOLERANCE * divide_up(plan_input_records(request), plan->n_buckets);
 		plan_sizes(request, info, 1, plan);
 		if (plan_resident(request, plan))
 			return true;
@@ -677,13 +665,6 @@ static uint64_t plan_total_nbytes(const struct plan_request *request, const stru
 
 /* --- The plan --- */
 
-/* Return whether the device packs spilled data. Packing pays if the data goes over a link. */
-static bool should_pack_on_device(const struct plan_request *request, const struct plan *plan)
-{
-	return plan->copies_to_device && (!plan->fits_in_memory || request->n_ranks > 1) &&
-	       request->stores_encoded_keys && compression_allows_delta(&request->compression);
-}
-
 /* Plan everything that depends on how much memory there is for data. */
 static void plan_data_memory(const struct plan_request *request, const struct device_info *info,
 			     struct plan *plan)
@@ -693,7 +674,10 @@ static void plan_data_memory(const struct plan_request *request, const struct de
 				u64_min(u64_max(request->device_nbytes, PLAN_MIN_MEMORY_NBYTES),
 					PLAN_MAX_MEMORY_NBYTES);
 	plan_chunks(request, info, plan);
-	plan->packs_on_device = should_pack_on_device(request, plan);
+	/* Packing spilled data pays if the data goes over a link. */
+	plan->packs_on_device =
+		plan->copies_to_device && (!plan->fits_in_memory || request->n_ranks > 1) &&
+		request->stores_encoded_keys && compression_allows_delta(&request->compression);
 	plan_blocks(request, plan);
 	plan_merge_passes(request, plan);
 }

@@ -229,12 +229,6 @@ static uint64_t records_spilled_to_memory(const struct plan_request *request,
 	return request->limit ? u64_min(n_resident, request->limit) : n_resident;
 }
 
-/* Return the number of runs whose partitions a rank merges. */
-static uint64_t final_merge_runs(const struct plan_request *request, uint64_t n_runs)
-{
-	return plan_is_distributed(request) ? saturating_mul(n_runs + 1, request->n_ranks) : n_runs;
-}
-
 /* Return how much a window stores at least, in most cases. */
 static uint64_t window_stored_nbytes(const struct plan_request *request, const struct plan *plan)
 {
@@ -411,10 +405,11 @@ void plan_merge_passes(const struct plan_request *request, struct plan *plan)
 	const uint64_t n_spilled =
 		request->n_input_runs ? n_stored : apply_limit(request, n_stored, n_stored_runs);
 	const uint64_t n_in_memory = records_spilled_to_memory(request, plan, n, n_runs);
-	/* A part of an endless input has no number of passes. */
-	const uint64_t n_merged = request->assumes_unbounded && !request->n_input_runs ?
-					  0 :
-					  final_merge_runs(request, n_stored_runs);
+	/* A part of an endless input has no number of passes. A rank merges a part of all runs. */
+	const uint64_t n_merged =
+		request->assumes_unbounded && !request->n_input_runs ? 0 :
+		plan_is_distributed(request) ? saturating_mul(n_stored_runs + 1, request->n_ranks) :
+					       n_stored_runs;
 	uint64_t stored_nbytes;
 
 	plan->expected_nbytes = nbytes;
