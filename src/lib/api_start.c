@@ -229,7 +229,7 @@ static int open_reports(struct gsort *sort)
 	const int r = api_check_files(sort);
 
 	sort->drops_warnings = sort->process && !sort->engine->follows_gnu_sort &&
-			       command_files_drop_warnings(options);
+			       command_files_mix_messages(options);
 	if (r < 0 || !api_is_reporting_rank(sort))
 		return r;
 	return reports_open(options->spec.io, options->report_paths, &sort->reports);

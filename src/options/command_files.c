@@ -267,8 +267,7 @@ static bool must_be_silent(const struct command_files *files)
 	return is_same_file(options->files0_path, &stderr_identity);
 }
 
-/* Return whether the program writes records and messages to one pipe or file. */
-static bool mixes_messages_with_data(const struct options *options)
+bool command_files_mix_messages(const struct options *options)
 {
 	struct path_identity output, messages;
 
@@ -276,15 +275,7 @@ static bool mixes_messages_with_data(const struct options *options)
 	       options->spec.output_endpoint.kind == ENDPOINT_PATH && !options_is_check(options) &&
 	       path_identity_from_fd(STDOUT_FILENO, &output) == 0 &&
 	       path_identity_from_fd(STDERR_FILENO, &messages) == 0 &&
-	       path_identity_equal(&output, &messages);
-}
-
-bool command_files_drop_warnings(const struct options *options)
-{
-	struct stat status;
-
-	return mixes_messages_with_data(options) && fstat(STDERR_FILENO, &status) == 0 &&
-	       !S_ISCHR(status.st_mode);
+	       path_identity_equal(&output, &messages) && !S_ISCHR(messages.mode);
 }
 
 /*
@@ -295,7 +286,7 @@ static int add_standard_error(struct command_files *files)
 {
 	const struct options *options = files->options;
 
-	if (mixes_messages_with_data(options) && !options->stats && !options->debug &&
+	if (command_files_mix_messages(options) && !options->stats && !options->debug &&
 	    options->progress != PROGRESS_OPTION_ALWAYS)
 		return 0;
 	return file_roles_add_stream(&files->roles, ROLE_MESSAGES, STDERR_FILENO);
@@ -304,7 +295,8 @@ static int add_standard_error(struct command_files *files)
 /* Check inputs and standard error. Errors of inputs come first where records and messages mix. */
 static int check_sources_and_messages(struct command_files *files)
 {
-	const bool sources_first = files->uses_streams && mixes_messages_with_data(files->options);
+	const bool sources_first = files->uses_streams &&
+				   command_files_mix_messages(files->options);
 	int r = sources_first ? check_sources(files) : 0;
 
 	if (r == 0 && files->uses_streams)

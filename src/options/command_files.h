@@ -20,7 +20,7 @@ int command_files_check(const struct options *options, bool uses_streams);
  * Return whether records and messages of the program go to one pipe or file. Warnings and notices
  * would be among the records of a sort that succeeds.
  */
-bool command_files_drop_warnings(const struct options *options);
+bool command_files_mix_messages(const struct options *options);
 
 /*
  * Return whether neither an option nor the open inputs define the type. Such records are sorted as
