@@ -516,13 +516,6 @@ static struct replaced_runs *collect_replaced_runs(struct checkpoint *checkpoint
 	return replaced;
 }
 
-static void free_request(struct sync_request *request)
-{
-	if (request)
-		free(request->payload);
-	free(request);
-}
-
 /* Create the record of the run, with the index of its blocks. Returns NULL after a message. */
 static struct sync_request *create_run_request(const struct run *run, size_t first,
 					       size_t n_replaced)
@@ -580,7 +573,8 @@ static int save_spilled_run(void *context, struct run_list *list, size_t first, 
 		return -ENOMEM;
 	request->context = collect_replaced_runs(checkpoint, list, first, n);
 	if (!request->context) {
-		free_request(request);
+		free(request->payload);
+		free(request);
 		return -ENOMEM;
 	}
 	request->on_complete = remove_replaced_runs;
