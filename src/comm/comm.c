@@ -34,7 +34,6 @@
 enum {
 	DEFAULT_FRAGMENT_NBYTES = 32 << 20, /* at least a stripe of an output, which is 16 MiB */
 	VERSION_NBYTES = 48,
-	RANK_NAME_NBYTES = COMM_HOST_NBYTES + 24,
 	EXIT_STATUS_FAILURE = 2, /* of a process that is aborted because a rank has failed */
 	TIMEOUT_STEPS = 60,      /* per timeout; see staggered_timeout_ns() */
 	PAUSE_DIVISOR = 8,       /* pause for 1/8 of the time without progress */
@@ -98,15 +97,19 @@ static int fail_memory(void)
 	return fail(-ENOMEM, "no memory for messages between ranks");
 }
 
-/* Format "rank 3 on node17". */
-static const char *format_rank_name(const struct comm *comm, unsigned rank,
-				    char ret_text[static RANK_NAME_NBYTES])
+/* "rank 3 on node17" */
+struct rank_name {
+	char text[COMM_HOST_NBYTES + 24];
+};
+
+static struct rank_name format_rank_name(const struct comm *comm, unsigned rank)
 {
 	const char(*hosts)[COMM_HOST_NBYTES] = (const char(*)[COMM_HOST_NBYTES])comm->hosts;
+	struct rank_name name;
 
-	snprintf(ret_text, RANK_NAME_NBYTES, hosts ? "rank %u on %s" : "rank %u", rank,
+	snprintf(name.text, sizeof name, hosts ? "rank %u on %s" : "rank %u", rank,
 		 hosts ? hosts[rank] : "");
-	return ret_text;
+	return name;
 }
 
 /* Return whether the heartbeat watches the peer because of this transfer. */
@@ -195,7 +198,6 @@ static int complete_transfer(struct comm *comm, struct comm_transfer *transfer)
 	const char *hint = transfer->tag == COMM_TAG_COLLECTIVES ?
 				   "; have all ranks been started with the same arguments?" :
 				   "";
-	char name[RANK_NAME_NBYTES];
 
 	if (is_monitored(comm, transfer))
 		heartbeat_end_wait(&comm->heartbeat, heartbeat_peer(comm, transfer));
@@ -204,7 +206,7 @@ static int complete_transfer(struct comm *comm, struct comm_transfer *transfer)
 	if (transfer->is_receive && !(transfer->flags & COMM_MAY_BE_SHORTER) &&
 	    transfer->nbytes != transfer->capacity)
 		return fail(-EMSGSIZE, "%s has sent %zu bytes where %zu were expected%s",
-			    format_rank_name(comm, transfer->from, name), transfer->nbytes,
+			    format_rank_name(comm, transfer->from).text, transfer->nbytes,
 			    transfer->capacity, hint);
 	transfer->next = comm->completed;
 	comm->completed = transfer;
@@ -214,8 +216,6 @@ static int complete_transfer(struct comm *comm, struct comm_transfer *transfer)
 static int accept_received(struct comm *comm, struct comm_transfer *transfer,
 			   const struct transport_request *request)
 {
-	char name[RANK_NAME_NBYTES];
-
 	transfer->from = (unsigned)request->peer;
 	transfer->nbytes += request->nbytes;
 	heartbeat_record(&comm->heartbeat, transfer->from, comm->now_ns);
@@ -224,7 +224,7 @@ static int accept_received(struct comm *comm, struct comm_transfer *transfer,
 					  memory_order_relaxed);
 	if (request->is_truncated)
 		return fail(-EMSGSIZE, "%s has sent more than the %zu bytes that were expected",
-			    format_rank_name(comm, transfer->from, name), transfer->capacity);
+			    format_rank_name(comm, transfer->from).text, transfer->capacity);
 	return 0;
 }
 
@@ -259,8 +259,6 @@ static int complete_request(struct comm *comm, struct transport_request *request
 
 static int check_heartbeat(struct comm *comm, unsigned rank)
 {
-	char name[RANK_NAME_NBYTES];
-
 	if (rank == comm->rank)
 		return 0;
 	switch (heartbeat_check(&comm->heartbeat, rank, comm->now_ns)) {
@@ -269,7 +267,7 @@ static int check_heartbeat(struct comm *comm, unsigned rank)
 	case HEARTBEAT_TIMEOUT:
 		return fail(-ETIMEDOUT,
 			    "%s has not answered for %.3g s; check the process and the network",
-			    format_rank_name(comm, rank, name),
+			    format_rank_name(comm, rank).text,
 			    (double)comm->heartbeat.timeout_ns / 1e9);
 	default:
 		return 0;
@@ -280,14 +278,13 @@ static int check_peers(struct comm *comm)
 {
 	struct transport *transport = comm->transport;
 	const bool needs_check = heartbeat_needs_check(&comm->heartbeat, comm->now_ns);
-	char name[RANK_NAME_NBYTES];
 	int r = 0;
 
 	for (unsigned rank = 0; rank < comm->size && r == 0; rank++) {
 		if (transport->ops->is_disconnected &&
 		    heartbeat_is_waiting(&comm->heartbeat, rank) &&
 		    transport->ops->is_disconnected(transport, (int)rank))
-			return fail(-EPIPE, "%s has ended", format_rank_name(comm, rank, name));
+			return fail(-EPIPE, "%s has ended", format_rank_name(comm, rank).text);
 		if (needs_check)
 			r = check_heartbeat(comm, rank);
 	}
