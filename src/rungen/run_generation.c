@@ -88,14 +88,6 @@ static bool has_unclaimed_read(struct chunk_reader *reader)
 	return reader->start + reader->n_claimed_reads * reader->read_nbytes < reader->end;
 }
 
-/* Record that the input ends at `end`. */
-static void record_input_end(struct chunk_reader *reader, uint64_t end)
-{
-	SCOPED_LOCK(&reader->lock);
-	if (end < reader->end)
-		reader->end = end;
-}
-
 /* --- Reading in host memory: directly into chunks --- */
 
 static int claim_chunk(struct chunk_reader *reader, struct chunk **ret_chunk)
@@ -169,15 +161,6 @@ static int read_chunks(struct chunk_reader *reader)
 static uint64_t chunk_start(const struct chunk_reader *reader, const struct chunk *chunk)
 {
 	return reader->start + chunk->number * reader->chunk_nbytes;
-}
-
-/* Return whether all of the chunk's input has been read. Requires the lock. */
-static bool is_chunk_full(const struct chunk_reader *reader, const struct chunk *chunk)
-{
-	const uint64_t end =
-		chunk_start(reader, chunk) + chunk->n * reader->job->layout->record_nbytes;
-
-	return chunk->n == reader->job->plan.chunk_records || end == reader->end;
 }
 
 /* Requires the lock. */
@@ -266,11 +249,13 @@ static int sort_filled_chunk(struct chunk_reader *reader, struct chunk *chunk)
 /* Count a piece of the chunk; when it is full, sort it. */
 static int count_read(struct chunk_reader *reader, struct chunk *chunk, uint64_t n_records)
 {
+	const struct job *job = reader->job;
 	bool is_full;
 
 	pthread_mutex_lock(&reader->lock);
 	chunk->n += n_records;
-	is_full = is_chunk_full(reader, chunk);
+	is_full = chunk->n == job->plan.chunk_records ||
+		  chunk_start(reader, chunk) + chunk->n * job->layout->record_nbytes == reader->end;
 	if (is_full)
 		remove_filling_chunk(reader, chunk);
 	pthread_mutex_unlock(&reader->lock);
@@ -294,13 +279,14 @@ static int read_into_slot(struct chunk_reader *reader, struct upload_slot *slot)
 		return r;
 	span.item = position / reader->read_nbytes;
 	stats_end(job->stats, span, nbytes);
-	if (nbytes < reader->read_nbytes)
-		record_input_end(reader, position + nbytes);
-	if (nbytes == 0)
-		return 0;
 	pthread_mutex_lock(&reader->lock);
-	chunk = find_chunk(reader, (position - reader->start) / reader->chunk_nbytes);
+	if (nbytes < reader->read_nbytes) /* the input ends here */
+		reader->end = u64_min(reader->end, position + nbytes);
+	chunk = nbytes ? find_chunk(reader, (position - reader->start) / reader->chunk_nbytes) :
+			 NULL;
 	pthread_mutex_unlock(&reader->lock);
+	if (!chunk)
+		return 0;
 	r = upload_to_chunk(reader, slot, chunk, position, nbytes);
 	if (r == 0)
 		r = count_read(reader, chunk, nbytes / job->layout->record_nbytes);

@@ -41,6 +41,8 @@ struct frame_sizes {
 };
 
 struct collective_zst {
+	struct file_set *set; /* its file i */
+	uint32_t i;
 	struct comm *comm;
 	struct spill *spill;
 	struct spill_extent *extents; /* n, of the own frames in order */
@@ -57,13 +59,16 @@ static int fail_memory(void)
 	return fail(-ENOMEM, "no memory for an index of compressed frames");
 }
 
-int collective_zst_open(struct comm *comm, struct spill *spill, struct collective_zst **ret_zst)
+int collective_zst_open(struct file_set *set, uint32_t i, struct spill *spill,
+			struct collective_zst **ret_zst)
 {
 	struct collective_zst *zst = calloc(1, sizeof *zst);
 
 	if (!zst)
 		return fail_memory();
-	zst->comm = comm;
+	zst->set = set;
+	zst->i = i;
+	zst->comm = set->comm;
 	zst->spill = spill;
 	*ret_zst = zst;
 	return 0;
@@ -211,20 +216,21 @@ int collective_zst_merge_index(struct collective_zst *zst, const struct zst_inde
 /* --- stored --- */
 
 /* Pass each stripe to its writer, the rank whose bytes begin the stripe. */
-static int write_stripes(struct collective_zst *zst, const struct stripe_sink *sink,
-			 uint64_t offset, const void *data, size_t nbytes)
+static int write_stripes(struct collective_zst *zst, uint64_t offset, const void *data,
+			 size_t nbytes)
 {
 	const char *from = data;
 	int r = 0;
 
 	while (nbytes > 0 && r == 0) {
-		const uint64_t begin = offset - offset % sink->stripe_nbytes;
-		const uint64_t remaining = begin + sink->stripe_nbytes - offset;
+		const uint64_t stripe_nbytes = zst->set->stored_stripe_nbytes;
+		const uint64_t begin = offset - offset % stripe_nbytes;
+		const uint64_t remaining = begin + stripe_nbytes - offset;
 		const size_t n = remaining < nbytes ? (size_t)remaining : nbytes;
 		const size_t owner = find_interval(zst->rank_offsets, sizeof *zst->rank_offsets, 0,
 						   zst->last_rank + 1, begin);
 
-		r = sink->write(sink->context, (unsigned)owner, offset, from, n);
+		r = file_set_write_stored(zst->set, zst->i, (unsigned)owner, offset, from, n);
 		offset += n;
 		from += n;
 		nbytes -= n;
@@ -232,20 +238,20 @@ static int write_stripes(struct collective_zst *zst, const struct stripe_sink *s
 	return r;
 }
 
-static int write_spilled_frame(struct collective_zst *zst, const struct stripe_sink *sink,
-			       struct spill_extent extent, uint64_t offset, void *buffer)
+static int write_spilled_frame(struct collective_zst *zst, struct spill_extent extent,
+			       uint64_t offset, void *buffer)
 {
 	int r = spill_read(zst->spill, extent, buffer);
 
 	if (r < 0)
 		return fail(r, "%s: cannot read a compressed frame of %" PRIu64 " bytes: %m",
 			    spill_directory(zst->spill, extent.file), extent.nbytes);
-	r = write_stripes(zst, sink, offset, buffer, extent.nbytes);
+	r = write_stripes(zst, offset, buffer, extent.nbytes);
 	spill_discard(zst->spill, extent);
 	return r;
 }
 
-static int write_own_frames(struct collective_zst *zst, const struct stripe_sink *sink)
+static int write_own_frames(struct collective_zst *zst)
 {
 	uint64_t offset = zst->rank_offsets[comm_rank(zst->comm)], max_nbytes = 0;
 	void *buffer;
@@ -258,16 +264,16 @@ static int write_own_frames(struct collective_zst *zst, const struct stripe_sink
 	if (!buffer)
 		return fail_memory();
 	for (size_t i = 0; i < zst->n && r == 0; i++) {
-		r = write_spilled_frame(zst, sink, zst->extents[i], offset, buffer);
+		r = write_spilled_frame(zst, zst->extents[i], offset, buffer);
 		offset += zst->extents[i].nbytes;
 	}
 	free(buffer);
 	return r;
 }
 
-int collective_zst_write(struct collective_zst *zst, const struct zst_index *index,
-			 const struct stripe_sink *sink, uint64_t *ret_nbytes)
+int collective_zst_write(struct collective_zst *zst, uint64_t *ret_nbytes)
 {
+	const struct zst_index *index = &zst->set->files[zst->i].index;
 	const uint64_t frames_nbytes = index->frames[index->n].stored;
 	unsigned char *table;
 	size_t nbytes;
@@ -275,9 +281,9 @@ int collective_zst_write(struct collective_zst *zst, const struct zst_index *ind
 
 	if (r < 0)
 		return fail_memory();
-	r = write_own_frames(zst, sink);
+	r = write_own_frames(zst);
 	if (r == 0 && comm_rank(zst->comm) == zst->last_rank)
-		r = write_stripes(zst, sink, frames_nbytes, table, nbytes);
+		r = write_stripes(zst, frames_nbytes, table, nbytes);
 	free(table);
 	*ret_nbytes = frames_nbytes + nbytes;
 	return r;

@@ -331,7 +331,7 @@ int file_set_compress(struct file_set *set, unsigned n, struct spill *spill)
 	set->is_compressed = true;
 	set->n_compressors = n;
 	for (uint32_t i = 0; i < set->n && r == 0; i++)
-		r = collective_zst_open(set->comm, spill, &set->files[i].zst);
+		r = collective_zst_open(set, i, spill, &set->files[i].zst);
 	return r;
 }
 
@@ -505,10 +505,11 @@ static int count_incoming_stripes(const struct file_set *set, uint64_t *ret_n)
 	return r;
 }
 
-/* Write compressed bytes of any rank. */
-static int write_stored(struct file_set *set, uint32_t i, uint64_t offset, const void *data,
-			size_t nbytes)
+int file_set_write_stored(struct file_set *set, uint32_t i, unsigned owner, uint64_t offset,
+			  const void *data, size_t nbytes)
 {
+	if (owner != comm_rank(set->comm))
+		return keep(set, owner, i, offset, data, nbytes);
 	set->files[i].stored_nbytes += nbytes;
 	return output_write_at(set->outputs[i], offset, data, nbytes);
 }
@@ -518,7 +519,8 @@ static int write_foreign(struct file_set *set, const struct stripe_bytes *stripe
 	const uint32_t i = (uint32_t)stripe->file;
 
 	if (set->has_all_frames)
-		return write_stored(set, i, stripe->offset, stripe->data, stripe->nbytes);
+		return file_set_write_stored(set, i, comm_rank(set->comm), stripe->offset,
+					     stripe->data, stripe->nbytes);
 	if (set->is_compressed)
 		return collective_zst_buffer_content(set->files[i].zst, stripe->offset,
 						     stripe->data, stripe->nbytes);
@@ -650,31 +652,6 @@ static int sync_index(struct shared_file *file, uint64_t content_nbytes)
 	return r;
 }
 
-struct zst_file_ref {
-	struct file_set *set;
-	uint32_t i;
-};
-
-static int write_zst_stripe(void *context, unsigned owner, uint64_t offset, const void *data,
-			    size_t nbytes)
-{
-	const struct zst_file_ref *file = context;
-
-	return owner == comm_rank(file->set->comm) ?
-		       write_stored(file->set, file->i, offset, data, nbytes) :
-		       keep(file->set, owner, file->i, offset, data, nbytes);
-}
-
-static int write_zst_file(struct file_set *set, uint32_t i, uint64_t *ret_nbytes)
-{
-	struct zst_file_ref file = { set, i };
-	const struct stripe_sink sink = { .stripe_nbytes = set->stored_stripe_nbytes,
-					  .context = &file,
-					  .write = write_zst_stripe };
-
-	return collective_zst_write(set->files[i].zst, &set->files[i].index, &sink, ret_nbytes);
-}
-
 /*
  * Check that every byte was written. Rank 0, which owns the files, accounts for the writes of
  * others.
@@ -718,7 +695,7 @@ int file_set_write_frames(struct file_set *set, const uint64_t *content_nbytes)
 	}
 	set->has_all_frames = true;
 	for (uint32_t i = 0; i < set->n && r == 0; i++)
-		r = write_zst_file(set, i, &expected_nbytes[i]);
+		r = collective_zst_write(set->files[i].zst, &expected_nbytes[i]);
 	if (r == 0)
 		r = file_set_exchange(set);
 	if (r == 0)

@@ -192,7 +192,9 @@ bool file_set_have_one_host(const struct file_set *set);
 
 /* --- collective_zst.c: a compressed file, for file_set.c --- */
 
-int collective_zst_open(struct comm *comm, struct spill *spill, struct collective_zst **ret_zst);
+/* Open file i of the set. */
+int collective_zst_open(struct file_set *set, uint32_t i, struct spill *spill,
+			struct collective_zst **ret_zst);
 
 /* NULL is ignored. Does not free space of the spill. */
 void collective_zst_close(struct collective_zst *zst);
@@ -214,14 +216,12 @@ int collective_zst_flush_content(struct collective_zst *zst, uint64_t end, struc
 int collective_zst_merge_index(struct collective_zst *zst, const struct zst_index *own_index,
 			       uint64_t content_nbytes, struct zst_index *ret_index);
 
-/* Writes bytes of the file that belong to rank `owner`. */
-struct stripe_sink {
-	uint64_t stripe_nbytes; /* no write crosses the end of a stripe */
-	void *context;
-	int (*write)(void *context, unsigned owner, uint64_t offset, const void *data,
-		     size_t nbytes);
-};
-
 /* Write the own frames, and the index if this rank has the last one. *ret_nbytes: of the file. */
-int collective_zst_write(struct collective_zst *zst, const struct zst_index *index,
-			 const struct stripe_sink *sink, uint64_t *ret_nbytes);
+int collective_zst_write(struct collective_zst *zst, uint64_t *ret_nbytes);
+
+/*
+ * For collective_zst.c: write bytes of the compressed file that belong to rank `owner`, all within
+ * a stripe of stored_stripe_nbytes.
+ */
+int file_set_write_stored(struct file_set *set, uint32_t i, unsigned owner, uint64_t offset,
+			  const void *data, size_t nbytes);

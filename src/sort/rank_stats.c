@@ -157,20 +157,6 @@ static void sum_phases(struct rank_summary *entry)
 	}
 }
 
-/*
- * All ranks have the same version and byte order, so the struct was sent as it is. The only pointer
- * in it, to the name of a codec, is set to that of rank 0.
- */
-static int receive_summary(struct comm *comm, unsigned rank, const struct rank_summary *own,
-			   struct rank_summary *ret_entry)
-{
-	const int r =
-		comm_receive_wait(comm, rank, COMM_TAG_RANK_STATS, ret_entry, sizeof *ret_entry);
-
-	ret_entry->summary.spilled.codec = own->summary.spilled.codec;
-	return r;
-}
-
 static struct rank_stats *create_rank_stats(struct comm *comm, const struct rank_summary *own)
 {
 	struct rank_stats *stats = calloc(1, sizeof *stats);
@@ -203,10 +189,14 @@ int rank_stats_gather(struct comm *comm, struct rank_summary *own, struct rank_s
 	stats = create_rank_stats(comm, own);
 	if (!stats)
 		return fail(-ENOMEM, "no memory for the statistics of %u ranks", comm_size(comm));
+	/* All ranks have the same version and byte order, so the struct is sent as it is. */
 	for (unsigned i = 1; i < stats->n_ranks && r == 0; i++) {
-		r = receive_summary(comm, i, own, &stats->ranks[i]);
+		struct rank_summary *entry = &stats->ranks[i];
+
+		r = comm_receive_wait(comm, i, COMM_TAG_RANK_STATS, entry, sizeof *entry);
+		entry->summary.spilled.codec = own->summary.spilled.codec; /* the only pointer */
 		if (r == 0)
-			add_summary(&stats->total, &stats->ranks[i]);
+			add_summary(&stats->total, entry);
 	}
 	if (r < 0)
 		rank_stats_close(stats);

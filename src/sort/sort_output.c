@@ -200,17 +200,14 @@ static bool can_prefault(const struct sort_output *out)
 	       !spec->merge_inputs && spec->n_partitions != 1;
 }
 
-static uint32_t default_n_partitions(const struct sort_spec *spec)
-{
-	return spec->n_partitions ?
-		       spec->n_partitions :
-		       plan_round_to_files(PLAN_DEFAULT_MAX_PARTITIONS, spec->n_part_files);
-}
-
 void sort_output_start_prefault(struct sort_output *out)
 {
 	const struct sort_spec *spec = out->spec;
 	const uint64_t nbytes = sort_output_expected_nbytes(spec, out->job);
+	const uint32_t n_partitions =
+		spec->n_partitions ?
+			spec->n_partitions :
+			plan_round_to_files(PLAN_DEFAULT_MAX_PARTITIONS, spec->n_part_files);
 	unsigned n_threads;
 
 	if (nbytes == OUTPUT_SIZE_UNKNOWN || !can_prefault(out))
@@ -220,7 +217,7 @@ void sort_output_start_prefault(struct sort_output *out)
 		return;
 	if (sort_output_is_split(out))
 		sort_output_set_part_sizes(out, n_output_records(spec, out->job));
-	output_start_prefault(out->set.outputs, out->set.n, default_n_partitions(spec), n_threads);
+	output_start_prefault(out->set.outputs, out->set.n, n_partitions, n_threads);
 }
 
 void sort_output_stop_prefault(struct sort_output *out)
