@@ -851,6 +851,8 @@ int output_sync(struct output *output)
 {
 	const int r = file_sync(&output->file);
 
+	if (r == -EINVAL && output->is_sequential) /* pipes have no storage */
+		return 0;
 	return r < 0 ? fail(r, "%s: cannot sync to stable storage: %m", output->name) : 0;
 }
 
@@ -906,12 +908,7 @@ int output_complete(struct output *output, enum output_durability durability)
 	if (r < 0)
 		return r;
 	output->is_complete = true;
-	if (durability == OUTPUT_UNSYNCED)
-		return 0;
-	r = file_sync(&output->file);
-	if (r == -EINVAL && output->is_sequential) /* pipes have no storage */
-		return 0;
-	return r < 0 ? fail(r, "%s: cannot sync to stable storage: %m", output->name) : 0;
+	return durability == OUTPUT_UNSYNCED ? 0 : output_sync(output);
 }
 
 static uint64_t final_nbytes(const struct output *output)

@@ -247,7 +247,7 @@ int output_complete(struct output *output, enum output_durability durability);
  */
 int output_commit(struct output *output, enum output_durability durability);
 
-/* Bring the data to stable storage. */
+/* Bring the data to stable storage, if the target has any. */
 int output_sync(struct output *output);
 
 /* Leave the target unchanged, and free all space. NULL is ignored. No writer may be active. */
