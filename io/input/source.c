@@ -611,18 +611,6 @@ static int read_preserving_cache(struct source_table *table, struct source *sour
 	return r;
 }
 
-/* Read from an uncompressed file. Returns -ENODATA (not reported) if the file ends before. */
-static int read_uncompressed(struct source_table *table, struct source *source,
-			     uint64_t file_offset, void *buffer, size_t nbytes)
-{
-	const int r = read_preserving_cache(table, source, file_offset, buffer, nbytes);
-
-	if (r < 0 && r != -ENODATA)
-		return fail(r, "%s: read of %zu bytes at %" PRIu64 ": %m", source->name, nbytes,
-			    file_offset);
-	return r;
-}
-
 static int read_acquired_source(struct source_table *table, struct source *source, uint64_t offset,
 				void *buffer, size_t nbytes)
 {
@@ -634,9 +622,11 @@ static int read_acquired_source(struct source_table *table, struct source *sourc
 		r = zst_reader_read_at(source->zst_reader, &source->file, file_offset, buffer,
 				       nbytes);
 	else
-		r = read_uncompressed(table, source, file_offset, buffer, nbytes);
+		r = read_preserving_cache(table, source, file_offset, buffer, nbytes);
 	if (r < 0 && r != -ENODATA)
-		return r;
+		return source->zst_reader ? r :
+					    fail(r, "%s: read of %zu bytes at %" PRIu64 ": %m",
+						 source->name, nbytes, file_offset);
 	if (r < 0 || reaches_end)
 		size_r = source_check_size(source);
 	if (size_r < 0)
@@ -803,21 +793,16 @@ int source_check_size(const struct source *source)
 	return nbytes == source_end(source) ? 0 : fail_changed(source, source_end(source), nbytes);
 }
 
-/* Get the present state of the file. Returns false if its name is gone or another file's. */
-static bool restat_source(const struct source *source, struct stat *ret_status)
-{
-	const int r = source->path ? stat(source->path, ret_status) :
-				     fstat(source->endpoint.fd, ret_status);
-
-	return r == 0 && file_id_equal(file_id_from_stat(ret_status), source->identity);
-}
-
 int source_check_state(const struct source *source)
 {
 	struct file_state new_state;
 	struct stat status;
 
-	if (!source->is_file || !restat_source(source, &status))
+	/* The name may be gone, or another file's. */
+	if (!source->is_file ||
+	    (source->path ? stat(source->path, &status) : fstat(source->endpoint.fd, &status)) <
+		    0 ||
+	    !file_id_equal(file_id_from_stat(&status), source->identity))
 		return 0;
 	new_state = file_state_from_stat(&status);
 	if (file_state_is_unchanged(&source->state, &new_state))
