@@ -289,32 +289,15 @@ int part_inputs_measure(const struct part_inputs *part_inputs, size_t i, uint64_
 	return 0;
 }
 
-/* Format the keys of a record like a manifest. */
-static void format_key_digits(const struct part_manifest *manifest, const unsigned char *record,
-			      char text[static 2 * PART_MANIFEST_MAX_KEY_NBYTES + 1])
-{
-	static const char digits[] = "0123456789abcdef";
-	size_t n = 0;
-
-	for (uint32_t i = 0; i < manifest->n_keys; i++)
-		for (uint32_t j = 0;
-		     j < manifest->keys[i].nbytes && n < 2 * PART_MANIFEST_MAX_KEY_NBYTES; j++) {
-			const unsigned char byte = record[manifest->keys[i].offset + j];
-
-			text[n++] = digits[byte >> 4];
-			text[n++] = digits[byte & 15];
-		}
-	text[n] = '\0';
-}
-
 int part_inputs_check_key(const struct part_inputs *part_inputs, size_t i, const void *record,
 			  bool is_last)
 {
 	const struct part_input_file *file = &part_inputs->files[i];
 	const char *expected = is_last ? file->part->last_key : file->part->first_key;
-	char actual[2 * PART_MANIFEST_MAX_KEY_NBYTES + 1];
+	char actual[PART_MANIFEST_KEYS_TEXT_NBYTES];
 
-	format_key_digits(&file->group->manifest, record, actual);
+	part_manifest_format_keys(file->group->manifest.keys, file->group->manifest.n_keys, record,
+				  actual);
 	if (!expected || strcmp(actual, expected) == 0)
 		return 0;
 	return fail(-EIO, "%s: its %s key is %s, not %.128s as listed in %s", part_inputs->paths[i],

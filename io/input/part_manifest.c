@@ -106,6 +106,24 @@ static bool is_complete_key(const struct part_manifest *manifest, const char *di
 	return digits && nbytes > 0 && strlen(digits) == 2 * nbytes;
 }
 
+void part_manifest_format_keys(const struct key *keys, uint32_t n_keys, const void *record,
+			       char text[static PART_MANIFEST_KEYS_TEXT_NBYTES])
+{
+	static const char digits[] = "0123456789abcdef";
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < n_keys; i++)
+		for (uint32_t j = 0; j < keys[i].nbytes && n < 2 * PART_MANIFEST_MAX_KEY_NBYTES;
+		     j++) {
+			const unsigned char byte =
+				((const unsigned char *)record)[keys[i].offset + j];
+
+			text[n++] = digits[byte >> 4];
+			text[n++] = digits[byte & 15];
+		}
+	text[n] = '\0';
+}
+
 bool part_manifest_splits_key(const struct part_manifest *manifest)
 {
 	const char *previous_key = NULL;

@@ -55,6 +55,11 @@ struct part_manifest {
  */
 bool part_manifest_splits_key(const struct part_manifest *manifest);
 
+/* Format the keys of a record, or as much of them as is listed, as hexadecimal digits. */
+enum { PART_MANIFEST_KEYS_TEXT_NBYTES = 2 * PART_MANIFEST_MAX_KEY_NBYTES + 1 };
+void part_manifest_format_keys(const struct key *keys, uint32_t n_keys, const void *record,
+			       char text[static PART_MANIFEST_KEYS_TEXT_NBYTES]);
+
 /* Return whether a file that begins with these n bytes may be a manifest. */
 bool part_manifest_detect(const void *head, size_t n);
 

@@ -42,7 +42,7 @@ struct output_file {
 struct part_stats {
 	struct digest digest;
 	uint64_t first_end, last_end; /* end positions of the records with these keys; 0: none */
-	unsigned char first[PART_MANIFEST_MAX_KEY_NBYTES], last[PART_MANIFEST_MAX_KEY_NBYTES];
+	char first[PART_MANIFEST_KEYS_TEXT_NBYTES], last[PART_MANIFEST_KEYS_TEXT_NBYTES];
 };
 
 struct part_stats_table {
@@ -50,7 +50,6 @@ struct part_stats_table {
 	bool needs_digest; /* the merge digests other bytes than those written */
 	struct key *keys;  /* n_keys, at their offsets in the output; none: it is not sorted */
 	uint32_t n_keys;
-	uint32_t n_key_nbytes; /* kept of each key */
 
 	pthread_mutex_t lock;
 	struct part_stats *stats; /* of each file; with the lock */

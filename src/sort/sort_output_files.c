@@ -200,7 +200,7 @@ int sort_output_verify_framing(const struct sort_output *out)
 static void locate_output_keys(const struct sort_spec *spec, struct part_stats_table *table)
 {
 	const uint64_t keys_begin = spec->count ? sizeof(uint64_t) : 0;
-	uint64_t offset = keys_begin, n_keys_nbytes = 0;
+	uint64_t offset = keys_begin;
 
 	for (uint32_t i = 0; i < table->n_keys; i++) {
 		struct key *key = &table->keys[i];
@@ -208,11 +208,7 @@ static void locate_output_keys(const struct sort_spec *spec, struct part_stats_t
 		*key = spec->keys[i];
 		key->offset = spec->keys_only ? offset : keys_begin + key->offset;
 		offset += key->nbytes;
-		n_keys_nbytes += key->nbytes;
 	}
-	table->n_key_nbytes = n_keys_nbytes < PART_MANIFEST_MAX_KEY_NBYTES ?
-				      (uint32_t)n_keys_nbytes :
-				      PART_MANIFEST_MAX_KEY_NBYTES;
 }
 
 static int part_stats_open(const struct sort_output *out, struct part_stats_table *ret_table)
@@ -242,22 +238,6 @@ void part_stats_close(struct part_stats_table *table)
 	*table = (struct part_stats_table){ 0 };
 }
 
-/* Copy as much of the keys as is kept. */
-static void copy_keys(const struct part_stats_table *table, const unsigned char *record,
-		      unsigned char *ret_keys)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < table->n_keys && n < table->n_key_nbytes; i++) {
-		const struct key *key = &table->keys[i];
-		const uint32_t remaining = table->n_key_nbytes - n;
-		const uint32_t nbytes = key->nbytes < remaining ? key->nbytes : remaining;
-
-		memcpy(ret_keys + n, record + key->offset, nbytes);
-		n += nbytes;
-	}
-}
-
 static struct digest digest_records(const unsigned char *records, uint64_t n, uint64_t nbytes)
 {
 	struct digest digest = { .n_records = n };
@@ -282,11 +262,11 @@ static void add_part_stats(struct sort_output *out, uint32_t i, uint64_t positio
 	digest_add(&stats->digest, records_digest);
 	if (stats->first_end == 0 || position < stats->first_end) {
 		stats->first_end = position + 1;
-		copy_keys(table, first, stats->first);
+		part_manifest_format_keys(table->keys, table->n_keys, first, stats->first);
 	}
 	if (position + n > stats->last_end) {
 		stats->last_end = position + n;
-		copy_keys(table, last, stats->last);
+		part_manifest_format_keys(table->keys, table->n_keys, last, stats->last);
 	}
 }
 
@@ -360,21 +340,6 @@ int part_stats_gather(struct sort_output *out)
 	return r;
 }
 
-/* Returns hexadecimal digits, or NULL if no keys are kept or memory is short. */
-static char *format_hex_keys(const struct part_stats_table *table, const unsigned char *keys)
-{
-	static const char digits[] = "0123456789abcdef";
-	char *text = table->n_key_nbytes ? malloc(2 * table->n_key_nbytes + 1) : NULL;
-
-	for (uint32_t i = 0; text && i < table->n_key_nbytes; i++) {
-		text[2 * i] = digits[keys[i] >> 4];
-		text[2 * i + 1] = digits[keys[i] & 15];
-	}
-	if (text)
-		text[2 * table->n_key_nbytes] = '\0';
-	return text;
-}
-
 static void describe_part_file(const struct sort_output *out, uint32_t i,
 			       struct manifest_part *ret_part)
 {
@@ -382,9 +347,9 @@ static void describe_part_file(const struct sort_output *out, uint32_t i,
 
 	*ret_part = (struct manifest_part){ .n_records = stats->digest.n_records,
 					    .checksum = stats->digest.sum };
-	if (stats->digest.n_records) {
-		ret_part->first_key = format_hex_keys(&out->part_stats, stats->first);
-		ret_part->last_key = format_hex_keys(&out->part_stats, stats->last);
+	if (stats->digest.n_records && out->part_stats.n_keys) {
+		ret_part->first_key = strdup(stats->first);
+		ret_part->last_key = strdup(stats->last);
 	}
 }
 
