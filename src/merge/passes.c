@@ -50,17 +50,6 @@ static int merge_into_file(const struct job *job, struct run *const *runs, size_
 	return r;
 }
 
-/* Return the part of the input that n neighbouring runs were made of. */
-static struct run_origin add_origins(struct run *const *runs, size_t n,
-				     struct record_totals merge_totals)
-{
-	struct run_origin origin = { .totals = merge_totals };
-
-	for (size_t i = 0; i < n; i++)
-		run_origin_add(&origin, &runs[i]->origin);
-	return origin;
-}
-
 int merge_to_run(const struct job *job, struct run_list *list, size_t first, size_t n,
 		 uint64_t memory_nbytes, struct record_totals *totals)
 {
@@ -87,7 +76,9 @@ int merge_to_run(const struct job *job, struct run_list *list, size_t first, siz
 	r = run_open_spilled(file, SPILLED_ITEMS, &run);
 	if (r < 0)
 		return r;
-	run->origin = add_origins(list->runs + first, n, result.totals);
+	run->origin.totals = result.totals;
+	for (size_t i = first; i < first + n; i++)
+		run_origin_add(&run->origin, &list->runs[i]->origin);
 	if (job->checkpoint_hooks)
 		r = job->checkpoint_hooks->on_run_spilled(job->checkpoint_hooks->context, list,
 							  first, n, run);
