@@ -16,24 +16,6 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they are");
 
-struct format {
-	const char *name;
-	/* The first bytes, with a mask, if not all of their bits are the same in all files. */
-	const char *magic, *mask;
-	size_t magic_nbytes;
-	/* Check the rest. 1: it is this format; 0: it is not; or the error of read_at. Or NULL. */
-	int (*detect)(const struct format_view *view, const struct format_rules *rules);
-
-	enum decoder_format compression; /* gsort reads its content */
-	const char *filter;              /* the command that writes the content; or NULL */
-	const char *hint;                /* otherwise, what to do */
-	/* The size of the header before records that gsort reads. NULL: it does not. */
-	uint64_t (*header_nbytes)(const struct format_view *view);
-	/* Report this format as format_refuse() does, if filter and hint do not suffice. */
-	int (*refuse)(const struct format_view *view, const struct format_rules *rules,
-		      const char *name);
-};
-
 /* --- what is visible --- */
 
 static bool is_fully_visible(const struct format_view *view)
@@ -382,11 +364,6 @@ static const struct format formats[] = {
 	{ .name = "text", .detect = detect_text, .refuse = refuse_text },
 };
 
-enum decoder_format format_compression(const struct format *format)
-{
-	return format->compression;
-}
-
 uint64_t format_header_nbytes(const struct format *format, const struct format_view *view,
 			      const struct format_rules *rules)
 {
@@ -396,11 +373,6 @@ uint64_t format_header_nbytes(const struct format *format, const struct format_v
 bool format_is_manifest(const struct format *format, const struct format_rules *rules)
 {
 	return rules->accepts_manifests && format->detect == detect_manifest;
-}
-
-const char *format_name(const struct format *format)
-{
-	return format->name;
 }
 
 /* Formats that are read are detected with --skip-bytes, too. */

@@ -58,7 +58,23 @@ struct format_view {
 	int (*read_at)(void *context, uint64_t offset, void *buffer, size_t nbytes);
 };
 
-struct format;
+struct format {
+	const char *name; /* for messages: "compressed by gzip", "a zip archive" */
+	/* The first bytes, with a mask, if not all of their bits are the same in all files. */
+	const char *magic, *mask;
+	size_t magic_nbytes;
+	/* Check the rest. 1: it is this format; 0: it is not; or the error of read_at. Or NULL. */
+	int (*detect)(const struct format_view *view, const struct format_rules *rules);
+
+	enum decoder_format compression; /* gsort reads its content; else DECODER_NONE */
+	const char *filter;              /* the command that writes the content; or NULL */
+	const char *hint;                /* otherwise, what to do */
+	/* The size of the header before records that gsort reads. NULL: it does not. */
+	uint64_t (*header_nbytes)(const struct format_view *view);
+	/* Report this format as format_refuse() does, if filter and hint do not suffice. */
+	int (*refuse)(const struct format_view *view, const struct format_rules *rules,
+		      const char *name);
+};
 
 /*
  * Detect the format; *ret_format is NULL for records. Returns 0, or the error of read_at (not
@@ -67,18 +83,12 @@ struct format;
 int format_detect(const struct format_view *view, const struct format_rules *rules,
 		  const struct format **ret_format);
 
-/* Return the decoder for a compressed format that gsort reads, else DECODER_NONE. */
-enum decoder_format format_compression(const struct format *format);
-
 /* Return whether the format is a part manifest, to be replaced by its part files. */
 bool format_is_manifest(const struct format *format, const struct format_rules *rules);
 
 /* Return the size of the header of a format whose records are read; else 0. */
 uint64_t format_header_nbytes(const struct format *format, const struct format_view *view,
 			      const struct format_rules *rules);
-
-/* For messages: "compressed by gzip", "a zip archive". */
-const char *format_name(const struct format *format);
 
 /*
  * Report that the input has this format, and what to do. `name` is for messages; `path` is NULL for

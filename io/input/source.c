@@ -316,13 +316,13 @@ static int detect_format(const struct source_table *table, struct source *source
 		return fail(r, "%s: read: %m", source->name);
 	if (!format)
 		return 0;
-	if (format_compression(format) != DECODER_NONE && !is_decompressed) {
-		source->compression = format_compression(format);
+	if (format->compression != DECODER_NONE && !is_decompressed) {
+		source->compression = format->compression;
 		return 1;
 	}
 	if (rules.mode == FORMAT_LINES) {
 		warn("%s: is %s; decompress it first, or its compressed bytes are read as lines",
-		     source->name, format_name(format));
+		     source->name, format->name);
 		return 0;
 	}
 	if (format_is_manifest(format, &rules) && source->path && !source->is_stream &&

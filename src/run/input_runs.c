@@ -185,15 +185,15 @@ static int read_first_keys(struct input_run *self)
 	return r;
 }
 
-/* Allocate the buffer for records that have to be projected to items. */
-static int alloc_input_records(struct input_run *self)
+/* Open the order check, and the buffer for records that have to be projected to items. */
+static int open_buffers(struct input_run *self)
 {
-	const struct layout *layout = self->layout;
-
-	if (!layout_has_projection(layout))
-		return 0;
-	self->records = malloc(PLAN_INPUT_BATCH_NBYTES);
-	return self->records ? 0 : fail(-ENOMEM, "no memory for records of %s", self->extent.path);
+	if (layout_has_projection(self->layout)) {
+		self->records = malloc(PLAN_INPUT_BATCH_NBYTES);
+		if (!self->records)
+			return fail(-ENOMEM, "no memory for records of %s", self->extent.path);
+	}
+	return verify_edge_open(self->layout, &self->edge);
 }
 
 static int input_open_subrun(const struct layout *layout, struct run *run, uint64_t begin,
@@ -234,9 +234,7 @@ static int open_input_run(const struct job *job, struct input *input, struct inp
 						  (uint32_t)layout->resident_nbytes),
 			   &self->samples);
 	if (r == 0)
-		r = alloc_input_records(self);
-	if (r == 0)
-		r = verify_edge_open(layout, &self->edge);
+		r = open_buffers(self);
 	if (r == 0)
 		r = read_first_keys(self);
 	if (r < 0) {
@@ -276,6 +274,7 @@ static int input_open_subrun(const struct layout *layout, struct run *run, uint6
 	struct input_run *subrun = malloc(sizeof *subrun);
 	int r;
 
+	(void)layout;
 	if (!subrun)
 		return fail(-ENOMEM, "no memory for a part of a run");
 	*subrun = *(struct input_run *)run;
@@ -287,9 +286,7 @@ static int input_open_subrun(const struct layout *layout, struct run *run, uint6
 		(subrun->begin + subrun->run.n_items - 1) / stride + 1 - subrun->first_block;
 	subrun->records = NULL;
 	subrun->edge = (struct verify_edge){ 0 };
-	r = alloc_input_records(subrun);
-	if (r == 0)
-		r = verify_edge_open(layout, &subrun->edge);
+	r = open_buffers(subrun);
 	if (r == 0)
 		r = read_subrun_start(subrun);
 	if (r < 0) {

@@ -273,7 +273,7 @@ static void warn_ambiguous_format(const struct sort_output *out, const struct ou
 		return;
 	if (format_detect(&view, &rules, &format) == 0 && format)
 		warn("%s: looks like %s; read it with --format=raw", output_name(output),
-		     format_name(format));
+		     format->name);
 }
 
 static int compare_with_file(struct output *output, const char *text)

@@ -45,7 +45,7 @@ static const char *detect(const void *data, size_t nbytes, bool is_pipe, struct 
 	const struct format *format;
 
 	assert_int_equal(format_detect(&view, &rules, &format), 0);
-	return format ? format_name(format) : NULL;
+	return format ? format->name : NULL;
 }
 
 static void assert_format(const char *name, const void *data, size_t nbytes)
