@@ -234,6 +234,8 @@ static uint64_t measure_groups(const char *root, const struct hierarchy *hierarc
 
 		if (!find_cgroup(&groups, hierarchy->controller, path))
 			continue;
+		if (strcmp(path, "/") == 0) /* the files of the root group are in `mount` */
+			path[0] = '\0';
 		do {
 			snprintf(dir, sizeof dir, "%s%s", hierarchy->mount, path);
 			limit = u64_min(limit, hierarchy->measure(root, dir));
@@ -245,14 +247,16 @@ static uint64_t measure_groups(const char *root, const struct hierarchy *hierarc
 	return limit;
 }
 
-/* Return a resource limit less what is used of it. Lines are "LABEL SOFT HARD bytes". */
-static uint64_t measure_rlimit(const char *root, const char *limit_label, const char *used_label)
+/*
+ * Return a resource limit less what is used of it. Lines of `limits` are "LABEL SOFT HARD bytes".
+ */
+static uint64_t measure_rlimit(const char *root, const struct file_text *limits,
+			       const char *limit_label, const char *used_label)
 {
-	struct file_text limits, status;
-	uint64_t limit, used_kib;
+	const uint64_t limit = parse_number(find_label_value(limits, limit_label), NO_LIMIT);
+	struct file_text status;
+	uint64_t used_kib;
 
-	read_file_text(root, "/proc/self", "limits", &limits);
-	limit = parse_number(find_label_value(&limits, limit_label), NO_LIMIT);
 	if (limit == NO_LIMIT)
 		return NO_LIMIT;
 	read_file_text(root, "/proc/self", "status", &status);
@@ -273,9 +277,11 @@ static uint64_t measure_system(const char *root, const char *label)
 uint64_t memory_allowed_nbytes(const char *root)
 {
 	uint64_t nbytes = measure_groups(root, memory_hierarchies);
+	struct file_text limits;
 
-	nbytes = u64_min(nbytes, measure_rlimit(root, "Max address space", "VmSize:"));
-	return u64_min(nbytes, measure_rlimit(root, "Max data size", "VmData:"));
+	read_file_text(root, "/proc/self", "limits", &limits);
+	nbytes = u64_min(nbytes, measure_rlimit(root, &limits, "Max address space", "VmSize:"));
+	return u64_min(nbytes, measure_rlimit(root, &limits, "Max data size", "VmData:"));
 }
 
 uint64_t memory_available_nbytes(const char *root)

@@ -95,7 +95,6 @@ int api_distributed_check_planned(const struct gsort *sort, struct sort_spec *sp
 			       0;
 	if (spec->backend == BACKEND_AUTO) /* the GPUs of other hosts are unknown */
 		spec->backend = BACKEND_CPU;
-	options_divide_host(spec); /* each rank is assumed to have a host like this one */
 	return check_mpi_support(sort, "ranks");
 }
 

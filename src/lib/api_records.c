@@ -38,9 +38,9 @@ static int finalize_records(struct gsort *sort)
 		return r;
 	spec->omit_header = sort->returns_output;
 	spec->comm = sort->comm;
+	options_divide_host(spec); /* with --ranks, each rank is assumed to have a host like this */
 	if (!sort->comm)
 		return api_distributed_check_planned(sort, spec);
-	options_divide_host(spec);
 	/* Ranks of one host would disturb each other's measurements. */
 	spec->measure_peak_rates = false;
 	return 0;

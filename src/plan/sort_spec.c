@@ -11,6 +11,7 @@
 
 #include "io/codec/zst.h"
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/base/system_limits.h"
 #include "src/plan/plan.h"
 
@@ -266,21 +267,14 @@ void spec_close_probe(struct input_probe *probe)
 
 uint64_t spec_memory_nbytes(const struct sort_spec *spec)
 {
-	const uint64_t physical_nbytes = memory_physical_nbytes();
-	const uint64_t nbytes = spec->memory_nbytes ? spec->memory_nbytes :
-						      memory_available_nbytes("") / 2;
-
 	if (spec->n_assumed_ranks) /* on other machines */
-		return nbytes;
-	return nbytes < physical_nbytes ? nbytes : physical_nbytes;
+		return spec->memory_nbytes;
+	return u64_min(spec->memory_nbytes, memory_physical_nbytes());
 }
 
 unsigned spec_n_threads(const struct sort_spec *spec)
 {
-	const unsigned n = spec->n_threads ? spec->n_threads : cpus_available("");
-	const uint64_t max_threads = plan_max_threads(spec_memory_nbytes(spec));
-
-	return n < max_threads ? n : (unsigned)max_threads;
+	return (unsigned)u64_min(spec->n_threads, plan_max_threads(spec_memory_nbytes(spec)));
 }
 
 unsigned spec_n_compressors(const struct sort_spec *spec)

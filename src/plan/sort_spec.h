@@ -96,8 +96,8 @@ struct sort_spec {
 		*io; /* system calls and process state that may be used; NULL: syscalls_plain */
 	enum backend_choice backend;
 	struct gpu_list gpus;
-	unsigned n_threads;            /* of the CPU; 0: all that this process may use */
-	uint64_t memory_nbytes;        /* of the host; 0: half of what is available */
+	unsigned n_threads;            /* of the CPU */
+	uint64_t memory_nbytes;        /* of the host */
 	uint64_t device_memory_nbytes; /* of each GPU; 0: what is free less a tenth */
 	uint32_t batch_size;           /* maximum fan-in; 0: as planned */
 	uint32_t n_partitions;         /* of the output, merged side by side; 0: as planned */
@@ -170,10 +170,10 @@ static inline bool spec_exchanges_runs(const struct sort_spec *spec)
 	return spec_is_distributed(spec) && !spec->merge_inputs;
 }
 
-/* Return the memory that the sort may use: that of -S, or its default. */
+/* Return the memory that the sort may use: that of the specification, but not more than exists. */
 uint64_t spec_memory_nbytes(const struct sort_spec *spec);
 
-/* Return the number of CPU threads: that of --parallel, or all CPUs that the process may use. */
+/* Return the number of CPU threads: that of the specification, unless the memory is too small. */
 unsigned spec_n_threads(const struct sort_spec *spec);
 
 /* Return how many threads compress the output, with buffers of at most a quarter of the memory. */

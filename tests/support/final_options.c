@@ -35,9 +35,13 @@ static int add_operands(struct options *options, const struct parsed_options *pa
 static int finalize(struct options *options, const struct parsed_options *parsed)
 {
 	const char *tmpdir = getenv("TMPDIR");
-	const int r = options->files0_path ? add_list(options) : add_operands(options, parsed);
+	int r = options->files0_path ? add_list(options) : add_operands(options, parsed);
 
-	return r < 0 ? r : options_finalize(options, tmpdir && *tmpdir ? tmpdir : "/tmp");
+	if (r == 0)
+		r = options_finalize(options, tmpdir && *tmpdir ? tmpdir : "/tmp");
+	if (r == 0)
+		options_divide_host(&options->spec);
+	return r;
 }
 
 int parse_final_options(int argc, char **argv, struct options *ret_options)

@@ -44,6 +44,7 @@ static struct sort_spec spec_of(const char *const *input)
 	spec.n_keys = 1;
 	spec.output_path = output_path;
 	spec.memory_nbytes = 1 << 20;
+	spec.n_threads = 2;
 	spec.temp_dirs = directories;
 	spec.n_temp_dirs = 1;
 	return spec;
