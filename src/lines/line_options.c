@@ -284,6 +284,8 @@ static const struct option_spec specs[] = {
 	  .parse = option_parse_nothing, OF_GNU_SORT },
 	{ "random-source", 0, "FILE", "ignored, for compatibility with GNU sort",
 	  .parse = option_parse_nothing, OF_GNU_SORT },
+	{ "y", 'y', "N", "ignored, for compatibility with GNU sort", .cli_only = true,
+	  .parse = option_parse_nothing, OF_GNU_SORT },
 	{ "lines", 0, NULL, "sort lines, with these options", .parse = option_parse_nothing },
 	{ BUILTIN_OPTIONS_ROW_COMPLETION, .cli_only = true, SAME_ON_ALL },
 	{ BUILTIN_OPTIONS_ROW_HELP, .cli_only = true, OF_GNU_SORT, SAME_ON_ALL },

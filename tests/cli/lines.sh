@@ -105,7 +105,32 @@ claim 'a closed standard input is an error'
 [ $? -eq 2 ] || fail "status is not 2"
 grep -q 'standard input: read: Bad file descriptor' stderr || fail "$(cat stderr)"
 
-claim 'options can be abbreviated, and -y takes a number or nothing'
+claim 'obsolete keys are those of GNU sort, also with an end before the first field'
+for keys in '+1 -0' '+0 -0' '+1 -0.0' '+1 -0b' '+0 -0n' '+0.1 -0.2' '+1 -1.' '+1 -2x' '+1x' '++1n' \
+		'+1.' '-rk +2' '--key +2' '-k +2' '+99999999999999999999 -k2n'; do
+	# shellcheck disable=SC2086
+	compare_with_gnu_sort $keys stdin other
+done
+expect_failed 'field number is zero' -k1,0
+
+claim 'with POSIXLY_CORRECT, a word after a file is a file'
+printf 'plus 1\n' > +1
+printf 'minus 1\n' > ./-r
+for words in 'other +1' 'other -r' '+1 other' '-r other +1' 'other -- +1' 'other +1 -2'; do
+	for version in 199209 200112 200809; do
+		export _POSIX2_VERSION=$version
+		# shellcheck disable=SC2086
+		compare_with_gnu_sort $words
+		export POSIXLY_CORRECT=1
+		# shellcheck disable=SC2086
+		compare_with_gnu_sort $words
+		unset POSIXLY_CORRECT _POSIX2_VERSION
+	done
+done
+POSIXLY_CORRECT=1 "$GSORT" --lines other -o found 2> stderr || fail "-o: status $?"
+sort other | cmp -s - found || fail '-o after a file'
+
+claim 'options can be abbreviated, and -y takes a number'
 compare_with_gnu_sort --sort=num -k2 stdin
 compare_with_gnu_sort --check=q other
 compare_with_gnu_sort --re stdin
@@ -113,7 +138,12 @@ compare_with_gnu_sort --sta -k2,2n stdin
 compare_with_gnu_sort --z stdin
 compare_with_gnu_sort --co=gzip stdin
 compare_with_gnu_sort -y stdin
-compare_with_gnu_sort -y 5 stdin
+for words in '-y 5 stdin' '-ry 5 stdin' '-ry5 stdin' '-ry stdin' '-y -- stdin' '-y -r stdin' \
+		'-y 5a stdin' 'stdin -y' 'stdin -ry' 'stdin -k'; do
+	# shellcheck disable=SC2086
+	compare_with_gnu_sort $words
+done
+expect_failed '^gsort: -y requires an argument, N; see --help$' stdin -y
 
 claim 'errors are one line'
 expect_failed 'missing: No such file' missing
