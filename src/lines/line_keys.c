@@ -178,7 +178,7 @@ static bool is_default_order(const struct line_order *order)
 	return !(order->letters & ~letter_bit('r')) && !order->skip_end_blanks;
 }
 
-/* Refuse letters that exclude each other. */
+/* Refuse letters that exclude each other. The letter d implies i, which is then not listed. */
 static int check_order(const struct line_order *order)
 {
 	static const char exclusive[] = "ghMn";
@@ -191,7 +191,8 @@ static int check_order(const struct line_order *order)
 	if (n <= 1)
 		return 0;
 	for (const char *letter = order_letters; *letter; letter++)
-		if (has_letter(order, *letter) && *letter != 'b' && *letter != 'r')
+		if (has_letter(order, *letter) && *letter != 'b' && *letter != 'r' &&
+		    !(*letter == 'i' && has_letter(order, 'd')))
 			found[n_found++] = *letter;
 	return fail(-EINVAL, "options '-%s' are incompatible", found);
 }

@@ -149,6 +149,8 @@ claim 'errors are one line'
 expect_failed 'missing: No such file' missing
 expect_failed 'field number is zero' -k0
 expect_failed "options '-gn' are incompatible" -g -n
+expect_failed "options '-dn' are incompatible" -d -n -i
+expect_failed "options '-in' are incompatible" -n -i
 expect_failed 'multi-character tab' -t xx
 expect_failed 'random order is not supported' -R
 expect_failed 'partitions: not with --lines' --partitions=3
