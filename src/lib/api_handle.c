@@ -99,8 +99,6 @@ void gsort_close(struct gsort *sort)
 	if (sort->has_started) {
 		gsort_cancel(sort);
 		pthread_join(sort->sort_thread, NULL);
-		if (sort->has_progress_thread)
-			pthread_join(sort->progress_thread, NULL);
 	}
 	free_handle(sort);
 }

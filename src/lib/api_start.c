@@ -264,10 +264,10 @@ static int start_threads(struct gsort *sort)
 
 	if (blocks_signals)
 		thread_block_signals(&saved_mask);
+	api_start_progress_thread(sort);
 	r = thread_start(api_sort_thread, sort, sort_thread_stack_nbytes(), &sort->sort_thread);
-	if (r == 0 && sort->progress_callback)
-		sort->has_progress_thread =
-			thread_start(api_progress_thread, sort, 0, &sort->progress_thread) == 0;
+	if (r < 0)
+		api_end_progress_thread(sort, r);
 	if (blocks_signals)
 		thread_restore_signals(&saved_mask);
 	return r < 0 ? fail(r, "cannot start a thread for the sort: %m%s",

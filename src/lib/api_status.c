@@ -254,27 +254,53 @@ int gsort_set_progress_callback(struct gsort *sort, gsort_progress_callback *cal
 	return API_CALL(sort, set_progress_callback(sort, callback, context, interval_ms));
 }
 
-/* Wait for the end of the operation, at most ms. Return whether it has ended. */
-static bool wait_until_ended(struct gsort *sort, unsigned ms)
+/* Wait for the end of progress, at most for one interval. */
+static enum progress_end wait_for_progress_end(struct gsort *sort)
 {
-	const uint64_t deadline_ns = clock_now_ns() + ms * UINT64_C(1000000);
+	const uint64_t deadline_ns =
+		clock_now_ns() + sort->progress_interval_ms * UINT64_C(1000000);
 
 	SCOPED_LOCK(&sort->lock);
-	while (!sort->has_ended && !thread_wait_until(&sort->ended_cond, &sort->lock, deadline_ns))
+	while (!sort->progress_end &&
+	       !thread_wait_until(&sort->ended_cond, &sort->lock, deadline_ns))
 		;
-	return sort->has_ended;
+	return sort->progress_end;
 }
 
-void *api_progress_thread(void *argument)
+/* The last call of a successful operation has the end of the progress. */
+static void *run_progress_thread(void *argument)
 {
 	struct gsort *sort = argument;
+	enum progress_end end;
 
-	while (!wait_until_ended(sort, sort->progress_interval_ms)) {
-		const struct gsort_progress progress = collect_progress(sort);
+	do {
+		struct gsort_progress progress;
 
-		sort->progress_callback(sort->progress_context, &progress);
-	}
+		end = wait_for_progress_end(sort);
+		progress = collect_progress(sort);
+		if (!end || (end == PROGRESS_SUCCEEDED && *progress.phase))
+			sort->progress_callback(sort->progress_context, &progress);
+	} while (!end);
 	return NULL;
+}
+
+void api_start_progress_thread(struct gsort *sort)
+{
+	sort->progress_end = PROGRESS_CONTINUES;
+	sort->has_progress_thread =
+		sort->progress_callback &&
+		thread_start(run_progress_thread, sort, 0, &sort->progress_thread) == 0;
+}
+
+void api_end_progress_thread(struct gsort *sort, int result)
+{
+	if (!sort->has_progress_thread)
+		return;
+	pthread_mutex_lock(&sort->lock);
+	sort->progress_end = result < 0 ? PROGRESS_FAILED : PROGRESS_SUCCEEDED;
+	pthread_cond_broadcast(&sort->ended_cond);
+	pthread_mutex_unlock(&sort->lock);
+	pthread_join(sort->progress_thread, NULL);
 }
 
 /* --- Statistics --- */

@@ -19,6 +19,7 @@
 
 static void finish_thread(struct gsort *sort, int result)
 {
+	api_end_progress_thread(sort, result);
 	pthread_mutex_lock(&sort->lock);
 	sort->has_ended = true;
 	sort->result = result;

@@ -28,6 +28,7 @@
 
 /* A handle does one operation. */
 enum api_operation { API_SORT, API_CHECK, API_EXPLAIN };
+enum progress_end { PROGRESS_CONTINUES, PROGRESS_SUCCEEDED, PROGRESS_FAILED };
 
 /*
  * What a handle sorts: records (api_records.c) or, after the option "lines", lines of text
@@ -84,7 +85,7 @@ struct gsort {
 	struct cancellation cancellation;
 	struct rendezvous put_channel, get_channel;
 	pthread_t sort_thread, progress_thread;
-	bool has_progress_thread;
+	bool has_progress_thread; /* constant while sort_thread runs */
 
 	/* Results; valid once has_ended, if result is 0. */
 	struct sort_summary summary;
@@ -96,8 +97,9 @@ struct gsort {
 	struct rank_progress *rank_progress; /* under progress_lock; NULL: one rank */
 
 	pthread_mutex_t lock;
-	pthread_cond_t ended_cond;
+	pthread_cond_t ended_cond; /* has_ended or progress_end has changed */
 	/* Under lock. */
+	enum progress_end progress_end;
 	bool has_ended;
 	int result;
 	char failure_text[QUOTED_NBYTES(MESSAGE_NBYTES)]; /* error of the sort */
@@ -197,8 +199,11 @@ void api_set_failure(struct gsort *sort);
 typedef int api_text_writer(const struct gsort *sort, FILE *stream);
 int api_make_text(struct gsort *sort, api_text_writer *write, const char **ret_text);
 
-/* Call the progress callback until the operation has ended: the function of a thread. */
-void *api_progress_thread(void *sort);
+/* Start the thread that calls the progress callback, if there is one. */
+void api_start_progress_thread(struct gsort *sort);
+
+/* End the thread. If the operation succeeded (result 0), this calls the callback once more. */
+void api_end_progress_thread(struct gsort *sort, int result);
 
 /* Return whether any report, or the table of --stats, is requested. */
 bool reports_are_requested(const struct options *options);

@@ -376,6 +376,7 @@ static int verify_read_back(struct sort *sort)
 	r = verify_output(sort_output_read_at, &sort->output, nbytes, &options, &result);
 	if (r < 0)
 		return sort_output_fail_read_back(r, name);
+	stats_complete_phase(job->stats);
 	if (result.first_disorder || !digest_equal(result.digest, integrity->totals.written) ||
 	    (job->layout->projection.has_count && result.counts_sum != integrity->result.n_counted))
 		return sort_output_fail_verify(name);

@@ -426,6 +426,54 @@ FIXTURE_TEST(progress_callback_may_cancel)
 	}
 }
 
+struct progress_calls {
+	unsigned n;
+	struct gsort_progress last;
+};
+
+static void count_progress_call(void *context, const struct gsort_progress *progress)
+{
+	struct progress_calls *calls = context;
+
+	calls->n++;
+	calls->last = *progress;
+}
+
+FIXTURE_TEST(last_progress_call_of_a_successful_sort_is_complete)
+{
+	static const char *const options[] = { "verify", "unique", "limit" };
+
+	for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+		struct gsort *sort = open_sort();
+		struct progress_calls calls = { 0 };
+
+		good(sort, gsort_set(sort, options[i], strcmp(options[i], "limit") ? NULL : "2"));
+		good(sort, gsort_set_output_path(sort, out_path));
+		good(sort, gsort_set_progress_callback(sort, count_progress_call, &calls, 1000000));
+		put_all(sort, numbers, N);
+		good(sort, gsort_finish(sort));
+		assert_int_equal(calls.n, 1);
+		assert_string_equal(calls.last.phase, i == 0 ? "verify" : "final merge");
+		assert_true(calls.last.total_nbytes > 0);
+		assert_int_equal(calls.last.done_nbytes, calls.last.total_nbytes);
+		assert_int_equal(calls.last.overall_done_nbytes, calls.last.overall_total_nbytes);
+		gsort_close(sort);
+	}
+}
+
+FIXTURE_TEST(failed_sort_has_no_last_progress_call)
+{
+	struct gsort *sort = open_sort();
+	struct progress_calls calls = { 0 };
+
+	good(sort, gsort_add_input_path(sort, "/nonexistent"));
+	good(sort, gsort_set_output_path(sort, out_path));
+	good(sort, gsort_set_progress_callback(sort, count_progress_call, &calls, 1000000));
+	assert_true(gsort_run(sort) < 0);
+	gsort_close(sort);
+	assert_int_equal(calls.n, 0);
+}
+
 FIXTURE_TEST(cancelled_sort_does_not_begin)
 {
 	struct gsort *sort = open_sort();

@@ -301,6 +301,29 @@ TEST(test_cancelling_wakes_what_waits_for_input)
 	}
 }
 
+static void save_progress(void *context, const struct gsort_progress *progress)
+{
+	*(struct gsort_progress *)context = *progress;
+}
+
+TEST(test_last_progress_call_of_a_successful_sort_is_complete)
+{
+	struct gsort *sort = open_lines();
+	struct gsort_progress progress = { 0 };
+
+	good(sort, gsort_set(sort, "buffer-size", "4M"));
+	good(sort, gsort_set(sort, "temporary-directory", temp_path));
+	good(sort, gsort_set_output_path(sort, out_path));
+	good(sort, gsort_set_progress_callback(sort, save_progress, &progress, 1000000));
+	put_text(sort); /* the sort spills */
+	good(sort, gsort_finish(sort));
+	assert_string_equal(progress.phase, "final merge");
+	assert_true(progress.total_nbytes > 0);
+	assert_int_equal(progress.done_nbytes, progress.total_nbytes);
+	assert_int_equal(progress.overall_done_nbytes, progress.overall_total_nbytes);
+	gsort_close(sort);
+}
+
 /* --- checks and plans --- */
 
 TEST(test_check)

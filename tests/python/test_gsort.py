@@ -596,6 +596,8 @@ def test_progress_is_reported():
     calls = []
     sort_slowly(lambda *call: calls.append(call))
     assert calls and all(isinstance(phase, str) and done >= 0 and total >= 0 for phase, done, total in calls)
+    phase, done, total = calls[-1]
+    assert phase == 'final merge' and done == total > 0
 
     def fail(*_):
         raise KeyError('from the callback')
@@ -630,7 +632,7 @@ def test_progress_is_shown(with_tqdm, monkeypatch, capsys):
     line = capsys.readouterr().err
     if with_tqdm:
         assert len(bars) == 1 and any(bars[0].phases) and not bars[0].is_open and line == ''
-        assert 0 < bars[0].n <= bars[0].total
+        assert 0 < bars[0].n == bars[0].total
     else:
         assert '%' in line and line.endswith(' \r')
 
