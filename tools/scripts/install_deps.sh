@@ -1,20 +1,22 @@
 #!/bin/sh
 # install_deps - install the build dependencies of gsort on Debian, Fedora, Arch or Alpine
 #
-# usage: sh tools/scripts/install_deps.sh [test]
+# usage: sh tools/scripts/install_deps.sh [test-build | test]
 #
-# With "test", installs the dependencies of the tests, too. Installs missing packages only. If none
-# is missing, it does nothing and needs no privileges. Otherwise it runs as root or with sudo.
+# Installs missing packages only: what the build needs, with "test-build" what building the tests
+# needs, too, and with "test" what running them needs. If no package is missing, it does nothing and
+# needs no privileges. Otherwise it runs as root or with sudo.
 #
 # tools/scripts/test.sh runs it on Debian 12. The lists of the other systems are not tested.
 set -eu
 
-# Dependencies of the build, and further ones of the tests, by system.
+# Dependencies of the build, and further ones of the tests, by system. On Debian, the tests can be
+# built while the packages that only running them needs are installed.
 debian='meson ninja-build pkg-config gcc g++
 	libxxhash-dev libzstd-dev zlib1g-dev libjansson-dev libhwy-dev'
-debian_test='clang libcmocka-dev acl strace xxd qemu-user musl-tools pandoc mandoc zsh fish
-	python3-numpy python3-pip
-	python3-pytest python3-venv libopenmpi-dev openmpi-bin libmpich-dev mpich'
+debian_test_build='libcmocka-dev pandoc libopenmpi-dev openmpi-bin libmpich-dev mpich'
+debian_test='clang acl strace xxd qemu-user musl-tools mandoc zsh fish
+	python3-numpy python3-pip python3-pytest python3-venv'
 debian_test_amd64='gcc-aarch64-linux-gnu g++-aarch64-linux-gnu'
 
 fedora='meson ninja-build pkgconf-pkg-config gcc gcc-c++
@@ -35,16 +37,22 @@ alpine_test='clang cmocka-dev acl strace xxd qemu-x86_64 pandoc mandoc bash zsh 
 
 if command -v apt-get >/dev/null; then
 	packages=$debian
+	packages_test_build=$debian_test_build
 	packages_test=$debian_test
 	[ "$(dpkg --print-architecture)" != amd64 ] ||
 		packages_test="$packages_test $debian_test_amd64"
 	is_installed() {
 		dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null | grep -qx installed
 	}
+	apt_install() {
+		DEBIAN_FRONTEND=noninteractive $as_root \
+			apt-get install -qq -y --no-install-recommends "$@"
+	}
+	# The package lists may be missing or too old.
 	install() {
-		$as_root apt-get update -qq &&
-			DEBIAN_FRONTEND=noninteractive $as_root \
-				apt-get install -qq -y --no-install-recommends "$@"
+		apt_install "$@" 2>/dev/null || {
+			$as_root apt-get update -qq && apt_install "$@"
+		}
 	}
 elif command -v dnf >/dev/null; then
 	packages=$fedora packages_test=$fedora_test
@@ -63,7 +71,11 @@ else
 	echo "install_deps.sh: unknown system; docs/install.md lists the dependencies" >&2
 	exit 1
 fi
-[ "${1:-}" != test ] || packages="$packages $packages_test"
+: "${packages_test_build=$packages_test}"
+case ${1:-} in
+test-build) packages="$packages $packages_test_build" ;;
+test) packages="$packages $packages_test_build $packages_test" ;;
+esac
 
 missing=
 for package in $packages; do

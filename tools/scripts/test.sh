@@ -22,7 +22,7 @@ cd "$(dirname "$0")/../.." || exit 1
 builds=${1:-build-test}
 passed=0 failed=0 skipped=0
 
-sh tools/scripts/install_deps.sh test || exit 1
+sh tools/scripts/install_deps.sh test-build || exit 1
 
 # count RESULT LOG: the number of tests in a testlog.json (one object per line) with this result
 count() {
@@ -233,6 +233,7 @@ tsan_tests() {
 
 tests=gcc_tests
 begin gcc compile gcc gcc --buildtype=release -Dwerror=true -Dgpu_arch=90
+sh tools/scripts/install_deps.sh test || exit 1
 built
 gcc=$?
 tests=asan_tests
