@@ -293,9 +293,6 @@ static int scan_piece(void *context, uint32_t task)
 	struct line_scan scan = line_scan_start(piece->range.begin, block->keys->delimiter);
 	struct line_key_buffer key = { 0 };
 	const bool descending = line_string_is_descending(&block->in, STRING_KEY);
-	/* A key that is not stored is made only as far as its prefix needs. */
-	const size_t prefix_nbytes = block->in.stores_keys ? SIZE_MAX :
-							     block->shared.n + sizeof(uint64_t);
 	uint64_t n = 0;
 
 	*piece = (struct piece){ .range = piece->range,
@@ -314,6 +311,11 @@ static int scan_piece(void *context, uint32_t task)
 		if (nbytes >= piece->longest_nbytes)
 			piece->longest_nbytes = nbytes + 1;
 		if (!block->in.is_plain) {
+			/* A key is made only as far as its prefix needs, or as it can be stored. */
+			const size_t prefix_nbytes =
+				block->in.stores_keys ?
+					piece->key_end - piece->key_begin - piece->key_nbytes :
+					block->shared.n + sizeof(uint64_t);
 			const bool is_complete = line_keys_normalise_prefix(
 				block->keys, line, nbytes, prefix_nbytes, &key);
 
@@ -719,7 +721,8 @@ static bool halve_range(const struct line_block *block, struct line_range *range
 
 /*
  * Scan as many of the first pieces as fit in memory, and leave out the others. If the keys of most
- * pieces do not fit, try fewer pieces, which then get more memory each.
+ * pieces do not fit, try fewer pieces, which then get more memory each. A single line always fits,
+ * because its key is not stored.
  */
 static int scan_fitting_pieces(struct line_block *block, const unsigned char *text_end)
 {
@@ -736,16 +739,12 @@ static int scan_fitting_pieces(struct line_block *block, const unsigned char *te
 		r = scan_pieces(block);
 		if (r < 0 || (block->n_pieces > 0 && block->n_pieces >= n_placed / 2))
 			break;
-		n = n_placed / 2;
-		if (n > 0)
+		if (n > 1) {
+			n = n_placed > 1 ? n_placed / 2 : 1;
 			continue;
+		}
 		if (!halve_range(block, &block->pieces[0].range))
-			return fail(-E2BIG,
-				    "a line of %zu bytes does not fit in memory with its key; use "
-				    "a larger -S",
-				    (size_t)(block->pieces[0].range.end -
-					     block->pieces[0].range.begin));
-		n = 1;
+			return fail(-E2BIG, "internal error: a line does not fit in memory");
 		r = count_lines(block, 0);
 	}
 	return r;
