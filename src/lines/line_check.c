@@ -47,6 +47,20 @@ static int check_chunk(struct line_sort *sort, const unsigned char *end, uint64_
 	return 0;
 }
 
+/* No room is left for a line after the last one that was checked, which ends at `end`. */
+static int fail_memory(struct line_sort *sort, size_t n, const unsigned char *end)
+{
+	const unsigned char *text = line_block_text(sort->block);
+	const size_t nbytes = (size_t)(end - text);
+	char line[LINE_LABEL_NBYTES];
+	const char *path;
+
+	if (nbytes <= sort->memory_nbytes / MERGE_SHARE)
+		return line_sort_fail_unfinished_line(sort, n - nbytes);
+	path = line_input_locate(sort->input, text, n, line);
+	return line_sort_fail_long_line(sort, path, line, nbytes - 1);
+}
+
 static int check_order(struct line_sort *sort, struct line_disorder *ret_disorder)
 {
 	unsigned char *text = line_block_text(sort->block), *end, *last = text;
@@ -65,8 +79,8 @@ static int check_order(struct line_sort *sort, struct line_disorder *ret_disorde
 						 &is_at_end);
 		if (r < 0 || n == 0)
 			return r;
-		if (n == n_checked && !is_at_end) /* no room is left for the next line */
-			return line_input_fail_long_line(sort->input, n - (size_t)(end - text));
+		if (n == n_checked && !is_at_end)
+			return fail_memory(sort, n, end);
 		span = stats_begin(STAGE_VERIFY, 0);
 		r = check_chunk(sort, end, &number, &last, ret_disorder);
 		n_new = ret_disorder->number ?

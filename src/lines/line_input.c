@@ -358,9 +358,12 @@ static int open_next(struct line_input *input)
 
 static int close_current(struct line_input *input)
 {
+	struct line_input_file *file = &input->files[input->next_path - 1];
 	struct input *current = input->input;
 	const int r = input_check_state(current);
 
+	file->n_lines += atomic_load(&input->n_lines);
+	file->has_skipped = input->has_skipped;
 	input_seek_end(current);
 	set_current(input, NULL);
 	input_close(current);
@@ -512,6 +515,7 @@ static int read_some(struct line_input *input, unsigned char *buffer, size_t nby
 		return r;
 	if (is_unterminated(input)) {
 		buffer[(*ret_nbytes)++] = input->params.delimiter;
+		input->files[input->next_path - 1].n_lines = 1;
 		input->ends_line = true;
 	}
 	terminate_header(input);
@@ -785,6 +789,33 @@ const char *line_input_position(const struct line_input *input,
 	else
 		snprintf(ret_line, LINE_LABEL_NBYTES, "line %" PRIuLEAST64, input->n_lines + 1);
 	return input->params.paths[input->next_path - 1];
+}
+
+const char *line_input_locate(const struct line_input *input, const unsigned char *bytes,
+			      size_t nbytes, char ret_line[static LINE_LABEL_NBYTES])
+{
+	const bool has_share = input->share.end != UINT64_MAX;
+	const uint64_t position =
+		(has_share ? input->share.position : input->text_position) - nbytes;
+	size_t i = input->next_path - 1;
+	uint64_t n_lines = atomic_load(&input->n_lines);
+	bool has_skipped = input->has_skipped;
+
+	while (i > 0 && input->files[i].text_begin > position)
+		i--;
+	if (i + 1 < input->next_path)
+		nbytes = u64_min(nbytes, input->files[i + 1].text_begin - position);
+	if (i + 1 < input->next_path || !input->input) { /* the file was read to its end */
+		n_lines = input->files[i].n_lines;
+		has_skipped = input->files[i].has_skipped;
+	}
+	/* The lines of a share are not the last ones that were read. */
+	if (has_share || has_skipped)
+		strcpy(ret_line, "a line");
+	else
+		snprintf(ret_line, LINE_LABEL_NBYTES, "line %" PRIu64,
+			 n_lines - line_count(bytes, nbytes, input->params.delimiter) + 1);
+	return input->params.paths[i];
 }
 
 const char *line_input_offset(const struct line_input *input, uint64_t *ret_offset)

@@ -38,6 +38,9 @@ struct line_input_file {
 	bool is_regular;
 	struct file_id id;
 	struct file_state state;
+	/* When it has been read. */
+	uint64_t n_lines; /* with the header; an added delimiter counts */
+	bool has_skipped; /* some of its lines were not counted */
 };
 
 /* The lines that begin in a part of the text (line_input_take_share()). */
@@ -155,6 +158,13 @@ bool line_input_has_file(const struct line_input *input, struct file_id id);
 enum { LINE_LABEL_NBYTES = 32 };
 const char *line_input_position(const struct line_input *input,
 				char ret_line[static LINE_LABEL_NBYTES]);
+
+/*
+ * For messages: the input and the line, as line_input_position() names them, in which the last
+ * nbytes of text that line_input_read() returned begin. A line begins there.
+ */
+const char *line_input_locate(const struct line_input *input, const unsigned char *bytes,
+			      size_t nbytes, char ret_line[static LINE_LABEL_NBYTES]);
 
 /* Report that this line has more than nbytes. Returns -E2BIG. */
 int line_input_fail_long_line(const struct line_input *input, size_t nbytes);

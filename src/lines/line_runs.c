@@ -71,16 +71,11 @@ int line_run_open(struct line_sort *sort, struct line_run_writer *ret_writer)
 
 int line_runs_check_longest(const struct line_sort *sort)
 {
-	const bool is_in_file = sort->spec->n_inputs == 1;
-
 	if (sort->longest_nbytes <= sort->memory_nbytes / MERGE_SHARE)
 		return 0;
-	return fail(-E2BIG,
-		    "%s%sa line of %zu bytes is too long to be merged in memory; use -S %" PRIu64
-		    "M or more",
-		    is_in_file ? sort->spec->inputs[0] : "", is_in_file ? ": " : "",
-		    sort->longest_nbytes - 1,
-		    line_sort_find_memory(sort, sort->longest_nbytes) >> 20);
+	return line_sort_fail_long_line(sort,
+					sort->spec->n_inputs == 1 ? sort->spec->inputs[0] : NULL,
+					"a line", sort->longest_nbytes - 1);
 }
 
 static struct digest digest_difference(struct digest a, struct digest b)

@@ -31,6 +31,7 @@ enum {
 	MIN_SPILL_MEMORY_NBYTES = 16 << 20, /* with less memory all runs go to temporary space */
 	BLOCKS_PER_MEMORY = 1024,           /* number of blocks of runs that the memory holds */
 	MAX_LENGTH_NBYTES = 1 << 30,        /* of a long line that is measured for a message */
+	MAX_LINE_DIVISOR = 20,              /* a line of this part of the memory is accepted */
 };
 
 unsigned char *line_sort_last_end(const struct line_sort *sort, unsigned char *begin,
@@ -70,10 +71,8 @@ static int spill_block(struct line_sort *sort)
 {
 	struct line_run_writer writer;
 	uint64_t nbytes;
-	int r = line_runs_check_longest(sort);
+	int r = line_sort_measure_block(sort, &nbytes);
 
-	if (r == 0)
-		r = line_sort_measure_block(sort, &nbytes);
 	if (r == 0)
 		r = line_run_open(sort, &writer);
 	if (r < 0)
@@ -91,11 +90,32 @@ static int spill_block(struct line_sort *sort)
 	return r == 0 && sort->runs.n == 1 ? job_recheck_temp_space(&sort->job) : r;
 }
 
-/*
- * Refuse a line of which nbytes are in the block. Read on to its end, unless that is very far, for
- * its length. Returns a negative errno after a message.
- */
-static int fail_long_line(struct line_sort *sort, size_t nbytes)
+int line_sort_fail_long_line(const struct line_sort *sort, const char *path, const char *line,
+			     size_t nbytes)
+{
+	return fail(-E2BIG,
+		    "%s%s%s has %zu bytes, too many for the memory; use -S %" PRIu64 "M or more",
+		    path ? path : "", path ? ": " : "", line, nbytes,
+		    line_sort_find_memory(sort, nbytes + 1) >> 20);
+}
+
+/* Check that the lines of a chunk, the last n bytes that were read, can be merged. */
+static int check_chunk_lines(const struct line_sort *sort, const unsigned char *text, size_t n)
+{
+	const size_t nbytes = line_block_longest(sort->block);
+	struct line_view line = line_sort_view(sort, text);
+	char label[LINE_LABEL_NBYTES];
+	const char *path;
+
+	if (nbytes <= sort->memory_nbytes / MERGE_SHARE)
+		return 0;
+	while (line.nbytes + 1 < nbytes)
+		line = line_sort_view(sort, line.bytes + line.nbytes + 1);
+	path = line_input_locate(sort->input, line.bytes, n - (size_t)(line.bytes - text), label);
+	return line_sort_fail_long_line(sort, path, label, line.nbytes);
+}
+
+int line_sort_fail_unfinished_line(struct line_sort *sort, size_t nbytes)
 {
 	unsigned char *text = line_block_text(sort->block), *end = NULL;
 	char line[LINE_LABEL_NBYTES];
@@ -112,9 +132,7 @@ static int fail_long_line(struct line_sort *sort, size_t nbytes)
 	}
 	if (length >= MAX_LENGTH_NBYTES)
 		return line_input_fail_long_line(sort->input, length);
-	return fail(-E2BIG,
-		    "%s: %s has %zu bytes, too many for the memory; use -S %" PRIu64 "M or more",
-		    path, line, length, line_sort_find_memory(sort, length + 1) >> 20);
+	return line_sort_fail_long_line(sort, path, line, length);
 }
 
 int line_sort_read_chunk(struct line_sort *sort, size_t min_nbytes, size_t *n,
@@ -143,7 +161,7 @@ int line_sort_read_chunk(struct line_sort *sort, size_t min_nbytes, size_t *n,
 			return 0;
 		if (*ret_end == text) { /* a long line: read on */
 			if (*n > max_line_nbytes)
-				return fail_long_line(sort, *n);
+				return line_sort_fail_unfinished_line(sort, *n);
 			target += target / 2;
 			continue;
 		}
@@ -198,7 +216,9 @@ static int sort_chunks(struct line_sort *sort)
 		r = line_sort_reduce_block(sort, (struct line_view){ 0 }, is_single);
 		if (r < 0 || is_single)
 			return r;
-		r = spill_block(sort);
+		r = check_chunk_lines(sort, text, n);
+		if (r == 0)
+			r = spill_block(sort);
 		if (r < 0)
 			return r;
 		n -= n_sorted;
@@ -247,6 +267,8 @@ static int sort_device_chunks(struct line_sort *sort)
 			return r;
 		output_stop_prefault(sort->output);
 		if (!is_empty)
+			r = line_runs_check_longest(sort);
+		if (r == 0 && !is_empty)
 			r = spill_block(sort);
 		if (r < 0)
 			return r;
@@ -482,7 +504,7 @@ static void plan_compressors(struct line_sort *sort, size_t memory)
 }
 
 /* Divide the memory between the block and the buffers of the threads; use fewer if it is small. */
-static void plan_memory(struct line_sort *sort)
+static void plan_buffers(struct line_sort *sort)
 {
 	const struct sort_spec *spec = sort->spec;
 	/* Elements hold positions of LINE_POSITION_BITS. */
@@ -529,6 +551,15 @@ static void plan_spill_memory(struct line_sort *sort)
 	sort->memory_nbytes -= sort->job.plan.host_spill_nbytes;
 }
 
+/* The input may be compressed, with a window of at most this size (input_limit_windows()). */
+static void plan_window(struct line_sort *sort)
+{
+	const uint64_t nbytes = sort->spec->memory_nbytes / DECODER_UNPLANNED_WINDOW_DIVISOR;
+
+	if (sort->input->unsized_path && nbytes > ZSTD_DEFAULT_WINDOW_NBYTES)
+		sort->memory_nbytes -= nbytes;
+}
+
 uint64_t line_sort_find_memory(const struct line_sort *sort, size_t line_nbytes)
 {
 	enum { STEP_NBYTES = 1 << 20 };
@@ -537,16 +568,20 @@ uint64_t line_sort_find_memory(const struct line_sort *sort, size_t line_nbytes)
 				  .spec = &params.spec,
 				  .checkpoint = sort->checkpoint,
 				  .keys = sort->keys,
+				  .input = sort->input,
 				  .job.plan.input_nbytes = sort->job.plan.input_nbytes };
+	uint64_t nbytes = round_up(line_nbytes * MAX_LINE_DIVISOR, STEP_NBYTES);
 
-	params.spec.memory_nbytes =
-		u64_max(LINE_MIN_MEMORY_NBYTES, round_up(line_nbytes * MERGE_SHARE, STEP_NBYTES));
-	for (;; params.spec.memory_nbytes += STEP_NBYTES) {
-		plan_memory(&plan);
+	/* With more memory, more may be taken for threads or mappings: all of it must suffice. */
+	for (; nbytes > LINE_MIN_MEMORY_NBYTES; nbytes -= STEP_NBYTES) {
+		params.spec.memory_nbytes = nbytes - STEP_NBYTES;
+		plan_buffers(&plan);
+		plan_window(&plan);
 		plan_spill_memory(&plan);
-		if (line_nbytes <= plan.memory_nbytes / MERGE_SHARE)
-			return params.spec.memory_nbytes;
+		if (line_nbytes > plan.memory_nbytes / MERGE_SHARE)
+			break;
 	}
+	return u64_max(nbytes, LINE_MIN_MEMORY_NBYTES);
 }
 
 /* The memory that is enough for inputs of known size. */
@@ -612,7 +647,7 @@ int line_sort_open(const struct line_sort_params *params, struct line_checkpoint
 		line_checkpoint_attach(checkpoint, sort);
 	if (spec->comm)
 		sort->job.n_jobs_on_host = comm_host_size(spec->comm, &first_rank);
-	plan_memory(sort);
+	plan_buffers(sort);
 	snprintf(sort->job.plan.device, sizeof sort->job.plan.device, "CPU, %u thread%s",
 		 sort->n_threads, sort->n_threads == 1 ? "" : "s");
 	if (thread_pool_open(sort->n_threads, &sort->threads) < 0)
@@ -626,10 +661,7 @@ int line_sort_open(const struct line_sort_params *params, struct line_checkpoint
 	if (r < 0)
 		return r;
 	sort->job.plan.input_nbytes = share_nbytes(sort);
-	/* It may be compressed, with a window of at most this size (input_limit_windows()). */
-	if (sort->input->unsized_path &&
-	    spec->memory_nbytes / DECODER_UNPLANNED_WINDOW_DIVISOR > ZSTD_DEFAULT_WINDOW_NBYTES)
-		sort->memory_nbytes -= spec->memory_nbytes / DECODER_UNPLANNED_WINDOW_DIVISOR;
+	plan_window(sort);
 	plan_spill_memory(sort);
 	sort->memory_nbytes = enough_memory(sort);
 	warn_memory(sort);

@@ -146,6 +146,16 @@ int line_sort_choose_gpu(const struct line_sort *sort, const struct backend **re
 int line_sort_read_chunk(struct line_sort *sort, size_t min_nbytes, size_t *n,
 			 unsigned char **ret_end, bool *ret_at_end);
 
+/* Report that a line is too long. path: NULL: unknown; line: its label. Returns -E2BIG. */
+int line_sort_fail_long_line(const struct line_sort *sort, const char *path, const char *line,
+			     size_t nbytes);
+
+/*
+ * Refuse a line of which nbytes were read last. Read on to its end, unless that is very far, for
+ * its length. Overwrites the text. Returns a negative errno after a message.
+ */
+int line_sort_fail_unfinished_line(struct line_sort *sort, size_t nbytes);
+
 /* Wake up a thread that waits for a pipe, because the sort is cancelled. context: the sort. */
 void line_sort_stop_waiting(void *context);
 
@@ -181,13 +191,20 @@ uint64_t line_runs_stored_nbytes(uint64_t nbytes);
  */
 uint64_t line_runs_rank_nbytes(const struct line_sort *sort, uint64_t nbytes);
 
-/* A merge needs room for the longest line of two runs, and for elements and keys. */
+/*
+ * A line may take this part of the memory. A merge needs room for the longest line of two runs, and
+ * for elements and keys. If keys need more, the merge takes fewer lines at a time; that of a single
+ * line is not stored.
+ */
 enum { MERGE_SHARE = 4 };
 
-/* Return a memory limit, in whole MiB, that suffices to merge lines of line_nbytes bytes. */
+/*
+ * Return the least memory limit, in whole MiB, from which on lines of line_nbytes bytes can be
+ * merged.
+ */
 uint64_t line_sort_find_memory(const struct line_sort *sort, size_t line_nbytes);
 
-/* Return -E2BIG after a message if a line is too long to be merged. */
+/* Return -E2BIG after a message if a line of any rank or process is too long to be merged. */
 int line_runs_check_longest(const struct line_sort *sort);
 
 int line_run_open(struct line_sort *sort, struct line_run_writer *ret_writer);

@@ -221,7 +221,7 @@ expect_failure 'long: line 2 has 3000000 bytes, too many for the memory' --lines
 memory=$(sed -n 's/.*; use -S \([0-9]*\)M or more$/\1/p' stderr)
 timeout 60 "$GSORT" --lines -S 4M -c long 2> stderr
 [ $? -eq 2 ] || fail '-c: status is not 2'
-expect_line 'long: line 2 has more than [0-9]* bytes' stderr
+expect_line 'long: line 2 has 3000000 bytes, too many for the memory' stderr
 "$GSORT" --lines -S "${memory}M" long large > found 2> stderr || fail "$(cat stderr)"
 sort long large | cmp -s - found || fail "-S ${memory}M: other lines"
 compare_with_gnu_sort -S 32M long stdin
@@ -233,7 +233,7 @@ claim 'a long line among short ones is refused if it cannot be merged'
 	echo
 	cat large
 } > mixed
-expect_failure 'mixed: a line of 2000000 bytes is too long to be merged' --lines -S 4M mixed
+expect_failure 'mixed: line 3001 has 2000000 bytes, too many for the memory' --lines -S 4M mixed
 memory=$(sed -n 's/.*; use -S \([0-9]*\)M or more$/\1/p' stderr)
 "$GSORT" --lines -S "${memory}M" mixed > found 2> stderr || fail "-S ${memory}M: $(cat stderr)"
 sort mixed | cmp -s - found || fail "-S ${memory}M: other lines"
@@ -263,6 +263,44 @@ expect_same_lines -k1,1 -k1f mixed
 { yes a1. | head -266666 | tr -d '\n'; echo; seq -f 'short %.0f' 200000; } > mixed
 expect_same_lines -k1V -k1d -k1 mixed
 expect_same_lines -k1V -u mixed
+
+claim 'the -S of the message suffices for a long line, its keys and its output'
+# find_sufficient FILE LINE SIZE ARGUMENT...: line LINE of FILE has SIZE bytes, too many for 4 MiB
+find_sufficient() {
+	message="$1: line $2 has $3 bytes, too many for the memory; use -S [0-9]*M or more"
+	file=$1
+	shift 3
+	expect_failure "$message" --lines -S 4M "$@" "$file"
+	sufficient=$(sed -n 's/.*; use -S \([0-9]*\)M or more$/\1/p' stderr)
+	"$GSORT" --lines -S "${sufficient}M" "$@" "$file" > found 2> stderr ||
+		fail "$* $file: -S ${sufficient}M: $(cat stderr)"
+}
+for size in 1000000 2500000; do
+	{
+		seq -f 'x%.0f' 100000
+		head -c $size /dev/zero | tr '\0' x
+		echo
+	} > longer
+	for keys in '' '-k1V -k1d -k1' '-k1,1 -k1f'; do
+		find_sufficient longer 100001 $size $keys
+		"$GSORT" --lines $keys longer | cmp -s - found || fail "$keys, $size: other lines"
+	done
+	find_sufficient longer 100001 $size -k1V -k1d -k1 -o found.zst
+	"$GSORT" --lines -c -k1V -k1d -k1 found.zst 2> stderr || fail "$(cat stderr)"
+done
+"$GSORT" --lines -S "$((sufficient - 1))M" -k1V -k1d -k1 longer -o found.zst 2> stderr &&
+	fail "-S $((sufficient - 1))M suffices"
+
+claim 'a long line is named by the input and the line in which it is'
+printf 'a\nb' > first
+{ echo header; echo short; head -c 1000000 /dev/zero | tr '\0' x; printf '\nlast'; } > second
+expect_failure 'second: line 3 has 1000000 bytes' --lines -S 4M --header first second first large
+mkfifo pipe
+cat second first large > pipe &
+expect_failure '^gsort: pipe: line 3 has 1000000 bytes' --lines -S 4M first pipe
+{ head -c 2000000 /dev/zero | tr '\0' y; echo; head -c 1500000 /dev/zero | tr '\0' z; } > two
+{ echo; cat two; } > three
+find_sufficient three 2 2000000 -c
 
 claim 'compressed inputs are read, and an output is compressed'
 gzip -c stdin > stdin.gz
