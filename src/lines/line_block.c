@@ -968,10 +968,17 @@ void line_block_close(struct line_block *block)
 {
 	if (!block)
 		return;
-	page_alloc_unmap(block->memory, block->memory_nbytes);
+	page_alloc_unmap(block->memory, block->memory_nbytes + block->reserved_nbytes);
 	page_alloc_destroy(&block->allocator);
 	free(block->pieces);
 	free(block);
+}
+
+void line_block_reserve(struct line_block *block, size_t nbytes)
+{
+	block->memory_nbytes += block->reserved_nbytes;
+	block->reserved_nbytes = nbytes;
+	block->memory_nbytes -= nbytes;
 }
 
 unsigned char *line_block_text(struct line_block *block)

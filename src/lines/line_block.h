@@ -54,6 +54,9 @@ int line_block_open(const struct line_block_params *params, struct line_block **
 /* NULL is ignored. */
 void line_block_close(struct line_block *block);
 
+/* Do not use nbytes at the end of the block's memory, less than an eighth of it. */
+void line_block_reserve(struct line_block *block, size_t nbytes);
+
 /* Return the memory for text, which is at the beginning of the block's memory. */
 unsigned char *line_block_text(struct line_block *block);
 

@@ -60,7 +60,7 @@ struct line_block {
 	uint32_t n_threads;
 	struct page_alloc allocator;
 	unsigned char *memory; /* memory_nbytes: text, elements and what belongs to them, keys */
-	size_t memory_nbytes;
+	size_t memory_nbytes, reserved_nbytes;
 
 	/* What lines look like, to divide the memory. */
 	uint64_t seen_nbytes, seen_n_lines, seen_key_nbytes;

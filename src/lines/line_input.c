@@ -27,6 +27,7 @@ enum {
 	HEADER_READ_NBYTES = 64 << 10, /* while header lines are left out */
 	TAIL_READ_NBYTES = 64 << 10,   /* of the last line, after the end of a share */
 	SKIP_NBYTES = 4096,            /* read at once where text is skipped */
+	MAX_LENGTH_NBYTES = 1 << 30,   /* of a long header that is measured for a message */
 };
 
 /* Messages as those of GNU sort. */
@@ -349,7 +350,8 @@ static int open_next(struct line_input *input)
 	input->position = 0;
 	input->nbytes = input_total_nbytes(input->input);
 	input->n_header_left = input->params.n_header_lines;
-	input->keeps_header = input->n_header_left > 0 && input->n_header == 0;
+	input->keeps_header = input->params.keeps_header && input->n_header_left > 0 &&
+			      input->n_header == 0;
 	input->n_lines_before += atomic_exchange(&input->n_lines, 0) + 1;
 	input->ends_line = true;
 	input->has_skipped = false;
@@ -434,19 +436,46 @@ static int read_current(struct line_input *input, unsigned char *buffer, size_t 
 	return nbytes == 0 ? 0 : read_slices(input, buffer, nbytes);
 }
 
-/* Keep bytes of the header. */
+static bool has_long_header(const struct line_input *input)
+{
+	return input->n_header > input->params.memory_nbytes / LINE_HEADER_SHARE;
+}
+
+/* The header is complete, or longer than any that is measured: check that it fits in memory. */
+static int check_header(const struct line_input *input)
+{
+	const char *path = input->params.paths[input->next_path - 1];
+
+	if (!has_long_header(input))
+		return 0;
+	if (input->n_header >= MAX_LENGTH_NBYTES)
+		return fail(-E2BIG,
+			    "%s: the header has more than %zu bytes, too many for the memory; use "
+			    "a larger -S",
+			    path, input->n_header);
+	return fail(-E2BIG,
+		    "%s: the header has %zu bytes, too many for the memory; use -S %" PRIu64
+		    "M or more",
+		    path, input->n_header,
+		    divide_up(input->n_header * (uint64_t)LINE_HEADER_SHARE, 1 << 20));
+}
+
+/* Keep bytes of the header, or measure it if it does not fit in memory. */
 static int add_header(struct line_input *input, const unsigned char *bytes, size_t n)
 {
 	unsigned char *grown;
 
-	if (!input->keeps_header || n == 0)
-		return 0;
-	grown = realloc(input->header, input->n_header + n + 1);
+	input->n_header += n;
+	if (has_long_header(input)) {
+		free(input->header);
+		input->header = NULL;
+		return input->n_header >= MAX_LENGTH_NBYTES ? check_header(input) : 0;
+	}
+	grown = realloc(input->header, input->n_header + 1);
 	if (!grown)
 		return fail(-ENOMEM, "no memory for a header");
-	memcpy(grown + input->n_header, bytes, n);
+	memcpy(grown + input->n_header - n, bytes, n);
 	input->header = grown;
-	input->n_header += n;
 	return 0;
 }
 
@@ -454,7 +483,7 @@ static int add_header(struct line_input *input, const unsigned char *bytes, size
 static int remove_header(struct line_input *input, unsigned char *buffer, size_t *n)
 {
 	const unsigned char *p = buffer, *end = buffer + *n;
-	int r;
+	int r = 0;
 
 	while (p < end && input->n_header_left > 0) {
 		const unsigned char *found = memchr(p, input->params.delimiter, (size_t)(end - p));
@@ -462,7 +491,10 @@ static int remove_header(struct line_input *input, unsigned char *buffer, size_t
 		p = found ? found + 1 : end;
 		input->n_header_left -= found != NULL;
 	}
-	r = add_header(input, buffer, (size_t)(p - buffer));
+	if (input->keeps_header && p > buffer)
+		r = add_header(input, buffer, (size_t)(p - buffer));
+	if (r == 0 && input->keeps_header && input->n_header_left == 0)
+		r = check_header(input);
 	*n = (size_t)(end - p);
 	memmove(buffer, p, *n);
 	return r;
@@ -474,12 +506,17 @@ static bool is_unterminated(const struct line_input *input)
 	return !input->ends_line && input->n_header_left == 0;
 }
 
-/* A header that is the whole input and does not end. */
-static void terminate_header(struct line_input *input)
+/* At the end of an input that is only a header: complete the header. */
+static int finish_header(struct line_input *input)
 {
-	if (input->keeps_header && input->n_header > 0 &&
-	    input->header[input->n_header - 1] != input->params.delimiter)
-		input->header[input->n_header++] = input->params.delimiter;
+	if (!input->keeps_header || input->n_header_left == 0 || input->n_header == 0)
+		return 0;
+	if (!input->ends_line) {
+		input->n_header++;
+		if (!has_long_header(input))
+			input->header[input->n_header - 1] = input->params.delimiter;
+	}
+	return check_header(input);
 }
 
 /* Read a part of the current input, or go to the next. */
@@ -518,8 +555,8 @@ static int read_some(struct line_input *input, unsigned char *buffer, size_t nby
 		input->files[input->next_path - 1].n_lines = 1;
 		input->ends_line = true;
 	}
-	terminate_header(input);
-	return close_current(input);
+	r = finish_header(input);
+	return r < 0 ? r : close_current(input);
 }
 
 /* Read up to nbytes of the text of all inputs; fewer only at its end. */

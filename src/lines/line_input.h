@@ -27,10 +27,14 @@ struct line_input_params {
 	struct stats *stats; /* NULL: none */
 	unsigned char delimiter;
 	uint64_t n_header_lines; /* of each input */
+	bool keeps_header;       /* in line_input.header */
 	bool reads_part_files;   /* a directory of part files stands for them */
 	bool is_raw;             /* do not decompress inputs */
-	uint64_t memory_nbytes;  /* limits the windows of compressed inputs */
+	uint64_t memory_nbytes;  /* limits the windows of compressed inputs, and the header */
 };
+
+/* The header may take this part of the memory. */
+enum { LINE_HEADER_SHARE = 32 };
 
 /* A regular file when its reading began. */
 struct line_input_file {
@@ -70,7 +74,10 @@ struct line_input {
 	 */
 	struct part_inputs *part_inputs;
 	struct line_share share;
-	/* The header of the first input that is not empty, each line with its delimiter. */
+	/*
+	 * The header of the first input that is not empty, each line with its delimiter. It is
+	 * complete when the first byte of text has been read.
+	 */
 	unsigned char *header;
 	size_t n_header; /* its bytes */
 

@@ -153,6 +153,7 @@ int line_sort_read_chunk(struct line_sort *sort, size_t min_nbytes, size_t *n,
 			r = line_input_read(sort->input, text + *n, target - *n, &n_read);
 			if (r < 0)
 				return r;
+			line_block_reserve(sort->block, sort->input->n_header);
 			*ret_at_end = n_read < target - *n;
 			*n += n_read;
 		}
@@ -239,6 +240,7 @@ static int sort_device_chunk(struct line_sort *sort, bool *ret_at_end)
 				     ret_at_end);
 	if (r < 0)
 		return r;
+	line_block_reserve(sort->block, sort->input->n_header);
 	nbytes = device_text_nbytes(sort->text);
 	if (nbytes > sort->summary.chunk_nbytes)
 		sort->summary.chunk_nbytes = nbytes;
@@ -653,6 +655,8 @@ int line_sort_open(const struct line_sort_params *params, struct line_checkpoint
 	if (thread_pool_open(sort->n_threads, &sort->threads) < 0)
 		return fail(-ENOMEM, "no memory for a sort of lines");
 	thread_pool_set_cancellation(sort->threads, spec->cancellation);
+	/* Rank 0 writes it. */
+	input.keeps_header = !spec->check_only && (!spec->comm || comm_rank(spec->comm) == 0);
 	input.threads = sort->threads;
 	input.stats = params->stats;
 	r = line_input_open(&input, &sort->input);

@@ -302,6 +302,29 @@ expect_failure '^gsort: pipe: line 3 has 1000000 bytes' --lines -S 4M first pipe
 { echo; cat two; } > three
 find_sufficient three 2 2000000 -c
 
+claim 'a header that is too large for the memory is refused with an -S that suffices'
+{ head -c 131071 /dev/zero | tr '\0' h; echo; seq 100000; } > header
+"$GSORT" --lines -n -S 4M --header header | cmp -s - header || fail 'a header of 128 KiB'
+{ head -c 131072 /dev/zero | tr '\0' h; echo; seq 100000; } > header
+expect_failure '^gsort: header: the header has 131073 bytes, too many for the memory; use -S 5M' \
+	--lines -n -S 4M --header header
+for memory in 5M 100M; do
+	"$GSORT" --lines -n -S $memory --header header | cmp -s - header || fail "-S $memory"
+done
+seq 100000 | expect_failure '^gsort: -: the header has 588895 bytes, .* use -S 18M or more$' \
+	--lines -S 4M --header=200000 -
+seq 100000 | "$GSORT" --lines -S 18M --header=200000 > found 2> stderr || fail "$(cat stderr)"
+seq 100000 | cmp -s - found || fail 'other lines'
+printf hhh > short
+"$GSORT" --lines -S 4M --header=9 short header > found 2> stderr || fail "$(cat stderr)"
+{ echo hhh; tail -n +10 header | sort; } | cmp -s - found || fail 'other lines'
+limit_kib=$((36 * 1024))
+head -c 40000000 /dev/zero |
+	"$PEAK_MEMORY" $limit_kib "$GSORT" --lines -S 4M --header > peak 2> stderr
+expect_line '^gsort: -: the header has 40000001 bytes, .* use -S 1221M or more$' stderr
+[ "$(sed 's/peak \([0-9]*\) .*/\1/' peak)" -le $limit_kib ] || fail "$(cat peak)"
+"$GSORT" --lines -c -n -S 4M --header header 2> stderr || fail "-c: $(cat stderr)"
+
 claim 'compressed inputs are read, and an output is compressed'
 gzip -c stdin > stdin.gz
 "$GSORT" --lines stdin.gz other -o output.zst 2> stderr || fail "$(cat stderr)"
