@@ -81,6 +81,12 @@ static int fail_damaged(const struct decoder *decoder, const char *reason)
 		    decoder->name, position(decoder), reason, damage_hint(decoder));
 }
 
+static int fail_followed(const struct decoder *decoder)
+{
+	return fail(-EBADMSG, "%s: compressed data is followed by other data at byte %" PRIu64,
+		    decoder->name, position(decoder));
+}
+
 /* --- Zstandard --- */
 
 static int open_zstd(struct decoder *decoder)
@@ -124,7 +130,11 @@ static int begin_zstd_frame(struct decoder *decoder)
 	const unsigned char *header = decoder->stored + decoder->begin;
 	const uint64_t window_nbytes = zstd_window_nbytes(header, count_stored(decoder));
 	const int window_log = ceil_log2(window_nbytes);
+	uint64_t nbytes;
 
+	if (decoder->has_begun && count_stored(decoder) >= ZSTD_FRAME_PREFIX_NBYTES &&
+	    zstd_frame_detect(header, count_stored(decoder), &nbytes) == ZSTD_FRAME_NONE)
+		return fail_followed(decoder);
 	decoder->in_unit = true;
 	decoder->has_begun |= (*header & 0xf0) != 0x50;
 	if (window_nbytes > decoder->max_window_nbytes && window_nbytes <= ZSTD_MAX_WINDOW_NBYTES)
@@ -145,7 +155,8 @@ static int decode_zstd(struct decoder *decoder, unsigned char *buffer, size_t ca
 	ZSTD_outBuffer out = { buffer, capacity, 0 };
 	const size_t result = ZSTD_decompressStream(decoder->zstd, &out, &in);
 
-	decoder->begin = in.pos;
+	/* After an error, zstd does not say where in the input it is. */
+	decoder->begin = ZSTD_isError(result) ? decoder->end : in.pos;
 	if (ZSTD_isError(result))
 		return ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation ?
 			       fail_memory(decoder->name) :
@@ -192,9 +203,7 @@ static int begin_gzip_member(struct decoder *decoder)
 	if (decoder->has_begun &&
 	    (decoder->in_padding || count_stored(decoder) < GZIP_MAGIC_NBYTES ||
 	     memcmp(stored + decoder->begin, "\x1f\x8b", GZIP_MAGIC_NBYTES)))
-		return fail(-EBADMSG,
-			    "%s: compressed data is followed by other data at byte %" PRIu64,
-			    decoder->name, position(decoder));
+		return fail_followed(decoder);
 	decoder->in_unit = true;
 	decoder->has_begun = true;
 	decoder->window_nbytes = GZIP_WINDOW_NBYTES;

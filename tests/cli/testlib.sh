@@ -310,7 +310,8 @@ compressed_inputs() {
 	[ "$(wc -c < output)" -eq 3999992 ] || fail 'the incomplete record was not dropped'
 }
 
-# damaged_inputs EXTENSION MESSAGE POSITION...: inputs with overwritten bytes are refused
+# damaged_inputs EXTENSION MESSAGE POSITION...: inputs with overwritten bytes are refused, with a
+# position after the damage
 damaged_inputs() {
 	extension=$1
 	message=$2
@@ -320,5 +321,7 @@ damaged_inputs() {
 		printf '\252\125\252' |
 			dd of=damaged.$extension bs=1 seek="$at" conv=notrunc 2> /dev/null
 		expect_error "damaged.$extension$message" damaged.$extension
+		limit=$(sed -n 's/.* is damaged before byte \([0-9]*\): .*/\1/p' stderr)
+		[ "${limit:-$((at + 1))}" -gt "$at" ] || fail "$at is not before $limit"
 	done
 }
