@@ -242,8 +242,8 @@ GSORT_API void gsort_get_progress(struct gsort *sort, struct gsort_progress *ret
 /*
  * Set a function that receives the progress every interval_ms milliseconds (at least 1) while the
  * sort runs, and once when it has succeeded, before the call that waits for the sort returns: then
- * done_nbytes is total_nbytes. A separate thread calls it. It may call gsort_cancel(), but no other
- * function of the handle. -EBUSY once the sort has begun.
+ * done_nbytes is total_nbytes, unless a check found a disorder. A separate thread calls it. It may
+ * call gsort_cancel(), but no other function of the handle. -EBUSY once the sort has begun.
  */
 typedef void gsort_progress_callback(void *context, const struct gsort_progress *progress);
 GSORT_API int gsort_set_progress_callback(struct gsort *sort, gsort_progress_callback *callback,

@@ -112,7 +112,8 @@ int line_sort_check(const struct line_sort_params *params, struct sort_summary *
 		stats_begin_phase(params->stats, PHASE_VERIFY, nbytes == UINT64_MAX ? 0 : nbytes);
 		cancellation_set_wakeup(spec->cancellation, line_sort_stop_waiting, &sort);
 		r = check_order(&sort, ret_disorder);
-		stats_complete_phase(params->stats);
+		if (r == 0 && !ret_disorder->number)
+			stats_complete_phase(params->stats);
 		if (r == -ECANCELED) /* an input does not report it */
 			r = cancellation_check(spec->cancellation);
 		cancellation_clear_wakeup(spec->cancellation);

@@ -81,7 +81,8 @@ static int run_check(const struct input_probe *probe, unsigned n_threads, struct
 	stats_begin_phase(stats, PHASE_VERIFY, count_nbytes(probe));
 	cancellation_set_wakeup(probe->spec.cancellation, stop_reading, probe->input);
 	r = check_record_order(probe, &options, ret_result);
-	stats_complete_phase(stats);
+	if (r == 0 && !ret_result->first_disorder)
+		stats_complete_phase(stats);
 	cancellation_clear_wakeup(probe->spec.cancellation);
 	return r;
 }
