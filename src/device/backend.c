@@ -25,7 +25,7 @@ static int choose_cuda(enum backend_choice choice, uint64_t input_nbytes, unsign
 	if (backend_cuda.probe(&reason) < 0)
 		return choice == BACKEND_AUTO ?
 			       -ENODEV :
-			       fail(-ENODEV, "--backend=cuda, --gpus: no usable GPU: %s", reason);
+			       fail(-ENODEV, "--backend=cuda: no usable GPU: %s", reason);
 	*ret_backend = &backend_cuda;
 	return 0;
 }
@@ -35,7 +35,7 @@ static int choose_cuda(enum backend_choice choice, uint64_t input_nbytes, unsign
 {
 	(void)input_nbytes, (void)n_threads, (void)ret_backend;
 	return choice == BACKEND_AUTO ? -ENODEV :
-					fail(-ENODEV, "--backend=cuda, --gpus: this " GSORT_PROGRAM
+					fail(-ENODEV, "--backend=cuda: this " GSORT_PROGRAM
 						      " was built without the CUDA back end");
 }
 #endif

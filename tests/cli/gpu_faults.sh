@@ -72,7 +72,7 @@ free_gpu_memory() {
 claim 'no device'
 for devices in '' 99; do
 	wrap_gsort "export CUDA_VISIBLE_DEVICES=$devices"
-	expect_error '--backend=cuda, --gpus: no usable GPU: ' --backend=cuda input
+	expect_error '--backend=cuda: no usable GPU: ' --backend=cuda input
 	expect_cpu_fallback
 done
 
@@ -80,7 +80,7 @@ claim 'no driver'
 mkdir broken
 echo 'not a library' > broken/libcuda.so.1
 wrap_gsort "export LD_LIBRARY_PATH=$work/broken:${LD_LIBRARY_PATH:-}"
-expect_error '--backend=cuda, --gpus: no usable GPU: ' --backend=cuda input
+expect_error '--backend=cuda: no usable GPU: ' --backend=cuda input
 expect_cpu_fallback
 
 claim 'a driver without address space'

@@ -31,8 +31,8 @@ expect_same expected output 'from a pipe'
 expect_output expected input
 
 claim 'a requested GPU that is not usable is an error with the reason'
-expect_error '--backend=cuda, --gpus: (no usable GPU: .|.*built without the CUDA)' --backend=cuda \
+expect_error '--backend=cuda: (no usable GPU: .|.*built without the CUDA)' --backend=cuda \
 	input
-expect_error '--backend=cuda, --gpus: (no usable GPU: .|.*built without the CUDA)' --gpus=0 input
-expect_error '--backend=cuda, --gpus: (no usable GPU: .|.*built without the CUDA)' --gpus=all input
+expect_error '--backend=cuda: (no usable GPU: .|.*built without the CUDA)' --gpus=0 input
+expect_error '--backend=cuda: (no usable GPU: .|.*built without the CUDA)' --gpus=all input
 finish
