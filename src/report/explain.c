@@ -78,9 +78,9 @@ static void emit_chunks(const struct plan_row_sink *sink, const struct plan *pla
 	if (nbytes != plan->chunk_nbytes)
 		snprintf(records, sizeof records, " for %s of the%s input",
 			 size_format(nbytes).text, plan->mapped_nbytes ? " mapped" : "");
-	emit_row(sink, "chunks", "%" PRIu64 " buffers of %s%s, %u sorted concurrently",
-		 plan->n_chunks, size_format(plan->chunk_nbytes).text, records,
-		 plan->n_devices * plan->n_queues);
+	emit_row(sink, "chunks", "%" PRIu64 " buffer%s of %s%s, %u sorted concurrently",
+		 plan->n_chunks, plural_ending(plan->n_chunks),
+		 size_format(plan->chunk_nbytes).text, records, plan->n_devices * plan->n_queues);
 }
 
 /* Return whether the size of the input is unknown, without --assume-size. */
@@ -105,7 +105,8 @@ static void emit_runs(const struct plan_row_sink *sink, const struct plan *plan)
 	else if (nbytes == 0 && is_size_unknown(plan))
 		emit_row(sink, "runs", "spilled when memory is full");
 	else if (nbytes == 0)
-		emit_row(sink, "runs", "%" PRIu64 " are %s", plan->n_spilled_runs,
+		emit_row(sink, "runs", "%" PRIu64 " %s %s", plan->n_spilled_runs,
+			 plan->n_spilled_runs == 1 ? "is" : "are",
 			 plan->max_temp_nbytes ? "spilled" : "stored in memory");
 	else if (plan->is_unbounded || is_size_unknown(plan))
 		emit_row(sink, "runs", "of %s each, spilled when memory is full",
@@ -211,8 +212,9 @@ void plan_text_for_each(const struct plan *plan, plan_text_callback *callback, v
 	emit_row(&sink, "device", "%s", plan->device);
 	emit_input(&sink, plan);
 	if (has_fixed_records(plan))
-		emit_row(&sink, "record", "%u bytes, sorted as elements of %u bytes",
-			 plan->record_nbytes, plan->element_nbytes);
+		emit_row(&sink, "record", "%u byte%s, sorted as elements of %u bytes",
+			 plan->record_nbytes, plural_ending(plan->record_nbytes),
+			 plan->element_nbytes);
 	emit_memory(&sink, plan);
 	if (plan->copies_to_device)
 		emit_device(&sink, plan);
@@ -281,18 +283,19 @@ static void print_rank_load(const struct cluster_estimate *cluster, FILE *stream
 		fprintf(stream, "  %-16s%" PRIu64 " runs in memory, none on disk\n", "keeps",
 			cluster->n_runs);
 	else
-		fprintf(stream, "  %-16s%" PRIu64 " runs: %s on disk, %s in memory\n", "stores",
-			cluster->n_runs, size_format(cluster->spilled_nbytes).text,
+		fprintf(stream, "  %-16s%" PRIu64 " run%s: %s on disk, %s in memory\n", "stores",
+			cluster->n_runs, plural_ending(cluster->n_runs),
+			size_format(cluster->spilled_nbytes).text,
 			size_format(cluster->spilled_to_memory_nbytes).text);
 	fprintf(stream, "  %-16sin about %" PRIu32 " rounds with all ranks\n", "finds splitters",
 		cluster->splitter_rounds);
-	fprintf(stream, "  %-16s%s, including %s of records, in %" PRIu64 " messages of %s\n",
+	fprintf(stream, "  %-16s%s, including %s of records, in %" PRIu64 " message%s of %s\n",
 		"receives", size_format(cluster->received_nbytes).text,
 		size_format(cluster->items_nbytes).text, cluster->n_messages,
-		size_format(cluster->message_nbytes).text);
+		plural_ending(cluster->n_messages), size_format(cluster->message_nbytes).text);
 	fprintf(stream, "  %-16sas much\n", "sends");
-	fprintf(stream, "  %-16s%" PRIu64 " runs, its partition of the runs of all ranks\n",
-		"merges", cluster->n_merged_runs);
+	fprintf(stream, "  %-16s%" PRIu64 " run%s, its partition of the runs of all ranks\n",
+		"merges", cluster->n_merged_runs, plural_ending(cluster->n_merged_runs));
 	if (cluster->merge_pass_nbytes)
 		fprintf(stream, "  %-16s%s in merge passes, to disk and back\n", "moves",
 			size_format(cluster->merge_pass_nbytes).text);

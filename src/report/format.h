@@ -17,6 +17,12 @@ static inline double ns_to_seconds(uint64_t ns)
 	return (double)ns * 1e-9;
 }
 
+/* Return the ending of a noun: "1 window", "2 windows". */
+static inline const char *plural_ending(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
 /* Format a rate: "1.5 GiB/s", or "-" if nothing was moved. */
 struct number_text format_rate(uint64_t nbytes, double s);
 

@@ -179,11 +179,13 @@ static void write_ranks(const struct html_page *page)
 	if (!rank_stats)
 		return;
 	html_open_section(page->stream, "ranks", "Ranks");
-	html_print(page->stream,
-		   "<p>%u ranks. Imbalance of the output: %.2f %%. Figures above are sums over all "
-		   "ranks, and times are those of the slowest rank. Charts over time show "
-		   "rank 0.</p>\n",
-		   rank_stats->n_ranks, 100 * rank_stats_imbalance(rank_stats));
+	html_print(
+		page->stream,
+		"<p>%u rank%s. Imbalance of the output: %.2f %%. Figures above are sums over all "
+		"ranks, and times are those of the slowest rank. Charts over time show "
+		"rank 0.</p>\n",
+		rank_stats->n_ranks, plural_ending(rank_stats->n_ranks),
+		100 * rank_stats_imbalance(rank_stats));
 	put_rank_work(page->stream, rank_stats);
 	put_rank_times(page->stream, rank_stats);
 	html_print(page->stream, "</section>\n");
@@ -294,9 +296,10 @@ static void put_sort_metrics(const struct html_page *page)
 	html_print(page->stream, METRIC("%" PRIu64 " spilled"), "Runs",
 		   format_count(summary->n_runs).text, summary->n_runs_spilled);
 	html_print(page->stream,
-		   METRIC("final merge in %" PRIu64 " partition%s, %" PRIu64 " windows"), "Passes",
+		   METRIC("final merge in %" PRIu64 " partition%s, %" PRIu64 " window%s"), "Passes",
 		   format_count(summary->n_passes).text, summary->n_partitions,
-		   summary->n_partitions == 1 ? "" : "s", summary->n_windows);
+		   plural_ending(summary->n_partitions), summary->n_windows,
+		   plural_ending(summary->n_windows));
 	html_print(page->stream,
 		   METRIC("%s through the page cache, %s by direct I/O, %s through mappings"),
 		   "Written", format_count(summary->n_records_out).text,
@@ -349,8 +352,8 @@ static void put_files(const struct html_page *page, const struct html_report *re
 	if (report->n_part_files && !is_check(page))
 		html_print(
 			stream,
-			"<tr><th scope=\"row\">output</th>\n<td>%s, %zu part files</td>\n</tr>\n",
-			report->output, report->n_part_files);
+			"<tr><th scope=\"row\">output</th>\n<td>%s, %zu part file%s</td>\n</tr>\n",
+			report->output, report->n_part_files, plural_ending(report->n_part_files));
 	else if (!is_check(page))
 		put_row(stream, "output", report->output ? report->output : "standard output");
 	html_close_table(stream);

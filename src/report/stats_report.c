@@ -89,8 +89,10 @@ static void print_rank_times(const struct rank_stats *rank_stats, FILE *stream)
 static void print_rank_stats_totals(const struct rank_stats *rank_stats, FILE *stream)
 {
 	fprintf(stream,
-		"%u ranks; disk: %s read, %s written; sent between ranks: %s; imbalance: %.2f %%\n",
-		rank_stats->n_ranks, size_format(rank_stats->total.disk_read_nbytes).text,
+		"%u rank%s; disk: %s read, %s written; sent between ranks: %s; imbalance: "
+		"%.2f %%\n",
+		rank_stats->n_ranks, plural_ending(rank_stats->n_ranks),
+		size_format(rank_stats->total.disk_read_nbytes).text,
 		size_format(rank_stats->total.disk_written_nbytes).text,
 		size_format(rank_stats->total.volumes.sent_nbytes).text,
 		100 * rank_stats_imbalance(rank_stats));
@@ -111,7 +113,8 @@ void stats_report_format_device(const struct stats_report *report, char text[sta
 	for (unsigned i = 0; i < ranks->n_ranks; i++)
 		are_alike = are_alike && !strcmp(ranks->ranks[i].summary.backend, device);
 	if (are_alike)
-		snprintf(text, DEVICE_NBYTES, "%u ranks, each on %s", ranks->n_ranks, device);
+		snprintf(text, DEVICE_NBYTES, "%u rank%s on %s", ranks->n_ranks,
+			 ranks->n_ranks == 1 ? "," : "s, each", device);
 	else
 		snprintf(text, DEVICE_NBYTES, "%u ranks", ranks->n_ranks);
 }

@@ -33,6 +33,10 @@ run --explain --ranks=3 -S 64M --parallel=2 eighty
 expect_error "standard input is not possible with several ranks" --explain --ranks=3 - < eighty
 expect_error 'incomplete record' --explain --ranks=3 --zstd --partial=keep eighty
 
+claim 'one buffer is singular'
+run --explain -S 64M eighty
+expect_line '^chunks  *1 buffer of ' stdout
+
 claim 'there is no plan if the output cannot be written'
 generate -b 8M -o input
 mkdir directory

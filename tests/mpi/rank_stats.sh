@@ -41,6 +41,10 @@ grep -q "^300000 lines .* read" stderr || fail "-c: $(cat stderr)"
 grep -q 'disk: 2 MiB read' stderr || fail "-c: $(cat stderr)"
 rm out/json out/page.html out/trace
 
+claim "a single rank is singular"
+run_ranks 1 --lines --stats numbers -o out/x
+grep -q '^1 rank, on CPU, ' stderr && grep -q '^1 rank; disk: ' stderr || fail "$(cat stderr)"
+
 claim "progress is that of all ranks, even if one is stopped"
 truncate -s 64M disordered
 printf '\1' | dd of=disordered conv=notrunc 2> /dev/null
