@@ -856,17 +856,19 @@ static void format_position(size_t field, size_t character, FILE *stream)
 		fprintf(stream, ".%zu", character);
 }
 
+/* Write a key as users do: "-k3,3n". Only b depends on the position after which it stands. */
 static void format_key(const struct line_key *key, FILE *stream)
 {
 	fputs(" -k", stream);
 	format_position(key->start_field, key->start_char ? key->start_char + 1 : 0, stream);
-	format_letters(&key->order, "bdfghiMnrV", stream);
-	if (key->end_field == SIZE_MAX)
-		return;
-	fputc(',', stream);
-	format_position(key->end_field, key->end_char, stream);
-	if (key->order.skip_end_blanks)
-		fputc('b', stream);
+	format_letters(&key->order, "b", stream);
+	if (key->end_field != SIZE_MAX) {
+		fputc(',', stream);
+		format_position(key->end_field, key->end_char, stream);
+		if (key->order.skip_end_blanks)
+			fputc('b', stream);
+	}
+	format_letters(&key->order, "dfghiMnrV", stream);
 }
 
 char *line_keys_format(const struct line_keys *keys)

@@ -454,10 +454,10 @@ make_checkpoint 2 3 --lines -k2,2n -S 4M --batch-size=2 input
 for words in '-k2,2nr' '-k2,2n -s' '-k2,2n -u' '-k2,2n -z' '-t: -k2,2n' '-k2,2'; do
 	# Word splitting is intended.
 	# shellcheck disable=SC2086
-	expect_resume_error "mode was '--lines -k2n,2' and is '--lines .*' now" \
+	expect_resume_error "mode was '--lines -k2,2n' and is '--lines .*' now" \
 		--lines $words input -o output
 done
-expect_resume_error "mode was '--lines -k2n,2' and is 'records' now" -t u8 input -o output
+expect_resume_error "mode was '--lines -k2,2n' and is 'records' now" -t u8 input -o output
 expect_resume_error "header was '0' and is '1' now" --lines -k2,2n --header input -o output
 expect_resume_error "limit was 'none' and is '5' now" --lines -k2,2n --limit=5 input -o output
 expect_resume_error "number of inputs was '1' and is '2' now" --lines -k2,2n input other -o output

@@ -270,7 +270,7 @@ claim 'part files are merged and checked by the keys that they were sorted by'
 "$GSORT" --lines -t, -k2,2n --split=2 table -o sorted 2> stderr || fail "status $?"
 for options in '-m' '-c' '-t, -k2,2 -m' '-t, -k2,2n -r -m'; do
 	# shellcheck disable=SC2086
-	expect_failure "sorted: was sorted with '--lines -t, -k2n,2'; give the same" \
+	expect_failure "sorted: was sorted with '--lines -t, -k2,2n'; give the same" \
 		--lines $options sorted
 done
 "$GSORT" --lines -t, -k2,2n -c sorted 2> stderr || fail "-c: status $?"

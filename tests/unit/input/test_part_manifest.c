@@ -27,7 +27,7 @@ TEST(manifest_of_lines_is_read)
 		{ .name = "part-0001" },
 	};
 	const struct part_manifest manifest = { .content = PART_CONTENT_LINES,
-						.order = (char *)"--lines -t, -k2n,2",
+						.order = (char *)"--lines -t, -k2,2n",
 						.unique = true,
 						.n_records = 3,
 						.parts = parts,

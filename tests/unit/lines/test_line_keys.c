@@ -123,3 +123,28 @@ TEST(comparison_of_beginnings_is_that_of_whole_keys)
 {
 	for_each_order(check_comparisons);
 }
+
+TEST(keys_are_written_as_users_write_them)
+{
+	static const struct {
+		const char *key, *text;
+	} cases[] = {
+		{ "3,3n", "--lines -k3,3n" },         { "3n,3", "--lines -k3,3n" },
+		{ "2.3b,2.5", "--lines -k2.3b,2.5" }, { "1rn,2.4b", "--lines -k1,2.4bnr" },
+		{ "4bV", "--lines -k4bV" },           { "5,6.0f", "--lines -k5,6f" },
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct line_keys requested, keys;
+		char *text;
+
+		line_keys_init(&requested);
+		assert_int_equal(line_keys_add(&requested, cases[i].key), 0);
+		assert_int_equal(line_keys_finish(&requested, &keys), 0);
+		text = line_keys_format(&keys);
+		assert_string_equal(text, cases[i].text);
+		free(text);
+		line_keys_free(&keys);
+		line_keys_free(&requested);
+	}
+}
