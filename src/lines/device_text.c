@@ -340,9 +340,27 @@ static void count_keyed(struct device_text *text, struct upload_buffer *buffer)
 	text->is_at_end = unkeyed->is_at_end && unkeyed->nbytes == 0;
 }
 
+/* The first of the lines does not fit in memory with its key. */
+static int fail_first_line(const struct device_text *text, const struct line_input *input,
+			   size_t nbytes)
+{
+	const struct device_text_params *params = &text->params;
+	const struct unkeyed_lines *unkeyed = &text->unkeyed;
+	struct line_key_buffer key = { 0 };
+	char line[LINE_LABEL_NBYTES];
+	const char *path = line_input_locate(input, unkeyed->bytes, unkeyed->nbytes, line);
+	size_t key_nbytes;
+	int r;
+
+	line_keys_normalise(params->keys, unkeyed->bytes, nbytes, &key);
+	key_nbytes = escaped_nbytes(&key, params->keys->delimiter) + 1;
+	r = line_key_buffer_finish(&key);
+	return r < 0 ? r : params->fail_long_line(params->context, path, line, nbytes, key_nbytes);
+}
+
 /* Add keys to lines up to `end`, at least to the first one. */
 static int fill_pieces(struct device_text *text, struct upload_buffer *buffer,
-		       const unsigned char *end)
+		       const struct line_input *input, const unsigned char *end)
 {
 	const unsigned char *first_end =
 		line_end(text->unkeyed.bytes, text->params.keys->delimiter) + 1;
@@ -356,10 +374,8 @@ static int fill_pieces(struct device_text *text, struct upload_buffer *buffer,
 			break;
 		/* The first line does not fit: try without others, then in a larger buffer. */
 		if (end == first_end && buffer->capacity >= max_nbytes)
-			return fail(-E2BIG,
-				    "a line of %zu bytes does not fit in memory with its key; use "
-				    "a larger -S",
-				    (size_t)(end - text->unkeyed.bytes - 1));
+			return fail_first_line(text, input,
+					       (size_t)(end - text->unkeyed.bytes - 1));
 		if (end == first_end)
 			r = resize_buffer(text, buffer, u64_min(2 * buffer->capacity, max_nbytes));
 		if (r < 0)
@@ -418,7 +434,7 @@ static int read_keyed_lines(struct device_text *text, struct upload_buffer *buff
 		if (!last)
 			last = memchr(unkeyed->bytes + n, delimiter, unkeyed->nbytes - n);
 		if (last)
-			return fill_pieces(text, buffer, last + 1);
+			return fill_pieces(text, buffer, input, last + 1);
 		if (unkeyed->nbytes >= max_nbytes)
 			return line_input_fail_long_line(input, max_nbytes);
 		wanted = u64_min(2 * unkeyed->nbytes, max_nbytes);

@@ -38,6 +38,10 @@ struct device_text_params {
 	bool has_share;                    /* the input is the share of a rank */
 	struct stats *stats;               /* NULL: none */
 	struct cancellation *cancellation; /* NULL: never */
+	/* As line_sort_fail_long_line(). */
+	int (*fail_long_line)(const void *context, const char *path, const char *line,
+			      size_t nbytes, size_t key_nbytes);
+	const void *context;
 };
 
 /*

@@ -58,7 +58,7 @@ static int fail_memory(struct line_sort *sort, size_t n, const unsigned char *en
 	if (nbytes <= sort->memory_nbytes / MERGE_SHARE)
 		return line_sort_fail_unfinished_line(sort, n - nbytes);
 	path = line_input_locate(sort->input, text, n, line);
-	return line_sort_fail_long_line(sort, path, line, nbytes - 1);
+	return line_sort_fail_long_line(sort, path, line, nbytes - 1, 0);
 }
 
 static int check_order(struct line_sort *sort, struct line_disorder *ret_disorder)

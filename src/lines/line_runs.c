@@ -75,7 +75,7 @@ int line_runs_check_longest(const struct line_sort *sort)
 		return 0;
 	return line_sort_fail_long_line(sort,
 					sort->spec->n_inputs == 1 ? sort->spec->inputs[0] : NULL,
-					"a line", sort->longest_nbytes - 1);
+					"a line", sort->longest_nbytes - 1, 0);
 }
 
 static struct digest digest_difference(struct digest a, struct digest b)

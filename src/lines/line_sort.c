@@ -90,13 +90,15 @@ static int spill_block(struct line_sort *sort)
 	return r == 0 && sort->runs.n == 1 ? job_recheck_temp_space(&sort->job) : r;
 }
 
-int line_sort_fail_long_line(const struct line_sort *sort, const char *path, const char *line,
-			     size_t nbytes)
+int line_sort_fail_long_line(const void *context, const char *path, const char *line, size_t nbytes,
+			     size_t key_nbytes)
 {
+	const struct line_sort *sort = context;
+
 	return fail(-E2BIG,
 		    "%s%s%s has %zu bytes, too many for the memory; use -S %" PRIu64 "M or more",
 		    path ? path : "", path ? ": " : "", line, nbytes,
-		    line_sort_find_memory(sort, nbytes + 1) >> 20);
+		    line_sort_find_memory(sort, nbytes + 1 + key_nbytes) >> 20);
 }
 
 /* Check that the lines of a chunk, the last n bytes that were read, can be merged. */
@@ -112,7 +114,7 @@ static int check_chunk_lines(const struct line_sort *sort, const unsigned char *
 	while (line.nbytes + 1 < nbytes)
 		line = line_sort_view(sort, line.bytes + line.nbytes + 1);
 	path = line_input_locate(sort->input, line.bytes, n - (size_t)(line.bytes - text), label);
-	return line_sort_fail_long_line(sort, path, label, line.nbytes);
+	return line_sort_fail_long_line(sort, path, label, line.nbytes, 0);
 }
 
 int line_sort_fail_unfinished_line(struct line_sort *sort, size_t nbytes)
@@ -132,7 +134,7 @@ int line_sort_fail_unfinished_line(struct line_sort *sort, size_t nbytes)
 	}
 	if (length >= MAX_LENGTH_NBYTES)
 		return line_input_fail_long_line(sort->input, length);
-	return line_sort_fail_long_line(sort, path, line, length);
+	return line_sort_fail_long_line(sort, path, line, length, 0);
 }
 
 int line_sort_read_chunk(struct line_sort *sort, size_t min_nbytes, size_t *n,
@@ -377,7 +379,9 @@ static int open_device(struct line_sort *sort)
 					   .input_nbytes = sort->job.plan.input_nbytes,
 					   .has_share = sort->ranks != NULL,
 					   .stats = sort->job.stats,
-					   .cancellation = spec->cancellation };
+					   .cancellation = spec->cancellation,
+					   .fail_long_line = line_sort_fail_long_line,
+					   .context = sort };
 	struct device_info info;
 	int r = line_sort_choose_gpu(sort, &text.backend);
 

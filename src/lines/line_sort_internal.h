@@ -146,9 +146,12 @@ int line_sort_choose_gpu(const struct line_sort *sort, const struct backend **re
 int line_sort_read_chunk(struct line_sort *sort, size_t min_nbytes, size_t *n,
 			 unsigned char **ret_end, bool *ret_at_end);
 
-/* Report that a line is too long. path: NULL: unknown; line: its label. Returns -E2BIG. */
-int line_sort_fail_long_line(const struct line_sort *sort, const char *path, const char *line,
-			     size_t nbytes);
+/*
+ * Report that a line is too long. context: the sort. path: NULL: unknown. line: its label.
+ * key_nbytes: of its key, if that must fit in memory with it. Returns -E2BIG.
+ */
+int line_sort_fail_long_line(const void *context, const char *path, const char *line, size_t nbytes,
+			     size_t key_nbytes);
 
 /*
  * Refuse a line of which nbytes were read last. Read on to its end, unless that is very far, for

@@ -45,8 +45,12 @@ compare_with_gnu_sort --parallel=4 -r many
 
 claim 'longer lines are refused by name'
 { echo short; head -c 700000 /dev/zero | tr '\0' x; } > longer
-expect_failure 'a line of 700000 bytes does not fit in memory with its key; use a larger -S' \
+expect_failure 'longer: line 2 has 700000 bytes, too many for the memory; use -S [0-9]*M or more' \
 	--lines --backend=cuda -S 4M -f longer
+memory=$(sed -n 's/.*; use -S \([0-9]*\)M or more$/\1/p' stderr)
+compare_with_gnu_sort -S "${memory}M" -f longer
+"$GSORT" --lines --backend=cuda -S "$((memory - 1))M" -f longer > found 2> stderr &&
+	fail "-S $((memory - 1))M suffices"
 compare_with_gnu_sort -k2n longer
 { echo short; head -c 3000000 /dev/zero | tr '\0' x; } > longest
 expect_failure 'longest: line 2 has more than [0-9]* bytes, too many for the memory' \
