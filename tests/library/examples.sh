@@ -3,7 +3,7 @@
 #
 # usage: examples.sh SOURCE_ROOT
 #
-# SORT_ARRAY, TOP_K, MERGE_JOIN and GSORT_GEN in the environment are the programs.
+# SORT_ARRAY, SORT_LINES, TOP_K, MERGE_JOIN and GSORT_GEN in the environment are the programs.
 . "$(dirname "$0")/../cli/testlib.sh"
 
 root=$1
@@ -17,6 +17,15 @@ generate -n 200000 --seed=3 -o numbers
 od -A n -v -t u8 -w8 numbers | tr -d ' ' | sort -rn | head -n 25 > expected
 "$TOP_K" 25 < numbers > found 2> stderr || fail "status $?"
 cmp -s expected found || fail "$(diff expected found | head -3)"
+
+claim "a CSV file is sorted by a column, and its header stays"
+awk 'BEGIN { srand(4); print "name,amount"
+	for (i = 0; i < 1000; i++) print "name" i "," int(rand() * 100) }' > table.csv
+{ head -n 1 table.csv; tail -n +2 table.csv | sort -s -t, -k2,2n; } > expected
+"$SORT_LINES" 2 table.csv table.csv 2> stderr || fail "status $?"
+cmp -s expected table.csv || fail "$(diff expected table.csv | head -3)"
+"$SORT_LINES" 0 table.csv table.csv 2> stderr && fail "column 0"
+grep -q '^sort_lines: .*field number is zero' stderr || fail "$(cat stderr)"
 
 claim "a merge join finds the pairs that join finds"
 # Keys of 16 bits, so that some are equal. The right side has each key once.
