@@ -258,9 +258,9 @@ expect_same_lines() {
 	seq -f 'other bytes %.0f' 100000 400000
 } > mixed
 expect_same_lines -k1 -k1r -k1 -k1r mixed
-{ head -c 800000 /dev/zero | tr '\0' x; echo; seq -f 'short %.0f' 200000; } > mixed
+{ head -c 800000 /dev/zero | tr '\0' x; echo; seq -f 'short %.0f' 120000; } > mixed
 expect_same_lines -k1,1 -k1f mixed
-{ yes a1. | head -266666 | tr -d '\n'; echo; seq -f 'short %.0f' 200000; } > mixed
+{ yes a1. | head -266666 | tr -d '\n'; echo; seq -f 'short %.0f' 120000; } > mixed
 expect_same_lines -k1V -k1d -k1 mixed
 expect_same_lines -k1V -u mixed
 
@@ -277,15 +277,15 @@ find_sufficient() {
 }
 for size in 1000000 2500000; do
 	{
-		seq -f 'x%.0f' 100000
+		seq 50000
 		head -c $size /dev/zero | tr '\0' x
 		echo
 	} > longer
 	for keys in '' '-k1V -k1d -k1' '-k1,1 -k1f'; do
-		find_sufficient longer 100001 $size $keys
+		find_sufficient longer 50001 $size $keys
 		"$GSORT" --lines $keys longer | cmp -s - found || fail "$keys, $size: other lines"
 	done
-	find_sufficient longer 100001 $size -k1V -k1d -k1 -o found.zst
+	find_sufficient longer 50001 $size -k1V -k1d -k1 -o found.zst
 	"$GSORT" --lines -c -k1V -k1d -k1 found.zst 2> stderr || fail "$(cat stderr)"
 done
 "$GSORT" --lines -S "$((sufficient - 1))M" -k1V -k1d -k1 longer -o found.zst 2> stderr &&
