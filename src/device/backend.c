@@ -34,9 +34,10 @@ static int choose_cuda(enum backend_choice choice, uint64_t input_nbytes, unsign
 		       const struct backend **ret_backend)
 {
 	(void)input_nbytes, (void)n_threads, (void)ret_backend;
-	return choice == BACKEND_AUTO ? -ENODEV :
-					fail(-ENODEV, "--backend=cuda: this " GSORT_PROGRAM
-						      " was built without the CUDA back end");
+	return choice == BACKEND_AUTO ?
+		       -ENODEV :
+		       fail(-ENODEV, "--backend=cuda: no usable GPU: this " GSORT_PROGRAM
+				     " was built without the CUDA back end");
 }
 #endif
 
