@@ -30,13 +30,6 @@ struct bench_options {
 	bool compares_cub;       /* also time CUB and Thrust */
 };
 
-/* `run` is timed, `prepare` (may be NULL) is not. */
-struct bench_task {
-	void (*prepare)(void *context);
-	int (*run)(void *context);
-	void *context;
-};
-
 static void bench_check_cuda(int error, const char *what)
 {
 	if (!error)
@@ -61,34 +54,28 @@ static int compare_float(const void *x, const void *y)
 	return (a > b) - (a < b);
 }
 
-static float run_once(struct bench_task task, cudaEvent_t start, cudaEvent_t end)
-{
-	float ms;
-
-	if (task.prepare)
-		task.prepare(task.context);
-	bench_check_cuda(cudaEventRecord(start, NULL), "event");
-	bench_check_cuda(task.run(task.context), "launch");
-	bench_check_cuda(cudaEventRecord(end, NULL), "event");
-	bench_check_cuda(cudaEventSynchronize(end), "kernels");
-	bench_check_cuda(cudaEventElapsedTime(&ms, start, end), "event");
-	return ms;
-}
-
-static float bench_median_ms(struct bench_task task, unsigned n_runs)
+/* `run` is timed, `prepare` (may be NULL) is not. The first run only warms up. */
+static float bench_median_ms(const struct bench_options *options, void (*prepare)(void *context),
+			     int (*run)(void *context), void *context)
 {
 	cudaEvent_t start, end;
-	float ms[BENCH_MAX_RUNS];
+	float ms[1 + BENCH_MAX_RUNS];
 
 	bench_check_cuda(cudaEventCreate(&start), "event");
 	bench_check_cuda(cudaEventCreate(&end), "event");
-	run_once(task, start, end);
-	for (unsigned i = 0; i < n_runs; i++)
-		ms[i] = run_once(task, start, end);
+	for (unsigned i = 0; i <= options->n_runs; i++) {
+		if (prepare)
+			prepare(context);
+		bench_check_cuda(cudaEventRecord(start, NULL), "event");
+		bench_check_cuda(run(context), "launch");
+		bench_check_cuda(cudaEventRecord(end, NULL), "event");
+		bench_check_cuda(cudaEventSynchronize(end), "kernels");
+		bench_check_cuda(cudaEventElapsedTime(&ms[i], start, end), "event");
+	}
 	cudaEventDestroy(start);
 	cudaEventDestroy(end);
-	qsort(ms, n_runs, sizeof *ms, compare_float);
-	return ms[n_runs / 2];
+	qsort(ms + 1, options->n_runs, sizeof *ms, compare_float);
+	return ms[1 + options->n_runs / 2];
 }
 
 static void bench_print_row(const char *label, uint32_t element_nbytes, uint64_t n, float ms,
@@ -157,11 +144,9 @@ static void sort_bench_open(struct sort_bench *bench, uint32_t element_nbytes, u
 	bench->scratch_nbytes = kernel_sort_scratch_nbytes(n, element_nbytes);
 	bench_check_cuda(cub_radix_sort(NULL, &scratch_nbytes, NULL, NULL, element_nbytes, n),
 			 "size");
-	bench->scratch_nbytes = scratch_nbytes > bench->scratch_nbytes ? scratch_nbytes :
-									 bench->scratch_nbytes;
+	bench->scratch_nbytes = u64_max(bench->scratch_nbytes, scratch_nbytes);
 	bench_check_cuda(cub_merge_sort(NULL, &scratch_nbytes, NULL, element_nbytes, n), "size");
-	bench->scratch_nbytes = scratch_nbytes > bench->scratch_nbytes ? scratch_nbytes :
-									 bench->scratch_nbytes;
+	bench->scratch_nbytes = u64_max(bench->scratch_nbytes, scratch_nbytes);
 	bench->scratch = bench_device_alloc(bench->scratch_nbytes);
 }
 
@@ -203,18 +188,13 @@ static void bench_sort_size(const struct bench_options *options, uint32_t elemen
 	sort_bench_open(&bench, element_nbytes, (uint64_t)1 << log2_n);
 	sort_check(&bench, KEYS_RANDOM);
 	if (options->compares_cub) {
-		merge_ms = bench_median_ms((struct bench_task){ sort_prepare, sort_with_cub_merge,
-								&bench },
-					   options->n_runs);
+		merge_ms = bench_median_ms(options, sort_prepare, sort_with_cub_merge, &bench);
 		bench_print_row("cub::DeviceMergeSort", element_nbytes, bench.n, merge_ms, 0);
-		bench_print_row(
-			"cub::DeviceRadixSort", element_nbytes, bench.n,
-			bench_median_ms((struct bench_task){ NULL, sort_with_cub_radix, &bench },
-					options->n_runs),
-			merge_ms);
+		bench_print_row("cub::DeviceRadixSort", element_nbytes, bench.n,
+				bench_median_ms(options, NULL, sort_with_cub_radix, &bench),
+				merge_ms);
 	}
-	gsort_ms = bench_median_ms((struct bench_task){ sort_prepare, sort_with_gsort, &bench },
-				   options->n_runs);
+	gsort_ms = bench_median_ms(options, sort_prepare, sort_with_gsort, &bench);
 	bench_print_row("gsort", element_nbytes, bench.n, gsort_ms, merge_ms);
 	sort_bench_close(&bench);
 }
@@ -248,9 +228,7 @@ static void bench_kernel_distributions(const struct bench_options *options)
 			float ms;
 
 			sort_check(&bench, distribution);
-			ms = bench_median_ms((struct bench_task){ sort_prepare, sort_with_gsort,
-								  &bench },
-					     options->n_runs);
+			ms = bench_median_ms(options, sort_prepare, sort_with_gsort, &bench);
 			random_ms = distribution == KEYS_RANDOM ? ms : random_ms;
 			bench_print_row(key_distribution_names[distribution], nbytes, bench.n, ms,
 					random_ms);
@@ -461,55 +439,48 @@ static void records_sort_slices(struct records_bench *bench)
 	cudaFree(tables);
 }
 
-static float records_print_step(const struct records_bench *bench,
-				const struct bench_options *options, struct bench_task task,
-				const char *label, double copy_ms)
-{
-	const float ms = bench_median_ms(task, options->n_runs);
-	const double nbytes = 2.0 * (double)bench->n * bench->record_nbytes;
-
-	printf("%-26s %6u B  %11llu  %8.3f ms  %7.2f Grec/s  %7.1f GB/s", label,
-	       (unsigned)bench->record_nbytes, (unsigned long long)bench->n, ms,
-	       (double)bench->n / ms / 1e6, nbytes / ms / 1e6);
-	if (copy_ms > 0)
-		printf("  %5.1f %% of the copy's", 100 * copy_ms / ms);
-	printf("\n");
-	fflush(stdout);
-	return ms;
-}
+static const struct {
+	const char *label;
+	void (*prepare)(void *context);
+	int (*run)(void *context);
+	const char *checked; /* for records_check(); NULL: the result is not checked */
+} record_steps[] = {
+	{ "copy", NULL, records_copy, NULL }, /* the first, with which the others are compared */
+	{ "index and digest", NULL, records_make_elements, NULL },
+	{ "sort elements", records_prepare_sort, records_sort, NULL },
+	{ "gather, random order", NULL, records_gather_random, "gather" },
+	{ "sort records", NULL, records_sort_all, "sort" },
+	{ "index keys of 16 slices", NULL, records_merge_make_elements, NULL },
+	{ "merge elements", NULL, records_merge, NULL },
+	{ "gather, from 16 slices", NULL, records_merge_gather, "merge" },
+};
 
 static void bench_record_size(const struct bench_options *options, uint32_t record_nbytes,
 			      uint64_t n)
 {
 	struct records_bench bench;
-	double copy_ms;
+	double copy_ms = 0;
 
 	records_bench_open(&bench, record_nbytes, n / N_SLICES * N_SLICES);
-	copy_ms = records_print_step(&bench, options,
-				     (struct bench_task){ NULL, records_copy, &bench }, "copy", 0);
-	records_print_step(&bench, options,
-			   (struct bench_task){ NULL, records_make_elements, &bench },
-			   "index and digest", copy_ms);
-	records_print_step(&bench, options,
-			   (struct bench_task){ records_prepare_sort, records_sort, &bench },
-			   "sort elements", copy_ms);
-	records_print_step(&bench, options,
-			   (struct bench_task){ NULL, records_gather_random, &bench },
-			   "gather, random order", copy_ms);
-	records_check(&bench, "gather");
-	records_print_step(&bench, options, (struct bench_task){ NULL, records_sort_all, &bench },
-			   "sort records", copy_ms);
-	records_check(&bench, "sort");
-	records_sort_slices(&bench);
-	records_print_step(&bench, options,
-			   (struct bench_task){ NULL, records_merge_make_elements, &bench },
-			   "index keys of 16 slices", copy_ms);
-	records_print_step(&bench, options, (struct bench_task){ NULL, records_merge, &bench },
-			   "merge elements", copy_ms);
-	records_print_step(&bench, options,
-			   (struct bench_task){ NULL, records_merge_gather, &bench },
-			   "gather, from 16 slices", copy_ms);
-	records_check(&bench, "merge");
+	for (size_t i = 0; i < sizeof record_steps / sizeof record_steps[0]; i++) {
+		const double nbytes = 2.0 * (double)bench.n * record_nbytes;
+		float ms;
+
+		if (record_steps[i].run == records_merge_make_elements)
+			records_sort_slices(&bench);
+		ms = bench_median_ms(options, record_steps[i].prepare, record_steps[i].run, &bench);
+		printf("%-26s %6u B  %11llu  %8.3f ms  %7.2f Grec/s  %7.1f GB/s",
+		       record_steps[i].label, (unsigned)record_nbytes, (unsigned long long)bench.n,
+		       ms, (double)bench.n / ms / 1e6, nbytes / ms / 1e6);
+		if (copy_ms > 0)
+			printf("  %5.1f %% of the copy's", 100 * copy_ms / ms);
+		else
+			copy_ms = ms;
+		printf("\n");
+		fflush(stdout);
+		if (record_steps[i].checked)
+			records_check(&bench, record_steps[i].checked);
+	}
 	records_bench_close(&bench);
 }
 
@@ -597,7 +568,7 @@ static float bench_merge_kernel(struct merge_bench *bench, const struct bench_op
 	float ms;
 
 	verify_merge(bench, run);
-	ms = bench_median_ms((struct bench_task){ NULL, run, bench }, options->n_runs);
+	ms = bench_median_ms(options, NULL, run, bench);
 	bench_print_row(label, 8, bench->n, ms, base_ms);
 	return ms;
 }
@@ -749,21 +720,14 @@ static void bench_splitters(const struct bench_options *options)
 		float merge_ms, cuts_ms;
 
 		splitters_bench_open(&bench, options, run_counts[i]);
-		merge_ms =
-			bench_median_ms((struct bench_task){ NULL, merge_with_gsort, &bench.merge },
-					options->n_runs);
-		print_splitters(
-			"by given keys, a thread per run", &bench,
-			bench_median_ms((struct bench_task){ NULL, run_split_by_keys, &bench },
-					options->n_runs),
-			merge_ms);
-		print_splitters(
-			"gsort, exact, first pass", &bench,
-			bench_median_ms((struct bench_task){ NULL, run_split_exactly, &bench },
-					options->n_runs),
-			merge_ms);
-		cuts_ms = bench_median_ms((struct bench_task){ NULL, run_cuts, &bench },
-					  options->n_runs);
+		merge_ms = bench_median_ms(options, NULL, merge_with_gsort, &bench.merge);
+		print_splitters("by given keys, a thread per run", &bench,
+				bench_median_ms(options, NULL, run_split_by_keys, &bench),
+				merge_ms);
+		print_splitters("gsort, exact, first pass", &bench,
+				bench_median_ms(options, NULL, run_split_exactly, &bench),
+				merge_ms);
+		cuts_ms = bench_median_ms(options, NULL, run_cuts, &bench);
 		printf("%-34s %4u runs  %8u splitter    %8.1f us\n", "gsort, one splitter",
 		       (unsigned)run_counts[i], 1, cuts_ms * 1e3 / N_TIMED_CUTS);
 		splitters_bench_close(&bench);
