@@ -275,17 +275,6 @@ void rank_rates_set_defaults(struct rank_rates *rates)
 	}
 }
 
-const char *rank_limit_key(enum rank_limit limit)
-{
-	static const char *const names[] = {
-		[RANK_FAN_IN] = "runs",           [RANK_INDEX] = "index",
-		[RANK_IMBALANCE] = "imbalance",   [RANK_OVERHEAD] = "overhead",
-		[RANK_MESSAGE_RATE] = "messages",
-	};
-
-	return names[limit];
-}
-
 /* Return the portion of an amount that comes from other ranks, if all have equal portions. */
 static uint64_t remote_portion(uint64_t value, uint32_t n_ranks)
 {

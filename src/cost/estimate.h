@@ -108,9 +108,6 @@ enum rank_limit {
 	N_RANK_LIMITS
 };
 
-/* Return the name of a limit in JSON. */
-const char *rank_limit_key(enum rank_limit limit);
-
 struct rank_limit_state {
 	uint64_t value, limit;
 	double ratio; /* value / limit; above 1 the limit is exceeded */

@@ -143,12 +143,11 @@ static void emit_passes(const struct plan_row_sink *sink, const struct plan *pla
 {
 	const uint64_t run_nbytes = plan->chunks_per_run * chunk_input_nbytes(plan);
 
-	if (plan->is_unbounded && plan->n_chunks) {
+	if (plan->is_unbounded && plan->n_chunks)
 		emit_row(sink, "merge passes", "1 up to %s of input",
 			 size_format(run_nbytes * plan->fan_in).text);
-	} else {
+	else
 		emit_row(sink, "merge passes", "%u", plan->n_passes);
-	}
 	emit_row(sink, "temporary space", "%s%s", size_format_up(plan->max_temp_nbytes).text,
 		 plan->is_unbounded ? " for each GiB of input" : "");
 }
@@ -321,19 +320,6 @@ static void print_rank_totals(const struct cluster_estimate *cluster, FILE *stre
 		ratio_of(cluster->received_nbytes, cluster->items_nbytes));
 }
 
-static void print_rank_rate(const struct link_estimate *link, bool is_first, FILE *stream)
-{
-	fprintf(stream, "%s %s", is_first ? "" : ",", link->name);
-	if (link->per_s <= 0)
-		fputs(" ignored", stream);
-	else if (link->is_messages)
-		fprintf(stream, " %.0f/s", link->per_s);
-	else
-		fprintf(stream, " %s/s", size_format((uint64_t)link->per_s).text);
-	if (link->per_s > 0 && !link->user_supplied)
-		fputs(" (assumed)", stream);
-}
-
 static void print_rank_link(const struct link_estimate *link, bool is_bottleneck, FILE *stream)
 {
 	fprintf(stream, "  %-12s", link->name);
@@ -348,8 +334,19 @@ static void print_rank_link(const struct link_estimate *link, bool is_bottleneck
 static void print_rank_times(const struct estimate *estimate, FILE *stream)
 {
 	fputs("\nrates of each rank:", stream);
-	for (uint32_t j = 0; j < estimate->phases[0].n_links; j++)
-		print_rank_rate(&estimate->phases[0].links[j], j == 0, stream);
+	for (uint32_t j = 0; j < estimate->phases[0].n_links; j++) {
+		const struct link_estimate *link = &estimate->phases[0].links[j];
+
+		fprintf(stream, "%s %s", j == 0 ? "" : ",", link->name);
+		if (link->per_s <= 0)
+			fputs(" ignored", stream);
+		else if (link->is_messages)
+			fprintf(stream, " %.0f/s", link->per_s);
+		else
+			fprintf(stream, " %s/s", size_format((uint64_t)link->per_s).text);
+		if (link->per_s > 0 && !link->user_supplied)
+			fputs(" (assumed)", stream);
+	}
 	fputs("; see --assume-rates\n", stream);
 	for (uint32_t i = 0; i < estimate->n_phases; i++) {
 		const struct phase_estimate *phase = &estimate->phases[i];
@@ -365,17 +362,17 @@ static void print_rank_times(const struct estimate *estimate, FILE *stream)
 	fprintf(stream, "total: about %.1f s\n", estimate_s(estimate));
 }
 
-/* How limits are printed. */
+/* How limits are printed; key: in JSON. */
 static const struct {
-	const char *name;
+	const char *name, *key;
 	bool is_count;
 	const char *basis;
 } limits[N_RANK_LIMITS] = {
-	[RANK_FAN_IN] = { "runs", true, "that can be merged at once" },
-	[RANK_INDEX] = { "index of runs", false, "of memory for the index" },
-	[RANK_IMBALANCE] = { "imbalance", false, "one percent of a partition" },
-	[RANK_OVERHEAD] = { "overhead", false, "two percent of the received records" },
-	[RANK_MESSAGE_RATE] = { "messages", true, "in the transfer time of the bytes" },
+	[RANK_FAN_IN] = { "runs", "runs", true, "that can be merged at once" },
+	[RANK_INDEX] = { "index of runs", "index", false, "of memory for the index" },
+	[RANK_IMBALANCE] = { "imbalance", "imbalance", false, "one percent of a partition" },
+	[RANK_OVERHEAD] = { "overhead", "overhead", false, "two percent of the received records" },
+	[RANK_MESSAGE_RATE] = { "messages", "messages", true, "in the transfer time of the bytes" },
 };
 
 static void print_limit(const struct cluster_estimate *cluster, enum rank_limit limit, FILE *stream)
@@ -393,26 +390,6 @@ static void print_limit(const struct cluster_estimate *cluster, enum rank_limit 
 			size_format(state->limit).text);
 	fprintf(stream, "%s%s%s\n", limits[limit].basis, warning,
 		limit == rank_limiting_factor(cluster) ? "  <- limiting factor" : "");
-}
-
-static void print_ranks(const struct cluster_estimate *cluster, const struct estimate *estimate,
-			FILE *stream)
-{
-	print_rank_load(cluster, stream);
-	print_rank_totals(cluster, stream);
-	print_rank_times(estimate, stream);
-	fputs("\nlimits\n", stream);
-	for (enum rank_limit i = 0; i < N_RANK_LIMITS; i++)
-		print_limit(cluster, i, stream);
-}
-
-static void print_content(const struct input_content *content, FILE *stream)
-{
-	if (content->is_npy)
-		fprintf(stream, "%-18snumpy (.npy)\n", "format");
-	if (content->n_compressed)
-		fprintf(stream, "%-18s%zu of %zu files\n", "compressed", content->n_compressed,
-			content->n_files);
 }
 
 /* Print what limits of the process allow, if any matter, and what counts as memory. */
@@ -452,15 +429,28 @@ static void print_spaces(const struct explanation *explanation, FILE *stream)
 
 void explain_print(const struct explanation *explanation, FILE *stream)
 {
-	print_content(&explanation->content, stream);
+	const struct cluster_estimate *cluster = &explanation->cluster;
+	const struct input_content *content = &explanation->content;
+
+	if (content->is_npy)
+		fprintf(stream, "%-18snumpy (.npy)\n", "format");
+	if (content->n_compressed)
+		fprintf(stream, "%-18s%zu of %zu files\n", "compressed", content->n_compressed,
+			content->n_files);
 	plan_text_for_each(&explanation->plan, print_plan_row, stream);
 	print_memory(&explanation->memory, stream);
-	if (explanation->cluster.n_ranks)
-		print_ranks(&explanation->cluster, &explanation->estimate, stream);
-	else if (explanation->estimate.n_phases)
+	if (cluster->n_ranks) {
+		print_rank_load(cluster, stream);
+		print_rank_totals(cluster, stream);
+		print_rank_times(&explanation->estimate, stream);
+		fputs("\nlimits\n", stream);
+		for (enum rank_limit i = 0; i < N_RANK_LIMITS; i++)
+			print_limit(cluster, i, stream);
+	} else if (explanation->estimate.n_phases) {
 		print_estimate(&explanation->plan, &explanation->estimate, stream);
-	else
+	} else {
 		print_spaces(explanation, stream);
+	}
 }
 
 /* --- JSON --- */
@@ -486,15 +476,12 @@ static json_t *space_to_json(const struct disk_space *space, bool is_estimate)
 {
 	const bool is_known = space->is_needed_known && space->is_available_known && !is_estimate;
 	const bool is_sufficient = space->needed_nbytes <= space->available_nbytes;
-	const struct json_member members[] = {
-		{ "needed_bytes", number_or_null(space->is_needed_known, space->needed_nbytes) },
-		{ "available_bytes",
-		  number_or_null(space->is_available_known, space->available_nbytes) },
-		{ "sufficient", is_known ? json_boolean(is_sufficient) : json_null() },
-		{ NULL, NULL },
-	};
 
-	return json_make(members);
+	return JSON_OBJECT({ "needed_bytes",
+			     number_or_null(space->is_needed_known, space->needed_nbytes) },
+			   { "available_bytes",
+			     number_or_null(space->is_available_known, space->available_nbytes) },
+			   { "sufficient", is_known ? json_boolean(is_sufficient) : json_null() });
 }
 
 static json_t *input_to_json(const struct explanation *explanation)
@@ -505,22 +492,18 @@ static json_t *input_to_json(const struct explanation *explanation)
 	const uint64_t nbytes = ranks->n_ranks ? ranks->total_input_nbytes : plan->expected_nbytes;
 	const bool is_assumed = ranks->n_ranks ? explanation->is_size_assumed :
 						 plan->input_nbytes == PLAN_SIZE_UNKNOWN;
-	const struct json_member members[] = {
-		{ "files", json_number(content->n_files) },
-		{ "bytes", number_or_null(!is_assumed, nbytes) },
-		{ "records", number_or_null(!is_assumed && has_fixed_records(plan),
-					    nbytes / u64_max(plan->record_nbytes, 1)) },
-		{ "assumed_bytes",
-		  number_or_null(is_assumed && !plan->is_unbounded && nbytes, nbytes) },
-		{ "format", json_string(!has_fixed_records(plan) ? "lines" :
-					content->is_npy          ? "npy" :
-								   "raw") },
-		{ "compressed_files", json_number(content->n_compressed) },
-		{ "unprobed_files", json_number(content->n_unprobed) },
-		{ NULL, NULL },
-	};
 
-	return json_make(members);
+	return JSON_OBJECT({ "files", json_number(content->n_files) },
+			   { "bytes", number_or_null(!is_assumed, nbytes) },
+			   { "records", number_or_null(!is_assumed && has_fixed_records(plan),
+						       nbytes / u64_max(plan->record_nbytes, 1)) },
+			   { "assumed_bytes",
+			     number_or_null(is_assumed && !plan->is_unbounded && nbytes, nbytes) },
+			   { "format", json_string(!has_fixed_records(plan) ? "lines" :
+						   content->is_npy          ? "npy" :
+									      "raw") },
+			   { "compressed_files", json_number(content->n_compressed) },
+			   { "unprobed_files", json_number(content->n_unprobed) });
 }
 
 static json_t *memory_to_json(const struct explanation *explanation)
@@ -528,7 +511,8 @@ static json_t *memory_to_json(const struct explanation *explanation)
 	const struct memory_estimate *memory = &explanation->memory;
 	const struct plan *plan = &explanation->plan;
 	const bool has_device_memory = plan->copies_to_device;
-	const struct json_member members[] = {
+
+	return JSON_OBJECT(
 		{ "limit_bytes", json_number(plan->memory_nbytes + plan->exchange_nbytes) },
 		{ "exchange_bytes", json_number(plan->exchange_nbytes) },
 		{ "needed_bytes", json_number(plan->total_nbytes) },
@@ -543,11 +527,7 @@ static json_t *memory_to_json(const struct explanation *explanation)
 		{ "device_bytes", number_or_null(has_device_memory, plan->device_nbytes) },
 		{ "all_devices_bytes",
 		  number_or_null(has_device_memory, plan->n_devices * plan->device_nbytes) },
-		{ "host_spill_bytes", number_or_null(has_device_memory, plan->host_spill_nbytes) },
-		{ NULL, NULL },
-	};
-
-	return json_make(members);
+		{ "host_spill_bytes", number_or_null(has_device_memory, plan->host_spill_nbytes) });
 }
 
 static void put_run_plan(const struct plan *plan, json_t **object)
@@ -589,29 +569,19 @@ static json_t *plan_to_json(const struct plan *plan)
 
 static json_t *stage_to_json(const struct link_estimate *stage)
 {
-	const struct json_member members[] = {
-		{ "name", json_string(stage->name) },
-		{ "bytes", json_number(stage->amount) },
-		{ "bytes_per_s", positive_or_null(stage->per_s) },
-		{ "expected_s", positive_or_null(link_estimate_s(stage)) },
-		{ NULL, NULL },
-	};
-
-	return json_make(members);
+	return JSON_OBJECT({ "name", json_string(stage->name) },
+			   { "bytes", json_number(stage->amount) },
+			   { "bytes_per_s", positive_or_null(stage->per_s) },
+			   { "expected_s", positive_or_null(link_estimate_s(stage)) });
 }
 
 static json_t *rank_link_to_json(const struct link_estimate *link)
 {
-	const struct json_member members[] = {
-		{ "name", json_string(link->name) },
-		{ "amount", json_number(link->amount) },
-		{ "per_s", number_or_null(link->per_s > 0, (uint64_t)link->per_s) },
-		{ "user_supplied", json_boolean(link->user_supplied) },
-		{ "expected_s", positive_or_null(link_estimate_s(link)) },
-		{ NULL, NULL },
-	};
-
-	return json_make(members);
+	return JSON_OBJECT({ "name", json_string(link->name) },
+			   { "amount", json_number(link->amount) },
+			   { "per_s", number_or_null(link->per_s > 0, (uint64_t)link->per_s) },
+			   { "user_supplied", json_boolean(link->user_supplied) },
+			   { "expected_s", positive_or_null(link_estimate_s(link)) });
 }
 
 /* Return the phases; their links are called stages in one process. */
@@ -640,27 +610,23 @@ static json_t *phases_to_json(const struct estimate *estimate, bool has_ranks)
 
 static json_t *rank_load_to_json(const struct cluster_estimate *cluster)
 {
-	const struct json_member members[] = {
-		{ "read_bytes", json_number(cluster->read_nbytes) },
-		{ "spilled_bytes", json_number(cluster->spilled_nbytes) },
-		{ "spilled_to_memory_bytes", json_number(cluster->spilled_to_memory_nbytes) },
-		{ "merge_pass_bytes", json_number(cluster->merge_pass_nbytes) },
-		{ "in_memory_exchange", json_boolean(cluster->in_memory_exchange) },
-		{ "written_bytes", json_number(cluster->written_nbytes) },
-		{ "written_records", json_number(cluster->n_output_records) },
-		{ "max_imbalance_bytes", json_number(cluster->max_imbalance_nbytes) },
-		{ "disk_bytes", json_number(cluster->disk_nbytes) },
-		{ "received_bytes", json_number(cluster->received_nbytes) },
-		{ "received_record_bytes", json_number(cluster->items_nbytes) },
-		{ "messages", json_number(cluster->n_messages) },
-		{ "message_bytes", json_number(cluster->message_nbytes) },
-		{ "runs_stored", json_number(cluster->n_runs) },
-		{ "runs_merged", json_number(cluster->n_merged_runs) },
-		{ "splitter_rounds", json_number(cluster->splitter_rounds) },
-		{ NULL, NULL },
-	};
-
-	return json_make(members);
+	return JSON_OBJECT({ "read_bytes", json_number(cluster->read_nbytes) },
+			   { "spilled_bytes", json_number(cluster->spilled_nbytes) },
+			   { "spilled_to_memory_bytes",
+			     json_number(cluster->spilled_to_memory_nbytes) },
+			   { "merge_pass_bytes", json_number(cluster->merge_pass_nbytes) },
+			   { "in_memory_exchange", json_boolean(cluster->in_memory_exchange) },
+			   { "written_bytes", json_number(cluster->written_nbytes) },
+			   { "written_records", json_number(cluster->n_output_records) },
+			   { "max_imbalance_bytes", json_number(cluster->max_imbalance_nbytes) },
+			   { "disk_bytes", json_number(cluster->disk_nbytes) },
+			   { "received_bytes", json_number(cluster->received_nbytes) },
+			   { "received_record_bytes", json_number(cluster->items_nbytes) },
+			   { "messages", json_number(cluster->n_messages) },
+			   { "message_bytes", json_number(cluster->message_nbytes) },
+			   { "runs_stored", json_number(cluster->n_runs) },
+			   { "runs_merged", json_number(cluster->n_merged_runs) },
+			   { "splitter_rounds", json_number(cluster->splitter_rounds) });
 }
 
 static json_t *rank_limits_to_json(const struct cluster_estimate *cluster)
@@ -669,15 +635,11 @@ static json_t *rank_limits_to_json(const struct cluster_estimate *cluster)
 
 	for (enum rank_limit i = 0; i < N_RANK_LIMITS; i++) {
 		const struct rank_limit_state *state = &cluster->limits[i];
-		const struct json_member members[] = {
-			{ "name", json_string(rank_limit_key(i)) },
-			{ "value", json_number(state->value) },
-			{ "limit", json_number(state->limit) },
-			{ "exceeded", json_boolean(state->ratio > 1) },
-			{ NULL, NULL },
-		};
 
-		json_append(&array, json_make(members));
+		json_append(&array, JSON_OBJECT({ "name", json_string(limits[i].key) },
+						{ "value", json_number(state->value) },
+						{ "limit", json_number(state->limit) },
+						{ "exceeded", json_boolean(state->ratio > 1) }));
 	}
 	return array;
 }
@@ -686,17 +648,13 @@ static json_t *rank_limits_to_json(const struct cluster_estimate *cluster)
 static json_t *ranks_to_json(const struct explanation *explanation)
 {
 	const struct cluster_estimate *cluster = &explanation->cluster;
-	const char *limiting_factor = rank_limit_key(rank_limiting_factor(cluster));
-	const struct json_member members[] = {
-		{ "ranks", json_number(cluster->n_ranks) },
-		{ "per_rank", rank_load_to_json(cluster) },
-		{ "phases", phases_to_json(&explanation->estimate, true) },
-		{ "limits", rank_limits_to_json(cluster) },
-		{ "limiting_factor", json_string(limiting_factor) },
-		{ NULL, NULL },
-	};
+	const enum rank_limit limiting_factor = rank_limiting_factor(cluster);
 
-	return json_make(members);
+	return JSON_OBJECT({ "ranks", json_number(cluster->n_ranks) },
+			   { "per_rank", rank_load_to_json(cluster) },
+			   { "phases", phases_to_json(&explanation->estimate, true) },
+			   { "limits", rank_limits_to_json(cluster) },
+			   { "limiting_factor", json_string(limits[limiting_factor].key) });
 }
 
 int explain_write_json(const struct explanation *explanation, FILE *stream)
@@ -744,31 +702,6 @@ static void write_hex(const unsigned char *bytes, uint64_t n, char text[static H
 	strcpy(text, n > DEBUG_MAX_NBYTES ? "..." : "");
 }
 
-/* Format the normalised key in hexadecimal: records sort like these texts. */
-static void write_normalised_key(const struct key_fields *keys, const unsigned char *record,
-				 char text[static HEX_NBYTES])
-{
-	unsigned char key[DEBUG_MAX_NBYTES];
-
-	for (uint32_t offset = 0; offset < DEBUG_MAX_NBYTES; offset += 8) {
-		const uint64_t word = htobe64(key_word(keys, record, offset));
-
-		memcpy(key + offset, &word, 8);
-	}
-	write_hex(key, keys->key_nbytes, text);
-}
-
-static void report_keys(const struct sort_spec *spec)
-{
-	for (uint32_t i = 0; i < spec->n_keys; i++) {
-		const struct key *key = &spec->keys[i];
-
-		debug_line("key %" PRIu32 ": offset %" PRIu64 ", type %s, %" PRIu32 " bytes, %s",
-			   i + 1, key->offset, key_format_type(key).text, key->nbytes,
-			   key->descending ? "descending" : "ascending");
-	}
-}
-
 static void report_layout(const struct layout *layout)
 {
 	const uint64_t nbytes = layout->record_nbytes;
@@ -791,10 +724,13 @@ static void report_layout(const struct layout *layout)
 			   nbytes, layout->record_keys.key_nbytes, layout->element_nbytes);
 }
 
+/* Show the normalised keys in hexadecimal: records sort like these texts. */
 static int report_records(const struct layout *layout, struct input *input, uint64_t n)
 {
+	const struct key_fields *keys = &layout->record_keys;
 	const uint64_t nbytes = layout->record_nbytes;
 	char record_hex[HEX_NBYTES], key_hex[HEX_NBYTES];
+	unsigned char key[DEBUG_MAX_NBYTES];
 	unsigned char *record = malloc(nbytes);
 	int r = 0;
 
@@ -806,7 +742,12 @@ static int report_records(const struct layout *layout, struct input *input, uint
 		if (r < 0)
 			break;
 		write_hex(record, nbytes, record_hex);
-		write_normalised_key(&layout->record_keys, record, key_hex);
+		for (uint32_t offset = 0; offset < DEBUG_MAX_NBYTES; offset += 8) {
+			const uint64_t word = htobe64(key_word(keys, record, offset));
+
+			memcpy(key + offset, &word, 8);
+		}
+		write_hex(key, keys->key_nbytes, key_hex);
 		debug_line("record %" PRIu64 ": bytes %s encoded key %s", i + 1, record_hex,
 			   key_hex);
 	}
@@ -820,7 +761,13 @@ int debug_report_keys(const struct sort_spec *spec, const struct layout *layout,
 	const uint64_t nbytes = input_total_nbytes(input);
 	uint64_t n;
 
-	report_keys(spec);
+	for (uint32_t i = 0; i < spec->n_keys; i++) {
+		const struct key *key = &spec->keys[i];
+
+		debug_line("key %" PRIu32 ": offset %" PRIu64 ", type %s, %" PRIu32 " bytes, %s",
+			   i + 1, key->offset, key_format_type(key).text, key->nbytes,
+			   key->descending ? "descending" : "ascending");
+	}
 	report_layout(layout);
 	if (nbytes == INPUT_SIZE_UNKNOWN) {
 		debug_line("records: from a pipe, so not shown");

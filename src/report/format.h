@@ -61,6 +61,8 @@ struct json_member {
 
 /* Make an object, which owns the values. The name of the last member is NULL. */
 json_t *json_make(const struct json_member *members);
+/* Make an object of members: { "name", value }, ... */
+#define JSON_OBJECT(...) json_make((const struct json_member[]){ __VA_ARGS__, { NULL, NULL } })
 
 /* Add a member to an object, or a value to an array; both become NULL on failure. */
 void json_put(json_t **object, const char *name, json_t *value);
