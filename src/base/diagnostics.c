@@ -49,82 +49,48 @@ static void emit_message(const struct diagnostics *diagnostics, const struct mes
 		diagnostics->callback(diagnostics->context, message);
 }
 
-/* Append a hint about the limit on open files, unless the text is a relayed error that has it. */
-static void append_file_limit_hint(char text[static MESSAGE_NBYTES])
-{
-	const size_t n = strlen(text);
-
-	if (!strstr(text, "ulimit"))
-		snprintf(text + n, MESSAGE_NBYTES - n,
-			 "; ulimit -n raises the limit on open files");
-}
-
-static void report_error(int r, const char *format, va_list args)
-{
-	struct diagnostics *diagnostics = current_diagnostics;
-
-	if (!diagnostics)
-		return;
-	pthread_mutex_lock(&diagnostics->lock);
-	if (!diagnostics->failed) {
-		diagnostics->failed = true;
-		errno = -r;
-		vsnprintf(diagnostics->text, sizeof diagnostics->text, format, args);
-		if (r == -EMFILE)
-			append_file_limit_hint(diagnostics->text);
-		emit_message(diagnostics, &(struct message){ MESSAGE_ERROR, diagnostics->text });
-	}
-	pthread_mutex_unlock(&diagnostics->lock);
-}
-
 int fail(int r, const char *format, ...)
 {
+	struct diagnostics *diagnostics = current_diagnostics;
 	va_list args;
 
+	if (!diagnostics)
+		return r;
 	va_start(args, format);
-	report_error(r, format, args);
+	pthread_mutex_lock(&diagnostics->lock);
+	if (!diagnostics->failed) {
+		char *text = diagnostics->text;
+		size_t n;
+
+		diagnostics->failed = true;
+		errno = -r;
+		vsnprintf(text, MESSAGE_NBYTES, format, args);
+		n = strlen(text);
+		/* A relayed error has the hint already. */
+		if (r == -EMFILE && !strstr(text, "ulimit"))
+			snprintf(text + n, MESSAGE_NBYTES - n,
+				 "; ulimit -n raises the limit on open files");
+		emit_message(diagnostics, &(struct message){ MESSAGE_ERROR, text });
+	}
+	pthread_mutex_unlock(&diagnostics->lock);
 	va_end(args);
 	return r;
 }
 
-static void report_message(enum message_kind kind, const char *format, va_list args)
+void message_report(enum message_kind kind, const char *format, ...)
 {
 	struct diagnostics *diagnostics = current_diagnostics;
 	char text[MESSAGE_NBYTES];
+	va_list args;
 
 	if (!diagnostics)
 		return;
+	va_start(args, format);
 	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
 	pthread_mutex_lock(&diagnostics->lock);
 	emit_message(diagnostics, &(struct message){ kind, text });
 	pthread_mutex_unlock(&diagnostics->lock);
-}
-
-void warn(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	report_message(MESSAGE_WARNING, format, args);
-	va_end(args);
-}
-
-void notice(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	report_message(MESSAGE_NOTICE, format, args);
-	va_end(args);
-}
-
-void debug_line(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	report_message(MESSAGE_DEBUG, format, args);
-	va_end(args);
 }
 
 /* Too large for the stack of a thread (thread.c): allocated. */
@@ -140,10 +106,7 @@ static void relay_message(void *context, const struct message *message)
 	if (message->kind == MESSAGE_ERROR)
 		return;
 	capturing = diagnostics_push(capture->previous);
-	if (message->kind == MESSAGE_WARNING)
-		warn("%s", message->text);
-	else
-		notice("%s", message->text);
+	message_report(message->kind, "%s", message->text);
 	diagnostics_push(capturing);
 }
 

@@ -75,14 +75,18 @@ struct diagnostics *diagnostics_current(void);
  */
 int fail(int r, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
+/* Report a message that is no error. */
+void message_report(enum message_kind kind, const char *format, ...)
+	__attribute__((format(printf, 2, 3), cold));
+
 /* Report a problem that the user should know of; the job goes on. */
-void warn(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+#define warn(...) message_report(MESSAGE_WARNING, __VA_ARGS__)
 
 /* Report information that needs no action. */
-void notice(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+#define notice(...) message_report(MESSAGE_NOTICE, __VA_ARGS__)
 
 /* Report a line of output that the user asked for. */
-void debug_line(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+#define debug_line(...) message_report(MESSAGE_DEBUG, __VA_ARGS__)
 
 struct message_capture;
 
