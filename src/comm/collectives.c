@@ -80,36 +80,27 @@ static void keep_min_rows(uint64_t *rows, const uint64_t *other_rows, size_t cou
 			memcpy(rows + i, other_rows + i, width * sizeof *rows);
 }
 
-/* Reduce to rank 0: each rank combines the rows of its children and sends them to its parent. */
-static int reduce_to_root(struct comm *comm, combine_fn *combine, uint64_t *rows,
-			  uint64_t *other_rows, size_t count, size_t width)
+/* Each rank combines the rows of its children and sends them to its parent. */
+static int reduce_and_broadcast(struct comm *comm, combine_fn *combine, uint64_t *rows,
+				size_t count, size_t width)
 {
 	const unsigned rank = comm_rank(comm), size = comm_size(comm);
 	const size_t nbytes = count * width * sizeof *rows;
+	uint64_t *other_rows = malloc(nbytes + 1);
+	unsigned step = 1;
 	int r = 0;
 
-	for (unsigned step = 1; step < size && r == 0; step *= 2) {
-		if (rank & step)
-			return comm_send_wait(comm, rank - step, TAG, rows, nbytes);
+	if (!other_rows)
+		return fail(-ENOMEM, "no memory for %zu values of all ranks", count);
+	for (; step < size && !(rank & step) && r == 0; step *= 2) {
 		if (rank + step >= size)
 			continue;
 		r = comm_receive_wait(comm, rank + step, TAG, other_rows, nbytes);
 		if (r == 0)
 			combine(rows, other_rows, count, width);
 	}
-	return r;
-}
-
-static int reduce_and_broadcast(struct comm *comm, combine_fn *combine, uint64_t *rows,
-				size_t count, size_t width)
-{
-	const size_t nbytes = count * width * sizeof *rows;
-	uint64_t *other_rows = malloc(nbytes + 1);
-	int r;
-
-	if (!other_rows)
-		return fail(-ENOMEM, "no memory for %zu values of all ranks", count);
-	r = reduce_to_root(comm, combine, rows, other_rows, count, width);
+	if (r == 0 && rank > 0)
+		r = comm_send_wait(comm, rank - step, TAG, rows, nbytes);
 	if (r == 0)
 		r = comm_broadcast(comm, rows, nbytes);
 	free(other_rows);
@@ -174,24 +165,14 @@ static int exchange_round(struct comm *comm, const struct gather_buffer *buffer,
 	return r;
 }
 
-static int gather_rounds(struct comm *comm, const struct gather_buffer *buffer)
-{
-	const unsigned rank = comm_rank(comm), size = buffer->n_ranks;
-	int r = 0;
-
-	for (unsigned n = 1; n < size && r == 0; n *= 2)
-		r = exchange_round(comm, buffer, (rank + size - n) % size, (rank + n) % size,
-				   n < size - n ? n : size - n);
-	return r;
-}
-
 /* sizes: of each rank; NULL: nbytes. */
 static int gather_sized(struct comm *comm, const void *own_data, size_t nbytes, const size_t *sizes,
 			void *gathered)
 {
 	const unsigned rank = comm_rank(comm), size = comm_size(comm);
 	size_t *offsets = malloc((size + 1) * sizeof *offsets);
-	int r;
+	const struct gather_buffer buffer = { gathered, offsets, size };
+	int r = 0;
 
 	if (!offsets)
 		return fail(-ENOMEM, "no memory for the data of %u ranks", size);
@@ -200,7 +181,9 @@ static int gather_sized(struct comm *comm, const void *own_data, size_t nbytes, 
 		offsets[i + 1] = offsets[i] + (sizes ? sizes[i] : nbytes);
 	if (nbytes > 0)
 		memmove((char *)gathered + offsets[rank], own_data, nbytes);
-	r = gather_rounds(comm, &(struct gather_buffer){ gathered, offsets, size });
+	for (unsigned n = 1; n < size && r == 0; n *= 2)
+		r = exchange_round(comm, &buffer, (rank + size - n) % size, (rank + n) % size,
+				   n < size - n ? n : size - n);
 	free(offsets);
 	return r;
 }

@@ -228,24 +228,17 @@ static int accept_received(struct comm *comm, struct comm_transfer *transfer,
 	return 0;
 }
 
-static int accept_heartbeat(struct comm *comm)
-{
-	const unsigned from = (unsigned)comm->inbox.peer;
-	int r = 0;
-
-	heartbeat_record(&comm->heartbeat, from, comm->now_ns);
-	if (comm->inbox_byte == PING)
-		r = send_heartbeat(comm, from, PONG);
-	return r < 0 ? r : post_inbox(comm);
-}
-
 static int complete_request(struct comm *comm, struct transport_request *request)
 {
 	struct comm_transfer *transfer = request->owner;
 	int r = 0;
 
-	if (request == &comm->inbox)
-		return accept_heartbeat(comm);
+	if (request == &comm->inbox) {
+		heartbeat_record(&comm->heartbeat, (unsigned)request->peer, comm->now_ns);
+		if (comm->inbox_byte == PING)
+			r = send_heartbeat(comm, (unsigned)request->peer, PONG);
+		return r < 0 ? r : post_inbox(comm);
+	}
 	if (transfer && transfer->is_receive)
 		r = accept_received(comm, transfer, request);
 	else
@@ -257,27 +250,11 @@ static int complete_request(struct comm *comm, struct transport_request *request
 	return r;
 }
 
-static int check_heartbeat(struct comm *comm, unsigned rank)
-{
-	if (rank == comm->rank)
-		return 0;
-	switch (heartbeat_check(&comm->heartbeat, rank, comm->now_ns)) {
-	case HEARTBEAT_PING:
-		return send_heartbeat(comm, rank, PING);
-	case HEARTBEAT_TIMEOUT:
-		return fail(-ETIMEDOUT,
-			    "%s has not answered for %.3g s; check the process and the network",
-			    format_rank_name(comm, rank).text,
-			    (double)comm->heartbeat.timeout_ns / 1e9);
-	default:
-		return 0;
-	}
-}
-
 static int check_peers(struct comm *comm)
 {
 	struct transport *transport = comm->transport;
 	const bool needs_check = heartbeat_needs_check(&comm->heartbeat, comm->now_ns);
+	enum heartbeat_state state;
 	int r = 0;
 
 	for (unsigned rank = 0; rank < comm->size && r == 0; rank++) {
@@ -285,8 +262,17 @@ static int check_peers(struct comm *comm)
 		    heartbeat_is_waiting(&comm->heartbeat, rank) &&
 		    transport->ops->is_disconnected(transport, (int)rank))
 			return fail(-EPIPE, "%s has ended", format_rank_name(comm, rank).text);
-		if (needs_check)
-			r = check_heartbeat(comm, rank);
+		state = needs_check && rank != comm->rank ?
+				heartbeat_check(&comm->heartbeat, rank, comm->now_ns) :
+				HEARTBEAT_OK;
+		if (state == HEARTBEAT_PING)
+			r = send_heartbeat(comm, rank, PING);
+		if (state == HEARTBEAT_TIMEOUT)
+			r = fail(
+				-ETIMEDOUT,
+				"%s has not answered for %.3g s; check the process and the network",
+				format_rank_name(comm, rank).text,
+				(double)comm->heartbeat.timeout_ns / 1e9);
 	}
 	return r;
 }
@@ -438,19 +424,6 @@ static struct comm_transfer *take_submitted(struct comm *comm)
 	return submitted;
 }
 
-/*
- * Requires the lock. Before the ranks end, stop watching them: one that has ended already is not
- * lost. Closing the transport cancels the receives.
- */
-static void cancel_receives(struct comm *comm)
-{
-	if (!comm->cancels_receives || comm->submitted)
-		return;
-	heartbeat_end_all_waits(&comm->heartbeat);
-	comm->cancels_receives = false;
-	pthread_cond_broadcast(&comm->state_changed);
-}
-
 /* Requires the lock. Returns when the job is closed or has failed. */
 static int progress_loop(struct comm *comm)
 {
@@ -470,7 +443,15 @@ static int progress_loop(struct comm *comm)
 		if (r < 0)
 			return r;
 		signal_completed(comm);
-		cancel_receives(comm);
+		/*
+		 * Before the ranks end, stop watching them: one that has ended already is not lost.
+		 * Closing the transport cancels the receives.
+		 */
+		if (comm->cancels_receives && !comm->submitted) {
+			heartbeat_end_all_waits(&comm->heartbeat);
+			comm->cancels_receives = false;
+			pthread_cond_broadcast(&comm->state_changed);
+		}
 		if (is_closing && comm->n_sending == 0)
 			return 0;
 		pause_progress(comm, progressed);
@@ -791,41 +772,6 @@ static int exchange_identities(struct comm *comm)
 	return 0;
 }
 
-/* Returns NULL if out of memory. */
-static struct comm *create_comm(const struct comm_params *params, transport_open_fn *transport_open,
-				void *transport_argument)
-{
-	struct comm *comm = calloc(1, sizeof *comm);
-
-	if (!comm)
-		return NULL;
-	comm->params = *params;
-	if (comm->params.fragment_nbytes == 0)
-		comm->params.fragment_nbytes = DEFAULT_FRAGMENT_NBYTES;
-	if (comm->params.abort_timeout_ns == 0)
-		comm->params.abort_timeout_ns = default_abort_timeout_ns;
-	comm->transport_open = transport_open;
-	comm->transport_argument = transport_argument;
-	comm->submitted_end = &comm->submitted;
-	pthread_mutex_init(&comm->lock, NULL);
-	thread_init_timed_condition(&comm->work_available);
-	pthread_cond_init(&comm->state_changed, NULL);
-	return comm;
-}
-
-static int open_watchdog(struct comm *comm)
-{
-	const struct comm_params *params = &comm->params;
-
-	return watchdog_open(&(struct watchdog_params){ .timeout_ns = params->timeout_ns,
-							.abort_timeout_ns =
-								params->abort_timeout_ns,
-							.before_abort = params->before_abort,
-							.context = params->context,
-							.exit_process = params->exit_process },
-			     &comm->watchdog);
-}
-
 /* Requires that the threads have ended. */
 static void free_comm(struct comm *comm)
 {
@@ -841,12 +787,30 @@ static void free_comm(struct comm *comm)
 int comm_open(const struct comm_params *params, transport_open_fn *transport_open,
 	      void *transport_argument, struct comm **ret_comm)
 {
-	struct comm *comm = create_comm(params, transport_open, transport_argument);
+	const struct watchdog_params watchdog_params = {
+		.timeout_ns = params->timeout_ns,
+		.abort_timeout_ns = params->abort_timeout_ns ? params->abort_timeout_ns :
+							       default_abort_timeout_ns,
+		.before_abort = params->before_abort,
+		.context = params->context,
+		.exit_process = params->exit_process,
+	};
+	struct comm *comm = calloc(1, sizeof *comm);
 	int r;
 
 	if (!comm)
 		return fail(-ENOMEM, "no memory for ranks");
-	r = open_watchdog(comm);
+	comm->params = *params;
+	comm->params.abort_timeout_ns = watchdog_params.abort_timeout_ns;
+	if (comm->params.fragment_nbytes == 0)
+		comm->params.fragment_nbytes = DEFAULT_FRAGMENT_NBYTES;
+	comm->transport_open = transport_open;
+	comm->transport_argument = transport_argument;
+	comm->submitted_end = &comm->submitted;
+	pthread_mutex_init(&comm->lock, NULL);
+	thread_init_timed_condition(&comm->work_available);
+	pthread_cond_init(&comm->state_changed, NULL);
+	r = watchdog_open(&watchdog_params, &comm->watchdog);
 	if (r == 0)
 		r = start_progress_thread(comm);
 	if (r < 0) {

@@ -60,26 +60,6 @@ static bool can_read(const struct peer_memory *peer_memory, unsigned rank)
 			   NULL, 0) == 0;
 }
 
-/* Another process has a different number at that address, if any. Never 0. */
-static int create_cookie(struct peer_memory *peer_memory)
-{
-	uint64_t cookie;
-	const ssize_t n = getrandom(&cookie, sizeof cookie, 0);
-
-	atomic_store(&peer_memory->cookie, cookie | 1);
-	return n == (ssize_t)sizeof cookie ? 0 : fail(-EIO, "cannot get a random number: %m");
-}
-
-static int exchange_descriptors(struct peer_memory *peer_memory)
-{
-	const struct peer_descriptor own = { .pid = peer_memory->is_enabled ? (uint64_t)getpid() :
-									      0,
-					     .address = (uintptr_t)&peer_memory->cookie,
-					     .cookie = peer_memory->cookie };
-
-	return comm_allgather(peer_memory->comm, &own, sizeof own, peer_memory->descriptors);
-}
-
 /* A handshake with a peer: both must be able to read each other. */
 struct peer_probe {
 	struct comm_transfer send, receive;
@@ -112,20 +92,6 @@ static int begin_peer_probe(struct peer_memory *peer_memory, unsigned rank,
 				 sizeof probe->can_read, &probe->send);
 }
 
-static int finish_peer_probe(struct peer_memory *peer_memory, unsigned rank,
-			     struct peer_probe *probe)
-{
-	int r;
-
-	if (!probe->is_candidate)
-		return 0;
-	r = comm_wait(peer_memory->comm, &probe->receive);
-	if (r == 0)
-		r = comm_wait(peer_memory->comm, &probe->send);
-	peer_memory->is_readable[rank] = r == 0 && probe->can_read && probe->peer_can_read;
-	return r;
-}
-
 static int probe_peers(struct peer_memory *peer_memory)
 {
 	const unsigned n = comm_size(peer_memory->comm);
@@ -134,8 +100,15 @@ static int probe_peers(struct peer_memory *peer_memory)
 
 	for (unsigned i = 0; i < n && r == 0; i++)
 		r = begin_peer_probe(peer_memory, i, &probes[i]);
-	for (unsigned i = 0; i < n && r == 0; i++)
-		r = finish_peer_probe(peer_memory, i, &probes[i]);
+	for (unsigned i = 0; i < n && r == 0; i++) {
+		if (!probes[i].is_candidate)
+			continue;
+		r = comm_wait(peer_memory->comm, &probes[i].receive);
+		if (r == 0)
+			r = comm_wait(peer_memory->comm, &probes[i].send);
+		peer_memory->is_readable[i] = r == 0 && probes[i].can_read &&
+					      probes[i].peer_can_read;
+	}
 	free(probes);
 	return r;
 }
@@ -144,6 +117,8 @@ int peer_memory_open(struct comm *comm, bool is_enabled, struct peer_memory **re
 {
 	const unsigned n = comm_size(comm);
 	struct peer_memory *peer_memory = calloc(1, sizeof *peer_memory);
+	struct peer_descriptor own = { .pid = is_enabled ? (uint64_t)getpid() : 0 };
+	uint64_t cookie;
 	int r;
 
 	*ret_peer_memory = peer_memory;
@@ -157,9 +132,13 @@ int peer_memory_open(struct comm *comm, bool is_enabled, struct peer_memory **re
 		return fail(-ENOMEM, "no memory for %u ranks", n);
 	if (is_enabled)
 		comm_allow_peer_access(comm, true);
-	r = create_cookie(peer_memory);
-	if (r == 0)
-		r = exchange_descriptors(peer_memory);
+	if (getrandom(&cookie, sizeof cookie, 0) != (ssize_t)sizeof cookie)
+		return fail(-EIO, "cannot get a random number: %m");
+	/* Another process has a different number at that address, if any. Never 0. */
+	atomic_store(&peer_memory->cookie, cookie | 1);
+	own.address = (uintptr_t)&peer_memory->cookie;
+	own.cookie = peer_memory->cookie;
+	r = comm_allgather(comm, &own, sizeof own, peer_memory->descriptors);
 	return r < 0 ? r : probe_peers(peer_memory);
 }
 
@@ -193,18 +172,11 @@ bool peer_memory_can_read_all(const struct peer_memory *peer_memory)
 	return true;
 }
 
-/* Wait until the heartbeat fails the rank, or this process is aborted with it. */
-static int wait_peer_failure(const struct peer_memory *peer_memory, unsigned rank)
-{
-	char empty;
-
-	return comm_receive_wait(peer_memory->comm, rank, COMM_TAG_PEER_MEMORY, &empty, 0);
-}
-
 int peer_memory_read(const struct peer_memory *peer_memory, unsigned rank, uint64_t address,
 		     void *to, size_t nbytes)
 {
 	size_t offset = 0, n;
+	char empty;
 	int r;
 
 	do {
@@ -220,8 +192,9 @@ int peer_memory_read(const struct peer_memory *peer_memory, unsigned rank, uint6
 			    "cannot read the memory of rank %u on %s any more: %m; use "
 			    "--shared-memory=off",
 			    rank, comm_host(peer_memory->comm, rank));
+	/* Wait until the heartbeat fails the rank, or this process is aborted with it. */
 	if (r == -ESRCH || !can_read(peer_memory, rank))
-		return wait_peer_failure(peer_memory, rank);
+		return comm_receive_wait(peer_memory->comm, rank, COMM_TAG_PEER_MEMORY, &empty, 0);
 	return fail(r, "cannot read the memory of rank %u on %s: %m", rank,
 		    comm_host(peer_memory->comm, rank));
 }

@@ -50,29 +50,23 @@ static bool is_first(const struct rank_progress *progress)
 
 /* --- others: answers --- */
 
-static int reply_to_query(struct rank_progress *progress)
-{
-	int r = comm_receive(progress->comm, 0, COMM_TAG_PROGRESS, &progress->query,
-			     sizeof progress->query, COMM_UNWATCHED, &progress->transfer);
-
-	if (r == 0)
-		r = comm_wait(progress->comm, &progress->transfer);
-	if (r < 0)
-		return r;
-	stats_get_progress_counters(progress->stats, &progress->reply);
-	return comm_send_wait(progress->comm, 0, COMM_TAG_PROGRESS, &progress->reply,
-			      sizeof progress->reply);
-}
-
 /* Answer until the last query. A failure is reported by others. */
 static void *run_responder(void *argument)
 {
 	struct rank_progress *progress = argument;
 	int r;
 
-	do
-		r = reply_to_query(progress);
-	while (r == 0 && progress->query != QUERY_FINAL);
+	do {
+		r = comm_receive(progress->comm, 0, COMM_TAG_PROGRESS, &progress->query,
+				 sizeof progress->query, COMM_UNWATCHED, &progress->transfer);
+		if (r == 0)
+			r = comm_wait(progress->comm, &progress->transfer);
+		if (r < 0)
+			break;
+		stats_get_progress_counters(progress->stats, &progress->reply);
+		r = comm_send_wait(progress->comm, 0, COMM_TAG_PROGRESS, &progress->reply,
+				   sizeof progress->reply);
+	} while (r == 0 && progress->query != QUERY_FINAL);
 	return NULL;
 }
 
@@ -106,40 +100,30 @@ static void query_all_ranks(struct rank_progress *progress)
 	}
 }
 
-static void receive_reply(struct rank_progress *progress, unsigned rank, uint64_t until_ns)
-{
-	struct progress_peer *peer = &progress->peers[rank];
-	bool is_done = false;
-
-	if (!peer->is_pending ||
-	    comm_wait_until(progress->comm, &peer->reply_receive, until_ns, &is_done) < 0 ||
-	    !is_done)
-		return;
-	peer->is_pending = false;
-	peer->last_reply = peer->reply;
-}
-
-static void sum_progress(const struct rank_progress *progress, struct progress_counters *ret_sum)
-{
-	struct progress_counters own;
-
-	*ret_sum = progress_counters_none;
-	stats_get_progress_counters(progress->stats, &own);
-	progress_counters_add(ret_sum, &own);
-	for (unsigned i = 1; i < comm_size(progress->comm); i++)
-		progress_counters_add(ret_sum, &progress->peers[i].last_reply);
-}
-
 /* Requires the lock. */
 static void query_and_sum(struct rank_progress *progress, struct progress_counters *ret_sum)
 {
 	const uint64_t until_ns = clock_now_ns() + reply_timeout_ns;
+	struct progress_counters own;
 
 	if (!progress->is_finished)
 		query_all_ranks(progress);
-	for (unsigned i = 1; i < comm_size(progress->comm); i++)
-		receive_reply(progress, i, until_ns);
-	sum_progress(progress, ret_sum);
+	*ret_sum = progress_counters_none;
+	for (unsigned i = 1; i < comm_size(progress->comm); i++) {
+		struct progress_peer *peer = &progress->peers[i];
+		bool is_done = false;
+
+		if (peer->is_pending &&
+		    comm_wait_until(progress->comm, &peer->reply_receive, until_ns, &is_done) ==
+			    0 &&
+		    is_done) {
+			peer->is_pending = false;
+			peer->last_reply = peer->reply;
+		}
+		progress_counters_add(ret_sum, &peer->last_reply);
+	}
+	stats_get_progress_counters(progress->stats, &own);
+	progress_counters_add(ret_sum, &own);
 }
 
 void rank_progress_get(struct rank_progress *rank_progress, struct stats_progress *ret_progress)
@@ -157,19 +141,6 @@ void rank_progress_get(struct rank_progress *rank_progress, struct stats_progres
 
 /* --- the end --- */
 
-/* The reply to the last query is awaited. Replies to earlier queries have arrived before it. */
-static int receive_final_reply(struct rank_progress *progress, unsigned rank)
-{
-	struct progress_peer *peer = &progress->peers[rank];
-	int r = comm_receive_wait(progress->comm, rank, COMM_TAG_PROGRESS, &peer->last_reply,
-				  sizeof peer->last_reply);
-
-	if (r == 0 && peer->is_pending)
-		r = comm_wait(progress->comm, &peer->reply_receive);
-	peer->is_pending = false;
-	return r;
-}
-
 static int finish_queries(struct rank_progress *progress)
 {
 	const unsigned n = comm_size(progress->comm);
@@ -182,8 +153,16 @@ static int finish_queries(struct rank_progress *progress)
 		if (r == 0)
 			r = send_query(progress, i, QUERY_FINAL);
 	}
-	for (unsigned i = 1; i < n && r == 0; i++)
-		r = receive_final_reply(progress, i);
+	/* The replies to the last query are awaited. Those to earlier ones have arrived before. */
+	for (unsigned i = 1; i < n && r == 0; i++) {
+		struct progress_peer *peer = &progress->peers[i];
+
+		r = comm_receive_wait(progress->comm, i, COMM_TAG_PROGRESS, &peer->last_reply,
+				      sizeof peer->last_reply);
+		if (r == 0 && peer->is_pending)
+			r = comm_wait(progress->comm, &peer->reply_receive);
+		peer->is_pending = false;
+	}
 	progress->is_finished = r == 0;
 	return r;
 }

@@ -211,10 +211,10 @@ void heartbeat_destroy(struct heartbeat *heartbeat)
 }
 
 /* Start the timeout of a peer again; while nothing was awaited it did not need to send anything. */
-static void reset_peer_state(struct peer_state *peer, uint64_t now_ns)
+void heartbeat_record(struct heartbeat *heartbeat, unsigned rank, uint64_t now_ns)
 {
-	peer->last_message_ns = now_ns;
-	peer->is_pinged = false;
+	heartbeat->peers[rank].last_message_ns = now_ns;
+	heartbeat->peers[rank].is_pinged = false;
 }
 
 void heartbeat_set_timeout(struct heartbeat *heartbeat, uint64_t timeout_ns, uint64_t now_ns)
@@ -222,20 +222,20 @@ void heartbeat_set_timeout(struct heartbeat *heartbeat, uint64_t timeout_ns, uin
 	heartbeat->timeout_ns = timeout_ns;
 	heartbeat->last_check_ns = now_ns;
 	for (unsigned rank = 0; rank < heartbeat->n_ranks; rank++)
-		reset_peer_state(&heartbeat->peers[rank], now_ns);
+		heartbeat_record(heartbeat, rank, now_ns);
 }
 
 void heartbeat_begin_wait(struct heartbeat *heartbeat, unsigned rank, uint64_t now_ns)
 {
 	if (rank < heartbeat->n_ranks) {
 		if (!heartbeat_is_waiting(heartbeat, rank))
-			reset_peer_state(&heartbeat->peers[rank], now_ns);
+			heartbeat_record(heartbeat, rank, now_ns);
 		heartbeat->peers[rank].n_pending++;
 		return;
 	}
 	for (unsigned i = 0; i < heartbeat->n_ranks && heartbeat->n_pending_any == 0; i++)
 		if (heartbeat->peers[i].n_pending == 0)
-			reset_peer_state(&heartbeat->peers[i], now_ns);
+			heartbeat_record(heartbeat, i, now_ns);
 	heartbeat->n_pending_any++;
 }
 
@@ -254,11 +254,6 @@ void heartbeat_end_all_waits(struct heartbeat *heartbeat)
 	heartbeat->n_pending_any = 0;
 }
 
-void heartbeat_record(struct heartbeat *heartbeat, unsigned rank, uint64_t now_ns)
-{
-	reset_peer_state(&heartbeat->peers[rank], now_ns);
-}
-
 bool heartbeat_is_waiting(const struct heartbeat *heartbeat, unsigned rank)
 {
 	return heartbeat->peers[rank].n_pending > 0 || heartbeat->n_pending_any > 0;
@@ -272,7 +267,7 @@ bool heartbeat_needs_check(struct heartbeat *heartbeat, uint64_t now_ns)
 		return false;
 	for (unsigned rank = 0; rank < heartbeat->n_ranks && elapsed_ns > heartbeat->timeout_ns / 4;
 	     rank++)
-		reset_peer_state(&heartbeat->peers[rank], now_ns);
+		heartbeat_record(heartbeat, rank, now_ns);
 	heartbeat->last_check_ns = now_ns;
 	return true;
 }

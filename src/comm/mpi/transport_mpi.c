@@ -183,15 +183,6 @@ static void mpi_abort(struct transport *transport, int status)
 		MPI_Finalize();
 }
 
-static void free_mpi(struct mpi_transport *mpi)
-{
-	free(mpi->mpi_requests);
-	free(mpi->requests);
-	free(mpi->completed);
-	free(mpi->statuses);
-	free(mpi);
-}
-
 /* Requests that are still in progress are receives. */
 static int mpi_close(struct transport *transport)
 {
@@ -208,7 +199,11 @@ static int mpi_close(struct transport *transport)
 		code = MPI_Comm_free(&mpi->comm);
 	if (code == MPI_SUCCESS)
 		code = MPI_Finalize();
-	free_mpi(mpi);
+	free(mpi->mpi_requests);
+	free(mpi->requests);
+	free(mpi->completed);
+	free(mpi->statuses);
+	free(mpi);
 	return code == MPI_SUCCESS ? 0 : fail(-EIO, "MPI cannot be finalized");
 }
 
