@@ -160,45 +160,19 @@ static bool record_rate(const struct calibration *calibration, enum stage stage,
 	return rate > 0;
 }
 
-/* Return the fraction of the input that is read into memory which has not been touched yet. */
-static double untouched_fraction(const struct plan *plan)
+/*
+ * Combine the rates of reading into fresh memory and into memory that was touched: the chunks are
+ * reused if the input is larger than they are.
+ */
+static double combine_rates(const struct plan *plan, double fresh, double warm)
 {
 	const uint64_t n = plan->expected_nbytes / plan->record_nbytes;
 	const double capacity_records = (double)plan->n_chunks * (double)plan->chunk_records;
+	const double fresh_fraction =
+		plan->n_chunks && capacity_records < (double)n ? capacity_records / (double)n : 1;
 
-	return plan->n_chunks && capacity_records < (double)n ? capacity_records / (double)n : 1;
-}
-
-static double combine_rates(double fresh, double warm, double fresh_fraction)
-{
 	return fresh > 0 && warm > 0 ? 1 / (fresh_fraction / fresh + (1 - fresh_fraction) / warm) :
 				       0;
-}
-
-/*
- * Read to memory as chunks have it. The first time the system has to provide pages, which takes
- * longer than the copy.
- */
-static double time_reads(const struct calibration *calibration, uint64_t nbytes,
-			 double (*time_probe)(struct io_probe *probe, uint32_t n_threads))
-{
-	const struct job *job = calibration->job;
-	struct io_probe probe = make_read_probe(nbytes, job->plan.n_readers, calibration->end_ns);
-	const size_t buffer_nbytes = probe.n_blocks * probe.block_nbytes;
-	double fresh, warm = 0;
-	void *memory;
-
-	probe.input = job->input;
-	if (buffer_nbytes == 0 ||
-	    device_alloc(job_device(job), MEMORY_HOST, buffer_nbytes, &memory) < 0)
-		return 0;
-	probe.data = memory;
-	fresh = time_probe(&probe, job->plan.n_readers);
-	probe.is_warm = true;
-	if (fresh > 0)
-		warm = time_probe(&probe, job->plan.n_readers);
-	device_free(job_device(job), MEMORY_HOST, memory, buffer_nbytes);
-	return combine_rates(fresh, warm, untouched_fraction(&job->plan));
 }
 
 static double time_input(struct io_probe *probe, uint32_t n_threads)
@@ -276,20 +250,31 @@ static double time_pipe(struct io_probe *probe, uint32_t n_threads)
 	return rate;
 }
 
+/*
+ * Read to memory as chunks have it. The first time the system has to provide pages, which takes
+ * longer than the copy.
+ */
 static bool measure_input(const struct calibration *calibration, uint64_t nbytes)
 {
-	const bool is_pipe = input_total_nbytes(calibration->job->input) == INPUT_SIZE_UNKNOWN;
+	const struct job *job = calibration->job;
+	struct io_probe probe = make_read_probe(nbytes, job->plan.n_readers, calibration->end_ns);
+	const size_t buffer_nbytes = probe.n_blocks * probe.block_nbytes;
+	double (*const time_probe)(struct io_probe * probe, uint32_t n_threads) =
+		input_total_nbytes(job->input) == INPUT_SIZE_UNKNOWN ? time_pipe : time_input;
+	double fresh, warm = 0;
+	void *memory;
 
-	return record_rate(calibration, STAGE_READ,
-			   time_reads(calibration, nbytes, is_pipe ? time_pipe : time_input));
-}
-
-/* Return whether there is free space for several times the data of a measurement. */
-static bool has_free_space(struct spill *spill, uint64_t nbytes)
-{
-	uint64_t free_nbytes;
-
-	return spill_free_nbytes(spill, &free_nbytes) == 0 && free_nbytes / 4 >= nbytes;
+	probe.input = job->input;
+	if (buffer_nbytes == 0 ||
+	    device_alloc(job_device(job), MEMORY_HOST, buffer_nbytes, &memory) < 0)
+		return false;
+	probe.data = memory;
+	fresh = time_probe(&probe, job->plan.n_readers);
+	probe.is_warm = true;
+	if (fresh > 0)
+		warm = time_probe(&probe, job->plan.n_readers);
+	device_free(job_device(job), MEMORY_HOST, memory, buffer_nbytes);
+	return record_rate(calibration, STAGE_READ, combine_rates(&job->plan, fresh, warm));
 }
 
 /* Write new files in the directories, unless they are nearly full, and read them. */
@@ -299,6 +284,7 @@ static bool measure_directories(const struct calibration *calibration,
 				enum stage read_stage)
 {
 	const struct job *job = calibration->job;
+	uint64_t free_nbytes;
 	double rate = 0;
 
 	if (!probe->data ||
@@ -306,7 +292,9 @@ static bool measure_directories(const struct calibration *calibration,
 		return false;
 	cache_policy_apply_to_spill(policy, job->plan.n_writers, probe->spill);
 	spill_disable_preallocation(probe->spill);
-	if (has_free_space(probe->spill, N_PROBE_BLOCKS * probe->block_nbytes))
+	/* There must be free space for several times the data. */
+	if (spill_free_nbytes(probe->spill, &free_nbytes) == 0 &&
+	    free_nbytes / 4 >= N_PROBE_BLOCKS * probe->block_nbytes)
 		rate = time_probe_blocks(probe, N_PROBE_BLOCKS, job->plan.n_writers,
 					 write_spill_block);
 	if (record_rate(calibration, write_stage, rate) && read_stage != write_stage)
@@ -382,17 +370,6 @@ static bool encodes_records(const struct device_probe *probe)
 	return probe->job->plan.sorts_on_cpu && layout_has_elements(probe->job->layout);
 }
 
-static size_t probe_scratch_nbytes(const struct device_probe *probe)
-{
-	const struct job *job = probe->job;
-	const struct layout *layout = job->layout;
-	const size_t sort_nbytes = device_sort_scratch_nbytes(job_device(job), layout, probe->n);
-	const size_t merge_nbytes =
-		device_merge_scratch_nbytes(job_device(job), layout, probe->n_runs, probe->n);
-
-	return sort_nbytes > merge_nbytes ? sort_nbytes : merge_nbytes;
-}
-
 /* Return the runs of the final merge: spilled ones, and chunks that stay in memory. */
 static uint32_t final_merge_run_count(const struct plan *plan)
 {
@@ -406,67 +383,54 @@ static uint32_t final_merge_run_count(const struct plan *plan)
 	return n < 2 ? 2 : n < MAX_PROBE_RUNS ? (uint32_t)n : MAX_PROBE_RUNS;
 }
 
-static int alloc_probe_memory(struct device_probe *probe)
-{
-	const struct job *job = probe->job;
-	int r = device_alloc(job_device(job), MEMORY_HOST, probe->nbytes, &probe->host);
-
-	if (r == 0)
-		r = device_alloc(job_device(job), MEMORY_DEVICE, probe->nbytes, &probe->a);
-	if (r == 0)
-		r = device_alloc(job_device(job), MEMORY_DEVICE, probe->nbytes, &probe->b);
-	if (r == 0)
-		r = device_alloc(job_device(job), MEMORY_DEVICE, probe->scratch_nbytes,
-				 &probe->scratch);
-	return r;
-}
-
-static void fill_with_random(struct device_probe *probe)
-{
-	uint64_t random = 1;
-
-	for (size_t i = 0; i + 8 <= probe->nbytes; i += 8) {
-		random = digest_mix64(random + i);
-		memcpy((char *)probe->host + i, &random, 8);
-	}
-}
-
 static int device_probe_open(struct device_probe *probe, uint64_t nbytes)
 {
-	const struct job *job = probe->job;
-	const struct layout *layout = job->layout;
+	struct device *device = job_device(probe->job);
+	const struct layout *layout = probe->job->layout;
 	const uint64_t record_nbytes = layout->record_nbytes > layout->resident_nbytes ?
 					       layout->record_nbytes :
 					       layout->resident_nbytes;
+	uint64_t random = 1;
 	int r;
 
 	nbytes = nbytes / 4 < MAX_DEVICE_PROBE_NBYTES ? nbytes / 4 : MAX_DEVICE_PROBE_NBYTES;
 	probe->n = nbytes / record_nbytes;
-	probe->n_runs = final_merge_run_count(&job->plan);
+	probe->n_runs = final_merge_run_count(&probe->job->plan);
 	if (probe->n < probe->n_runs)
 		return -ENOMEM;
 	probe->nbytes = probe->n * record_nbytes;
-	probe->scratch_nbytes = probe_scratch_nbytes(probe) + 1;
-	r = device_queue_open(job_device(job), QUEUE_PRIORITY_NORMAL, &probe->queue);
+	probe->scratch_nbytes =
+		u64_max(device_sort_scratch_nbytes(device, layout, probe->n),
+			device_merge_scratch_nbytes(device, layout, probe->n_runs, probe->n)) +
+		1;
+	r = device_queue_open(device, QUEUE_PRIORITY_NORMAL, &probe->queue);
 	if (r == 0)
-		r = device_event_open(job_device(job), &probe->event);
+		r = device_event_open(device, &probe->event);
 	if (r == 0)
-		r = alloc_probe_memory(probe);
+		r = device_alloc(device, MEMORY_HOST, probe->nbytes, &probe->host);
 	if (r == 0)
-		fill_with_random(probe);
+		r = device_alloc(device, MEMORY_DEVICE, probe->nbytes, &probe->a);
+	if (r == 0)
+		r = device_alloc(device, MEMORY_DEVICE, probe->nbytes, &probe->b);
+	if (r == 0)
+		r = device_alloc(device, MEMORY_DEVICE, probe->scratch_nbytes, &probe->scratch);
+	for (size_t i = 0; r == 0 && i + 8 <= probe->nbytes; i += 8) {
+		random = digest_mix64(random + i);
+		memcpy((char *)probe->host + i, &random, 8);
+	}
 	return r;
 }
 
 static void device_probe_close(struct device_probe *probe)
 {
-	const struct job *job = probe->job;
+	struct device *device = job_device(probe->job);
 
 	device_queue_close(probe->queue);
 	device_event_close(probe->event);
-	device_free(job_device(job), MEMORY_HOST, probe->host, probe->nbytes);
-	device_free(job_device(job), MEMORY_DEVICE, probe->a, probe->nbytes);
-	device_free(job_device(job), MEMORY_DEVICE, probe->b, probe->nbytes);
-	device_free(job_device(job), MEMORY_DEVICE, probe->scratch, probe->scratch_nbytes);
+	device_free(device, MEMORY_HOST, probe->host, probe->nbytes);
+	device_free(device, MEMORY_DEVICE, probe->a, probe->nbytes);
+	device_free(device, MEMORY_DEVICE, probe->b, probe->nbytes);
+	device_free(device, MEMORY_DEVICE, probe->scratch, probe->scratch_nbytes);
 }
 
 /*
@@ -511,14 +475,6 @@ static int queue_encode(struct device_probe *probe)
 						 });
 }
 
-/* Load the data to sort into `a`. Elements of an indirect layout refer to records in `host`. */
-static int queue_load(struct device_probe *probe)
-{
-	return layout_is_indirect(probe->job->layout) ?
-		       queue_encode(probe) :
-		       device_queue_copy(probe->queue, probe->a, probe->host, probe->nbytes);
-}
-
 /* Wait for the queued operations and return their rate; 0 after an error. */
 static double wait_and_rate(struct device_probe *probe, int queued, uint64_t begin_ns,
 			    uint64_t nbytes)
@@ -545,14 +501,19 @@ static double time_sort(struct device_probe *probe)
 			     probe->n * estimate_sorted_nbytes(probe->job->layout));
 }
 
-/* Sort pieces, then merge them; only the merge is timed. */
+/*
+ * Sort pieces of the data in `a`, then merge them; only the merge is timed. Elements of an indirect
+ * layout refer to records in `host`.
+ */
 static double time_merge(struct device_probe *probe)
 {
 	const struct layout *layout = probe->job->layout;
 	const char *sorted = sorted_output(probe);
 	const uint64_t n = probe->n / probe->n_runs;
 	uint64_t begin_ns;
-	int r = queue_load(probe);
+	int r = layout_is_indirect(layout) ?
+			queue_encode(probe) :
+			device_queue_copy(probe->queue, probe->a, probe->host, probe->nbytes);
 
 	for (uint32_t i = 0; i < probe->n_runs && r == 0; i++) {
 		r = queue_sort(probe, i * n, n);
@@ -674,15 +635,6 @@ static const struct calibration_step {
 
 enum { N_CALIBRATION_STEPS = sizeof calibration_steps / sizeof calibration_steps[0] };
 
-static bool is_step_requested(const struct calibration_step *step,
-			      const struct calibration_request *request)
-{
-	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		if (request->stages[stage] && step->stages >> stage & 1)
-			return true;
-	return false;
-}
-
 /* Measure more and more bytes, as long as the next measurement is expected to end in time. */
 static void measure_step(struct calibration *calibration, const struct calibration_step *step,
 			 uint64_t budget_ns)
@@ -739,12 +691,15 @@ void calibrate_stages(const struct job *job, const struct sort_spec *spec,
 		.request = request,
 		.rates = ret_rates,
 	};
+	uint32_t requested_stages = 0;
 
 	*ret_rates = (struct stage_rates){ 0 };
+	for (enum stage stage = 0; stage < N_STAGES; stage++)
+		requested_stages |= (uint32_t)request->stages[stage] << stage;
 	for (size_t i = 0; i < N_CALIBRATION_STEPS; i++) {
 		const uint64_t now_ns = clock_now_ns();
 
-		if (is_step_requested(&calibration_steps[i], request) && now_ns < end_ns)
+		if (calibration_steps[i].stages & requested_stages && now_ns < end_ns)
 			measure_step(&calibration, &calibration_steps[i],
 				     (end_ns - now_ns) / (N_CALIBRATION_STEPS - i));
 	}

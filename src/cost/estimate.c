@@ -135,16 +135,6 @@ static void add_run_generation(const struct plan *plan, const struct plan_reques
 	add_spill(plan, layout, stored_nbytes, nbytes);
 }
 
-static void add_merge_passes(const struct plan *plan, const struct plan_request *request,
-			     uint64_t nbytes[static N_STAGES])
-{
-	const uint64_t n_merged = plan->merge_pass_input_nbytes / request->layout->item_nbytes;
-
-	add_merge(plan, plan->merge_pass_input_nbytes, merge_work_nbytes(request, n_merged),
-		  nbytes);
-	add_spill(plan, request->layout, plan->merge_pass_nbytes, nbytes);
-}
-
 /* Of n records: stored runs, inputs that are merged, and chunks in memory. */
 static void add_final_merge(const struct plan *plan, const struct plan_request *request, uint64_t n,
 			    uint64_t encoded_nbytes, uint64_t nbytes[static N_STAGES])
@@ -184,8 +174,13 @@ void estimate_volumes(const struct plan *plan, const struct plan_request *reques
 		nbytes[PHASE_RUN_GENERATION][STAGE_READ] = plan->expected_nbytes;
 		nbytes[PHASE_RUN_GENERATION][STAGE_SPILL] = plan->spilled_nbytes;
 	}
-	if (plan->n_passes > 1)
-		add_merge_passes(plan, request, nbytes[PHASE_MERGE_PASSES]);
+	if (plan->n_passes > 1) {
+		add_merge(plan, plan->merge_pass_input_nbytes,
+			  merge_work_nbytes(request,
+					    plan->merge_pass_input_nbytes / layout->item_nbytes),
+			  nbytes[PHASE_MERGE_PASSES]);
+		add_spill(plan, layout, plan->merge_pass_nbytes, nbytes[PHASE_MERGE_PASSES]);
+	}
 	add_final_merge(plan, request, n, encoded_nbytes, nbytes[PHASE_FINAL_MERGE]);
 }
 
