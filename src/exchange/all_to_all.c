@@ -78,26 +78,20 @@ static uint64_t segment_n_items(const struct run_list *own_runs, const uint64_t 
 	return begin < end ? end - begin : 0;
 }
 
-/* Count the items that each rank gets from others. */
-static int count_incoming_items(struct comm *comm, const struct run_list *own_runs,
-				const uint64_t *cuts, uint64_t *ret_n_items)
-{
-	for (unsigned rank = 0; rank < comm_size(comm); rank++) {
-		ret_n_items[rank] = 0;
-		for (size_t i = 0; i < own_runs->n && rank != comm_rank(comm); i++)
-			ret_n_items[rank] += segment_n_items(own_runs, cuts, rank, i);
-	}
-	return comm_allreduce_sum(comm, ret_n_items, comm_size(comm));
-}
-
 int all_to_all_fits(struct comm *comm, const struct job *job, const struct run_list *own_runs,
 		    const uint64_t *cuts, uint64_t available_nbytes, bool *ret_fits)
 {
-	uint64_t *n_items = calloc(comm_size(comm), sizeof *n_items), n_without_space = 0;
-	int r = n_items ?
-			count_incoming_items(comm, own_runs, cuts, n_items) :
-			fail(-ENOMEM, "no memory for the partitions of %u ranks", comm_size(comm));
+	const unsigned n = comm_size(comm);
+	uint64_t *n_items = calloc(n, sizeof *n_items), n_without_space = 0;
+	int r;
 
+	if (!n_items)
+		return fail(-ENOMEM, "no memory for the partitions of %u ranks", n);
+	/* Count the items that each rank gets from others. */
+	for (unsigned rank = 0; rank < n; rank++)
+		for (size_t i = 0; i < own_runs->n && rank != comm_rank(comm); i++)
+			n_items[rank] += segment_n_items(own_runs, cuts, rank, i);
+	r = comm_allreduce_sum(comm, n_items, n);
 	if (r == 0) {
 		n_without_space = n_items[comm_rank(comm)] >
 				  available_nbytes / job->layout->resident_nbytes;
@@ -205,17 +199,6 @@ static int begin_segment_receives(struct all_to_all *exchange, unsigned from)
 	return r;
 }
 
-static int finish_segment_receives(struct all_to_all *exchange, unsigned from)
-{
-	const struct incoming_segments *incoming = &exchange->incoming[from];
-	int r = 0;
-
-	for (uint64_t i = 0; i < incoming->n_runs && r == 0; i++)
-		if (incoming->segments[i].desc.n_items > 0)
-			r = comm_wait(exchange->comm, &incoming->segments[i].receive);
-	return r;
-}
-
 static size_t sent_segment_nbytes(const struct all_to_all *exchange, unsigned to, size_t run)
 {
 	return segment_n_items(exchange->own_runs, exchange->cuts, to, run) *
@@ -277,16 +260,19 @@ static int send_segments(struct all_to_all *exchange, unsigned to)
 
 static int exchange_with_peer(struct all_to_all *exchange, unsigned to, unsigned from)
 {
+	const bool receives = !peer_memory_can_read(exchange->peer_memory, from);
+	struct incoming_segments *incoming = &exchange->incoming[from];
 	int r = exchange_segment_descs(exchange, to, from);
 
 	if (r == 0)
-		r = allocate_incoming(exchange, &exchange->incoming[from]);
-	if (r == 0 && !peer_memory_can_read(exchange->peer_memory, from))
+		r = allocate_incoming(exchange, incoming);
+	if (r == 0 && receives)
 		r = begin_segment_receives(exchange, from);
 	if (r == 0 && !peer_memory_can_read(exchange->peer_memory, to))
 		r = send_segments(exchange, to);
-	if (r == 0 && !peer_memory_can_read(exchange->peer_memory, from))
-		r = finish_segment_receives(exchange, from);
+	for (uint64_t i = 0; i < incoming->n_runs && r == 0 && receives; i++)
+		if (incoming->segments[i].desc.n_items > 0)
+			r = comm_wait(exchange->comm, &incoming->segments[i].receive);
 	return r;
 }
 
@@ -308,12 +294,15 @@ static int read_peer_segment(void *context, uint32_t i)
 				segment_nbytes(fetch->exchange, &segment->desc));
 }
 
-/* Begin with the next rank, so that not all ranks read the same one. */
-static int read_all_peer_segments(struct all_to_all *exchange, struct thread_pool *pool)
+static int read_from_peer_memory(struct all_to_all *exchange)
 {
 	const unsigned n = comm_size(exchange->comm), rank = comm_rank(exchange->comm);
-	int r = 0;
+	struct thread_pool *pool = NULL;
+	int r = thread_pool_open(exchange->job->plan.n_readers, &pool);
 
+	if (r < 0)
+		return fail(r, "no memory for readers");
+	/* Begin with the next rank, so that not all ranks read the same one. */
 	for (unsigned step = 1; step < n && r == 0; step++) {
 		const struct incoming_segments *incoming = &exchange->incoming[(rank + step) % n];
 		struct segment_fetch fetch = { exchange, incoming };
@@ -322,21 +311,10 @@ static int read_all_peer_segments(struct all_to_all *exchange, struct thread_poo
 			r = thread_pool_run(pool, read_peer_segment, &fetch,
 					    (uint32_t)incoming->n_runs);
 	}
-	return r;
-}
-
-static int read_from_peer_memory(struct all_to_all *exchange)
-{
-	struct thread_pool *pool = NULL;
-	int r = thread_pool_open(exchange->job->plan.n_readers, &pool);
-
-	if (r < 0)
-		return fail(r, "no memory for readers");
-	r = read_all_peer_segments(exchange, pool);
 	thread_pool_close(pool);
 	if (r == 0)
 		r = comm_barrier(exchange->comm);
-	for (unsigned i = 0; i < comm_size(exchange->comm) && r == 0; i++)
+	for (unsigned i = 0; i < n && r == 0; i++)
 		for (size_t run = 0; run < exchange->own_runs->n; run++)
 			if (peer_memory_can_read(exchange->peer_memory, i))
 				discard_segment(exchange, i, run);

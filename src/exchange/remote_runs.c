@@ -179,20 +179,12 @@ static int read_spilled_bytes(const struct remote_runs *remote, const struct req
 		       0;
 }
 
-/* Fill in the descriptor of each file, or -1. */
-static void fill_places(struct spill *spill, const struct request *request, void *response)
-{
-	int64_t *fds = (int64_t *)((struct extent_address *)response + request->first);
-
-	memory_tier_get_addresses(spill_memory(spill), request->first, response);
-	for (uint32_t i = 0; i < request->n; i++)
-		fds[i] = spill_descriptor(spill, i);
-}
-
 static int fill_response(const struct remote_runs *remote, unsigned from,
 			 const struct request *request, void *response)
 {
+	struct spill *spill = remote->job->spill;
 	struct run_segment *segments = response;
+	int64_t *fds;
 
 	switch (request->kind) {
 	case REQUEST_SEGMENTS:
@@ -209,10 +201,13 @@ static int fill_response(const struct remote_runs *remote, unsigned from,
 	case REQUEST_BYTES:
 		return read_spilled_bytes(remote, request, response);
 	case REQUEST_COUNTS:
-		*(struct place_counts *)response = count_places(remote->job->spill);
+		*(struct place_counts *)response = count_places(spill);
 		return 0;
-	case REQUEST_PLACES:
-		fill_places(remote->job->spill, request, response);
+	case REQUEST_PLACES: /* with the descriptor of each file, or -1 */
+		memory_tier_get_addresses(spill_memory(spill), request->first, response);
+		fds = (int64_t *)((struct extent_address *)response + request->first);
+		for (uint32_t i = 0; i < request->n; i++)
+			fds[i] = spill_descriptor(spill, i);
 		return 0;
 	default:
 		return 0;
@@ -229,19 +224,6 @@ static void *allocate_response(struct remote_runs *remote, size_t nbytes)
 	remote->responses_nbytes += nbytes;
 	pthread_mutex_unlock(&remote->lock);
 	return malloc(nbytes + 1); /* a response may be empty */
-}
-
-static int receive_request(struct remote_runs *remote, struct request *ret_request,
-			   unsigned *ret_from)
-{
-	struct comm_transfer transfer;
-	int r = comm_receive(remote->comm, COMM_ANY_RANK, COMM_TAG_REQUESTS, ret_request,
-			     sizeof *ret_request, 0, &transfer);
-
-	if (r == 0)
-		r = comm_wait(remote->comm, &transfer);
-	*ret_from = transfer.from;
-	return r;
 }
 
 /* A request that cannot be answered aborts the job, because its sender waits. */
@@ -275,13 +257,17 @@ static int answer_request(struct remote_runs *remote, unsigned from, const struc
 static void *serve_requests(void *context)
 {
 	struct remote_runs *remote = context;
+	struct comm_transfer transfer;
 	struct request request;
-	unsigned from;
-	int r = 0;
 
-	while (r == 0 && receive_request(remote, &request, &from) == 0 &&
-	       (request.kind != REQUEST_STOP || from != comm_rank(remote->comm)))
-		r = answer_request(remote, from, &request);
+	while (comm_receive(remote->comm, COMM_ANY_RANK, COMM_TAG_REQUESTS, &request,
+			    sizeof request, 0, &transfer) == 0 &&
+	       comm_wait(remote->comm, &transfer) == 0) {
+		if (request.kind == REQUEST_STOP && transfer.from == comm_rank(remote->comm))
+			break;
+		if (answer_request(remote, transfer.from, &request) < 0)
+			break;
+	}
 	return NULL;
 }
 
@@ -313,13 +299,6 @@ static int request_data(struct remote_runs *remote, unsigned rank, struct reques
 static bool is_in_memory(const struct remote_rank *peer, struct spill_extent extent)
 {
 	return extent.file == peer->counts.n_files;
-}
-
-static bool has_place(const struct remote_rank *peer, struct spill_extent extent)
-{
-	return peer->has_places &&
-	       (is_in_memory(peer, extent) ||
-		(extent.file < peer->counts.n_files && peer->files[extent.file].fd >= 0));
 }
 
 static int read_peer_region(const struct remote_rank *peer, struct spill_extent extent,
@@ -362,9 +341,12 @@ static int read_remote_extent(void *context, struct spill_extent extent, void *b
 {
 	struct remote_rank *peer = context;
 	const struct request request = { .kind = REQUEST_BYTES, .extent = extent };
+	const bool has_place = peer->has_places &&
+			       (is_in_memory(peer, extent) || (extent.file < peer->counts.n_files &&
+							       peer->files[extent.file].fd >= 0));
 	int r;
 
-	if (!has_place(peer, extent))
+	if (!has_place)
 		return request_data(peer->remote, peer->rank, request, buffer) < 0 ? -ECANCELED : 0;
 	r = is_in_memory(peer, extent) ? read_peer_region(peer, extent, buffer) :
 					 read_peer_file(peer, extent, buffer);
