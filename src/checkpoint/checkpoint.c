@@ -88,14 +88,6 @@ static int fail_different_sort(const struct checkpoint *checkpoint,
 		    difference->value, hint.text);
 }
 
-static int fail_manifest(const struct manifest *manifest)
-{
-	return fail(-EBADMSG,
-		    "%s: the checkpoint is damaged at byte %" PRIu64
-		    "; to start again, remove it and the %s beside it",
-		    manifest->path, manifest->end, checkpoint_file_names[CHECKPOINT_RUNS]);
-}
-
 /* Begin a new checkpoint: write its first record and make the names of its files durable. */
 static int start_new(struct checkpoint *checkpoint, const struct fingerprint *fingerprint)
 {
@@ -132,25 +124,6 @@ static int restart_from_scratch(struct checkpoint *checkpoint, const struct fing
 	checkpoint_state_free(&checkpoint->state);
 	dir->manifest.end = dir->manifest.begin;
 	return start_new(checkpoint, current);
-}
-
-/*
- * Return whether an earlier process published the output. *ret_status: the current status of the
- * output.
- */
-static bool is_output_published(const struct checkpoint *checkpoint, struct stat *ret_status)
-{
-	const struct saved_done *done = &checkpoint->state.done;
-
-	return checkpoint->state.is_done && stat(checkpoint->spec->output_path, ret_status) == 0 &&
-	       ret_status->st_dev == done->device && ret_status->st_ino == done->inode;
-}
-
-static bool is_output_modified(const struct saved_done *done, const struct stat *status)
-{
-	return (uint64_t)status->st_size != done->nbytes ||
-	       status->st_mtim.tv_sec != done->modified_seconds ||
-	       status->st_mtim.tv_nsec != done->modified_nanos;
 }
 
 /*
@@ -197,6 +170,7 @@ static int resume_complete(struct checkpoint *checkpoint, const struct fingerpri
 static int resume_existing(struct checkpoint *checkpoint, const struct fingerprint *current)
 {
 	const struct checkpoint_state *state = &checkpoint->state;
+	const struct saved_done *done = &state->done;
 	const struct fingerprint saved = { state->fingerprint, state->fingerprint_nbytes };
 	struct fingerprint_difference difference;
 	struct stat output;
@@ -208,10 +182,16 @@ static int resume_existing(struct checkpoint *checkpoint, const struct fingerpri
 	r = manifest_sync(&checkpoint->dir.manifest);
 	if (r < 0)
 		return r;
-	if (is_output_published(checkpoint, &output))
-		return is_output_modified(&state->done, &output) ?
-			       resume_modified(checkpoint, current) :
-			       resume_complete(checkpoint, &saved, current);
+	/* Has an earlier process published the output? */
+	if (state->is_done && stat(checkpoint->spec->output_path, &output) == 0 &&
+	    output.st_dev == done->device && output.st_ino == done->inode) {
+		const bool is_modified = (uint64_t)output.st_size != done->nbytes ||
+					 output.st_mtim.tv_sec != done->modified_seconds ||
+					 output.st_mtim.tv_nsec != done->modified_nanos;
+
+		return is_modified ? resume_modified(checkpoint, current) :
+				     resume_complete(checkpoint, &saved, current);
+	}
 	if (fingerprint_differs(&saved, current, ACCEPT_NONE, &difference))
 		return fail_different_sort(checkpoint, &difference);
 	if (state->is_damaged) {
@@ -254,7 +234,11 @@ static int start_or_resume(struct checkpoint *checkpoint, const struct fingerpri
 	int r = manifest_read(&dir->manifest, checkpoint_state_visit, state);
 
 	if (r == -EBADMSG)
-		return fail_manifest(&dir->manifest);
+		return fail(r,
+			    "%s: the checkpoint is damaged at byte %" PRIu64
+			    "; to start again, remove it and the %s beside it",
+			    dir->manifest.path, dir->manifest.end,
+			    checkpoint_file_names[CHECKPOINT_RUNS]);
 	if (r == 0)
 		r = state->fingerprint ? resume_existing(checkpoint, current) :
 					 start_new(checkpoint, current);
@@ -273,26 +257,11 @@ static int start_or_resume(struct checkpoint *checkpoint, const struct fingerpri
 	return check_runs(checkpoint);
 }
 
-/*
- * Derive the owner of temporary outputs from the fingerprint and the manifest's inode. It is not
- * read from the manifest, so a forged manifest cannot cause a file of another sort to be removed.
- */
-static struct orphan_owner make_owner(const struct checkpoint_dir *dir,
-				      const struct fingerprint *fingerprint)
-{
-	const uint64_t identity[] = { checksum64(fingerprint->text, fingerprint->nbytes),
-				      dir->file_ids[CHECKPOINT_MANIFEST].inode };
-	struct orphan_owner owner;
-
-	snprintf(owner.digits, sizeof owner.digits, "%016" PRIx64,
-		 checksum64(identity, sizeof identity));
-	return owner;
-}
-
 static int open_dir_and_resume(struct checkpoint *checkpoint)
 {
 	struct comm *comm = checkpoint->spec->comm;
 	struct fingerprint current;
+	uint64_t identity[2];
 	int r = fingerprint_create(checkpoint->spec, false, &current);
 
 	if (r < 0)
@@ -302,7 +271,14 @@ static int open_dir_and_resume(struct checkpoint *checkpoint)
 		r = start_or_resume(checkpoint, &current);
 	if (r == 0)
 		r = checkpoint_dir_check_ranks(&checkpoint->dir, comm ? comm_size(comm) : 0);
-	checkpoint->owner = make_owner(&checkpoint->dir, &current);
+	/*
+	 * The owner of temporary outputs is not read from the manifest, so a forged manifest cannot
+	 * cause a file of another sort to be removed.
+	 */
+	identity[0] = checksum64(current.text, current.nbytes);
+	identity[1] = checkpoint->dir.file_ids[CHECKPOINT_MANIFEST].inode;
+	snprintf(checkpoint->owner.digits, sizeof checkpoint->owner.digits, "%016" PRIx64,
+		 checksum64(identity, sizeof identity));
 	free(current.text);
 	return r;
 }
@@ -383,32 +359,24 @@ void checkpoint_get_orphan_owner(const struct checkpoint *checkpoint,
 
 /* --- Restore runs --- */
 
-/* Compare the runs with --temp-limit, which may be lower than in the earlier process. */
-static int check_temp_limit(const struct checkpoint *checkpoint, uint64_t used_nbytes)
-{
-	const uint64_t limit_nbytes = checkpoint->spec->temp_limit_nbytes;
-
-	if (used_nbytes <= limit_nbytes)
-		return 0;
-	return fail(-ENOSPC,
-		    "%s: the runs of the checkpoint take %" PRIu64 " bytes; the limit is %" PRIu64
-		    "; use a larger --temp-limit",
-		    checkpoint->dir.path, used_nbytes, limit_nbytes);
-}
-
 int checkpoint_open_spill(struct checkpoint *checkpoint, struct spill **ret_spill)
 {
+	const uint64_t limit_nbytes = checkpoint->spec->temp_limit_nbytes;
 	struct checkpoint_dir *dir = &checkpoint->dir;
 	uint64_t end, used_nbytes;
 	int r = checkpoint_state_punch_unused(&checkpoint->state, dir, &end, &used_nbytes);
 
 	if (r == -EBADMSG)
 		fail_damaged(checkpoint, "blocks overlap or exceed the file");
+	/* The limit may be lower than in the earlier process. */
+	if (r == 0 && used_nbytes > limit_nbytes)
+		r = fail(-ENOSPC,
+			 "%s: the runs of the checkpoint take %" PRIu64
+			 " bytes; the limit is %" PRIu64 "; use a larger --temp-limit",
+			 dir->path, used_nbytes, limit_nbytes);
 	if (r == 0)
-		r = check_temp_limit(checkpoint, used_nbytes);
-	if (r == 0)
-		r = spill_open_persistent(&dir->runs, &dir->path, end, used_nbytes,
-					  checkpoint->spec->temp_limit_nbytes, &checkpoint->spill);
+		r = spill_open_persistent(&dir->runs, &dir->path, end, used_nbytes, limit_nbytes,
+					  &checkpoint->spill);
 	if (r < 0)
 		return r;
 	dir->runs.fd = -1; /* owned by the spill now */
@@ -424,51 +392,36 @@ uint64_t checkpoint_block_nbytes(const struct checkpoint *checkpoint)
 	       (uint64_t)checkpoint->layout->resident_nbytes;
 }
 
-/* Compare the inputs with the runs: unchanged times do not prove that files are unchanged. */
-static int check_input(const struct checkpoint *checkpoint, const struct job *job,
-		       const struct input_check *check)
-{
-	struct input_change change;
-	const int r = checkpoint_state_check_input(&checkpoint->state, job, check, &change);
-
-	if (r != -EBADMSG)
-		return r;
-	return fail(-EINVAL, "%s: has changed after %s %" PRIu64 " since the checkpoint in %s; %s",
-		    change.path, change.unit, change.position, checkpoint->dir.path,
-		    format_restart_hint("it").text);
-}
-
-static void report_resumed_runs(const struct checkpoint *checkpoint, uint64_t nbytes)
-{
-	const struct checkpoint_state *state = &checkpoint->state;
-
-	if (checkpoint->is_new || checkpoint->spec->comm)
-		return;
-	notice("resuming: %zu %s %s of %s", state->n_runs,
-	       state->n_runs == 1 ? "run holds" : "runs hold", size_format(nbytes).text,
-	       size_format(input_total_nbytes(checkpoint->input)).text);
-}
-
 int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job,
 		       const struct input_check *check, struct run_list *list,
 		       struct run_origin *ret_origin)
 {
 	struct checkpoint_state *state = &checkpoint->state;
 	const struct run_origin origin = checkpoint_state_origin(state);
-	int r = 0;
+	struct input_change change;
+	int r;
 
 	if (job->has_end && origin.totals.read.n_records > job->end_record - job->first_record)
-		r = fail_damaged(checkpoint,
-				 "its runs contain more records than the part of this rank");
-	if (r == 0)
-		r = check_input(checkpoint, job, check);
+		return fail_damaged(checkpoint,
+				    "its runs contain more records than the part of this rank");
+	/* Compare the inputs with the runs: unchanged times do not prove that files are unchanged. */
+	r = checkpoint_state_check_input(state, job, check, &change);
+	if (r == -EBADMSG)
+		return fail(-EINVAL,
+			    "%s: has changed after %s %" PRIu64 " since the checkpoint in %s; %s",
+			    change.path, change.unit, change.position, checkpoint->dir.path,
+			    format_restart_hint("it").text);
 	if (r == 0)
 		r = checkpoint_state_restore_runs(state, job, list);
 	if (r < 0)
 		return r;
 	*ret_origin = origin;
 	atomic_store(&checkpoint->is_worth_keeping, state->n_runs > 0);
-	report_resumed_runs(checkpoint, origin.nbytes);
+	if (!checkpoint->is_new && !checkpoint->spec->comm)
+		notice("resuming: %zu %s %s of %s", state->n_runs,
+		       state->n_runs == 1 ? "run holds" : "runs hold",
+		       size_format(origin.nbytes).text,
+		       size_format(input_total_nbytes(checkpoint->input)).text);
 	checkpoint_state_free_runs(state);
 	return sync_thread_open(&checkpoint->dir.manifest, checkpoint->spill,
 				&checkpoint->sync_thread);
@@ -547,27 +500,23 @@ static struct sync_request *create_run_request(const struct run *run, size_t fir
 	return request;
 }
 
-/* Remove those of n runs that are results of unrecorded merges. Recorded runs are kept. */
-static void remove_merged_runs(struct run_list *list, size_t first, size_t n)
-{
-	for (size_t i = first; i < first + n; i++)
-		if (!run_is_resident(list->runs[i]) && list->runs[i]->level > 0) {
-			run_remove(list->runs[i]);
-			list->runs[i] = NULL;
-		}
-}
-
-/* checkpoint_hooks: record a stored run, which replaces n runs of the list from `first` on. */
+/*
+ * checkpoint_hooks: record a stored run, which replaces n runs of the list from `first` on. Frozen
+ * runs: remove those of the n runs that are results of unrecorded merges. Recorded runs are kept.
+ */
 static int save_spilled_run(void *context, struct run_list *list, size_t first, size_t n,
 			    const struct run *run)
 {
 	struct checkpoint *checkpoint = context;
 	struct sync_request *request;
 
-	if (checkpoint->runs_are_frozen) {
-		remove_merged_runs(list, first, n);
+	for (size_t i = first; i < first + n && checkpoint->runs_are_frozen; i++)
+		if (!run_is_resident(list->runs[i]) && list->runs[i]->level > 0) {
+			run_remove(list->runs[i]);
+			list->runs[i] = NULL;
+		}
+	if (checkpoint->runs_are_frozen)
 		return 0;
-	}
 	request = create_run_request(run, first, n - runs_n_resident(list->runs + first, n));
 	if (!request)
 		return -ENOMEM;
@@ -625,24 +574,16 @@ int checkpoint_record_done(struct checkpoint *checkpoint, struct output *output)
 	return r < 0 ? r : manifest_sync(manifest);
 }
 
-static void report_kept_state(const struct checkpoint_dir *dir)
-{
-	const char *path = dir->parent_path ? dir->parent_path : dir->path;
-
-	if (checkpoint_dir_is_intact(dir))
-		notice("%s: checkpoint kept; rerun the same command to resume", path);
-	else
-		warn("%s: checkpoint directory was moved or removed; restore it to resume this "
-		     "sort",
-		     path);
-}
-
 void checkpoint_stop(struct checkpoint *checkpoint)
 {
 	struct saved_damage damage;
+	const struct checkpoint_dir *dir;
+	const char *path;
 
 	if (!checkpoint)
 		return;
+	dir = &checkpoint->dir;
+	path = dir->parent_path ? dir->parent_path : dir->path;
 	close_sync_thread(checkpoint, true);
 	if (checkpoint->spill && spill_get_damage(checkpoint->spill, &damage.offset)) {
 		/* So a resumed sort fails at once, not after sorting the rest. */
@@ -651,10 +592,16 @@ void checkpoint_stop(struct checkpoint *checkpoint)
 							   sizeof damage });
 		return;
 	}
-	if (atomic_load(&checkpoint->is_worth_keeping))
-		report_kept_state(&checkpoint->dir);
-	else if (checkpoint->is_new)
-		checkpoint_dir_remove(&checkpoint->dir);
+	if (!atomic_load(&checkpoint->is_worth_keeping)) {
+		if (checkpoint->is_new)
+			checkpoint_dir_remove(dir);
+	} else if (checkpoint_dir_is_intact(dir)) {
+		notice("%s: checkpoint kept; rerun the same command to resume", path);
+	} else {
+		warn("%s: checkpoint directory was moved or removed; restore it to resume this "
+		     "sort",
+		     path);
+	}
 }
 
 void checkpoint_remove(struct checkpoint *checkpoint)

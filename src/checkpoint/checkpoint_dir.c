@@ -155,20 +155,10 @@ static int read_file_magic(const struct checkpoint_dir *dir, enum checkpoint_fil
 	return 0;
 }
 
-/* The magic is synced at once, so that a power failure cannot leave a file that looks foreign. */
-static int write_file_magic(const struct checkpoint_dir *dir, enum checkpoint_file i,
-			    const struct file *file)
-{
-	int r = file_write_at(file, 0, file_magic[i], FILE_MAGIC_NBYTES);
-
-	if (r == 0)
-		r = file_sync(file);
-	return r < 0 ? fail(r, "%s/%s: write: %m%s", dir->path, checkpoint_file_names[i],
-			    size_limit_hint(r).text) :
-		       0;
-}
-
-/* Check both files, then write the magic to new ones. */
+/*
+ * Check both files, then write the magic to new ones. It is synced at once, so that a power failure
+ * cannot leave a file that looks foreign.
+ */
 static int init_file_magic(const struct checkpoint_dir *dir)
 {
 	const struct file *opened[] = { &dir->manifest.file, &dir->runs };
@@ -177,9 +167,16 @@ static int init_file_magic(const struct checkpoint_dir *dir)
 
 	for (int i = 0; i < CHECKPOINT_N_FILES && r == 0; i++)
 		r = read_file_magic(dir, i, opened[i], &nbytes[i]);
-	for (int i = 0; i < CHECKPOINT_N_FILES && r == 0; i++)
-		if (nbytes[i] < FILE_MAGIC_NBYTES)
-			r = write_file_magic(dir, i, opened[i]);
+	for (int i = 0; i < CHECKPOINT_N_FILES && r == 0; i++) {
+		if (nbytes[i] == FILE_MAGIC_NBYTES)
+			continue;
+		r = file_write_at(opened[i], 0, file_magic[i], FILE_MAGIC_NBYTES);
+		if (r == 0)
+			r = file_sync(opened[i]);
+		if (r < 0)
+			fail(r, "%s/%s: write: %m%s", dir->path, checkpoint_file_names[i],
+			     size_limit_hint(r).text);
+	}
 	return r;
 }
 

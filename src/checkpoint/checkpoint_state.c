@@ -33,13 +33,6 @@ static void *copy_bytes(const void *bytes, size_t nbytes)
 	return to;
 }
 
-static int visit_header(struct checkpoint_state *state, const struct manifest_record *record)
-{
-	state->fingerprint_nbytes = record->nbytes;
-	state->fingerprint = copy_bytes(record->payload, record->nbytes);
-	return state->fingerprint ? 0 : -ENOMEM;
-}
-
 /* Check the index of a whole run. All blocks must be in the only file of the runs, number 0. */
 static int check_index(struct run_index *index, uint64_t n_items)
 {
@@ -116,7 +109,9 @@ int checkpoint_state_visit(void *context, const struct manifest_record *record)
 	state->is_done = false; /* the output was not published, and the sort went on */
 	switch (record->type) {
 	case RECORD_HEADER:
-		return visit_header(state, record);
+		state->fingerprint_nbytes = record->nbytes;
+		state->fingerprint = copy_bytes(record->payload, record->nbytes);
+		return state->fingerprint ? 0 : -ENOMEM;
 	case RECORD_RUN:
 		return visit_run(state, record);
 	case RECORD_DONE:
@@ -156,22 +151,15 @@ static int compare_offsets(const void *a, const void *b)
 	return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-static uint64_t count_blocks(const struct checkpoint_state *state)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < state->n_runs; i++)
-		n += state->runs[i].index.n_blocks;
-	return n;
-}
-
 /* Return all blocks in order of their offsets; the caller frees them. NULL after a message. */
 static const struct run_block **sort_blocks(const struct checkpoint_state *state, uint64_t *ret_n)
 {
-	const uint64_t n = count_blocks(state);
-	const struct run_block **blocks = malloc((n + 1) * sizeof *blocks);
-	uint64_t n_listed = 0;
+	const struct run_block **blocks;
+	uint64_t n = 0, n_listed = 0;
 
+	for (size_t i = 0; i < state->n_runs; i++)
+		n += state->runs[i].index.n_blocks;
+	blocks = malloc((n + 1) * sizeof *blocks);
 	if (!blocks) {
 		fail(-ENOMEM, "no memory for a list of %" PRIu64 " blocks", n);
 		return NULL;
@@ -401,29 +389,23 @@ struct run_origin checkpoint_state_origin(const struct checkpoint_state *state)
 	return origin;
 }
 
-/* Return whether a part of the input is in the page cache. */
-static bool is_cached(struct input *input, uint64_t position, uint64_t nbytes)
-{
-	const uint64_t total_nbytes = input_total_nbytes(input);
-
-	/* A delimiter that is added to the last line of an input is not in the file. */
-	position = u64_min(position, total_nbytes);
-	return input_is_cached(input, position, u64_min(nbytes, total_nbytes - position));
-}
-
 /* Choose the runs whose input is read again. */
 static void choose_checked_runs(const struct checkpoint_state *state, const struct job *job,
 				uint64_t end, bool *ret_are_checked)
 {
+	const uint64_t total_nbytes = input_total_nbytes(job->input);
 	uint64_t remaining_nbytes =
 		u64_max(checkpoint_state_origin(state).nbytes / BUDGET_DIVISOR, min_budget_nbytes);
 
 	for (size_t i = state->n_runs; i-- > 0;) {
 		const uint64_t nbytes = state->runs[i].origin.nbytes;
+		uint64_t begin;
 
 		end -= nbytes;
 		ret_are_checked[i] = nbytes <= remaining_nbytes;
-		if (is_cached(job->input, end, nbytes))
+		/* A delimiter that is added to the last line of an input is not in the file. */
+		begin = u64_min(end, total_nbytes);
+		if (input_is_cached(job->input, begin, u64_min(nbytes, total_nbytes - begin)))
 			ret_are_checked[i] = true;
 		else if (ret_are_checked[i])
 			remaining_nbytes -= nbytes;

@@ -239,12 +239,6 @@ static const char *input_path_of_entry(const char *name)
 	return strncmp(name, input_state_prefix, n) == 0 ? name + n : NULL;
 }
 
-static bool is_accepted_state(const char *name, const char *value, const char *accepted)
-{
-	return accepted && input_path_of_entry(name) &&
-	       strncmp(value, accepted, strlen(accepted)) == 0;
-}
-
 bool fingerprint_differs(const struct fingerprint *saved, const struct fingerprint *current,
 			 const char *accepted, struct fingerprint_difference *ret_difference)
 {
@@ -255,9 +249,11 @@ bool fingerprint_differs(const struct fingerprint *saved, const struct fingerpri
 			   *value = next_entry_text(current, &current_position);
 		const char *saved_name = next_entry_text(saved, &saved_position);
 		const char *saved_value = next_entry_text(saved, &saved_position);
+		const bool is_accepted = accepted && input_path_of_entry(name) &&
+					 strncmp(value, accepted, strlen(accepted)) == 0;
 
 		if (strcmp(name, saved_name) == 0 &&
-		    (strcmp(value, saved_value) == 0 || is_accepted_state(name, value, accepted)))
+		    (strcmp(value, saved_value) == 0 || is_accepted))
 			continue;
 		*ret_difference =
 			(struct fingerprint_difference){ name, saved_value, value,

@@ -59,20 +59,6 @@ static bool is_zero(const unsigned char *bytes, size_t nbytes)
 	return true;
 }
 
-/* Return whether the bytes, fewer than a header, may be the beginning of one. */
-static bool is_header_prefix(const unsigned char *bytes, size_t nbytes)
-{
-	const uint32_t magic = RECORD_HEADER_MAGIC;
-
-	return memcmp(bytes, &magic, nbytes < sizeof magic ? nbytes : sizeof magic) == 0;
-}
-
-static bool is_valid_record_header(const struct manifest_record_header *header)
-{
-	return header->magic == RECORD_HEADER_MAGIC &&
-	       header->checksum == record_header_checksum(header);
-}
-
 /*
  * Parse the record at the beginning of nbytes. Returns its length, 0 if it is incomplete, or
  * -EBADMSG.
@@ -81,15 +67,17 @@ static int64_t parse_record(const unsigned char *bytes, size_t nbytes,
 			    struct manifest_record *ret_record)
 {
 	const unsigned char *payload = bytes + sizeof(struct manifest_record_header);
+	const uint32_t magic = RECORD_HEADER_MAGIC;
 	struct manifest_record_header header;
 	uint64_t remaining;
 
 	if (is_zero(bytes, nbytes))
 		return 0;
-	if (nbytes < sizeof header)
-		return is_header_prefix(bytes, nbytes) ? 0 : -EBADMSG;
+	if (nbytes < sizeof header) /* may be the beginning of one */
+		return memcmp(bytes, &magic, u64_min(nbytes, sizeof magic)) == 0 ? 0 : -EBADMSG;
 	memcpy(&header, bytes, sizeof header);
-	if (!is_valid_record_header(&header))
+	if (header.magic != RECORD_HEADER_MAGIC ||
+	    header.checksum != record_header_checksum(&header))
 		return -EBADMSG;
 	remaining = nbytes - sizeof header;
 	if (header.nbytes > remaining || padded_nbytes(header.nbytes) > remaining)
@@ -196,20 +184,15 @@ struct sync_thread {
 	int error;                         /* of the first request that failed */
 };
 
-static void complete_request(struct sync_request *request, bool durable)
-{
-	if (request->on_complete)
-		request->on_complete(request->context, durable);
-	free(request->payload);
-	free(request);
-}
-
 static void complete_requests(struct sync_request *request, bool durable)
 {
 	while (request) {
 		struct sync_request *next = request->next;
 
-		complete_request(request, durable);
+		if (request->on_complete)
+			request->on_complete(request->context, durable);
+		free(request->payload);
+		free(request);
 		request = next;
 	}
 }
@@ -299,7 +282,7 @@ int sync_thread_add(struct sync_thread *sync_thread, struct sync_request *reques
 	}
 	pthread_mutex_unlock(&sync_thread->worker.lock);
 	if (r < 0)
-		complete_request(request, false);
+		complete_requests(request, false);
 	return r;
 }
 
