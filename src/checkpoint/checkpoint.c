@@ -404,7 +404,7 @@ int checkpoint_restore(struct checkpoint *checkpoint, const struct job *job,
 	if (job->has_end && origin.totals.read.n_records > job->end_record - job->first_record)
 		return fail_damaged(checkpoint,
 				    "its runs contain more records than the part of this rank");
-	/* Compare the inputs with the runs: unchanged times do not prove that files are unchanged. */
+	/* Unchanged times do not prove that files are unchanged. */
 	r = checkpoint_state_check_input(state, job, check, &change);
 	if (r == -EBADMSG)
 		return fail(-EINVAL,

@@ -51,47 +51,33 @@ static bool is_check(const struct gsort *sort)
 	return is_option_set(sort, "check") || is_option_set(sort, "C");
 }
 
-static int print_explanation(struct gsort *sort, const char *form)
-{
-	const char *text;
-	const int r = strcmp(form, "json") == 0 ? gsort_explain(sort, 0, &text) :
-						  gsort_explain_text(sort, 0, &text);
-
-	if (r == 0)
-		fputs(text, stdout);
-	return r;
-}
-
 /* Check, explain, sort or merge. Return 0, 1 (disorder) or a negative errno (reported). */
 static int run_command(struct gsort *sort)
 {
+	const char *form = gsort_get_set(sort, "explain"), *text;
 	uint64_t disorder = 0;
 	int r;
 
-	if (is_option_set(sort, "explain"))
-		return print_explanation(sort, gsort_get_set(sort, "explain"));
+	if (form) {
+		r = strcmp(form, "json") == 0 ? gsort_explain(sort, 0, &text) :
+						gsort_explain_text(sort, 0, &text);
+		if (r == 0)
+			fputs(text, stdout);
+		return r;
+	}
 	if (!is_check(sort))
 		return gsort_run(sort);
 	r = gsort_check(sort, &disorder);
 	return r < 0 ? r : disorder > 0;
 }
 
-/* Return an error if standard error did not receive the requested text. */
-static int check_standard_error(const struct gsort *sort)
-{
-	const char *option = is_option_set(sort, "stats") ? "--stats" : "--debug";
-
-	if (!(is_option_set(sort, "stats") || is_option_set(sort, "debug")) || !ferror(stderr))
-		return 0;
-	return cli_error(-EIO, "%s: cannot write to standard error", option);
-}
-
 /* Print statistics and write the report files. Return the first error. */
 static int print_reports(struct gsort *sort)
 {
+	const bool has_stats = is_option_set(sort, "stats");
 	int r = 0, write_error;
 
-	if (is_option_set(sort, "stats")) {
+	if (has_stats) {
 		const char *table = gsort_stats_text(sort);
 
 		if (table)
@@ -99,8 +85,10 @@ static int print_reports(struct gsort *sort)
 		else
 			r = -ENOMEM; /* reported */
 	}
-	if (r == 0)
-		r = check_standard_error(sort);
+	/* Did standard error receive the requested text? */
+	if (r == 0 && (has_stats || is_option_set(sort, "debug")) && ferror(stderr))
+		r = cli_error(-EIO, "%s: cannot write to standard error",
+			      has_stats ? "--stats" : "--debug");
 	write_error = gsort_write_reports(sort);
 	return write_error < 0 ? write_error : r;
 }
@@ -185,40 +173,24 @@ static const struct launcher {
 
 enum { N_LAUNCHERS = sizeof launchers / sizeof *launchers };
 
-/* Return whether this is the first of several processes, or one whose number is unknown. */
-static bool is_first_process(const struct launcher *launcher)
-{
-	const char *size = getenv(launcher->size_variable), *rank = getenv(launcher->rank_variable);
-
-	return size && strtoul(size, NULL, 10) > 1 && (!rank || strtoul(rank, NULL, 10) == 0);
-}
-
-static bool writes_full_output(const struct gsort *sort)
-{
-	static const char *const exempt_options[] = { "shard", "check", "C", "explain" };
-
-	for (size_t i = 0; i < sizeof exempt_options / sizeof *exempt_options; i++)
-		if (gsort_get_set(sort, exempt_options[i]))
-			return false;
-	return true;
-}
-
 /*
  * Without MPI: warn if a launcher started several processes, each of which sorts everything. Only
- * the first one prints the warning.
+ * the first one prints the warning, or all if their numbers are unknown.
  */
 static void launcher_warn(void)
 {
 	char text[256];
 
 	for (size_t i = 0; i < N_LAUNCHERS; i++) {
-		if (!is_first_process(&launchers[i]))
+		const char *size = getenv(launchers[i].size_variable),
+			   *rank = getenv(launchers[i].rank_variable);
+
+		if (!size || strtoul(size, NULL, 10) <= 1 || (rank && strtoul(rank, NULL, 10) != 0))
 			continue;
 		snprintf(text, sizeof text,
 			 "%s started several processes (%s=%s); each sorts the whole input; "
 			 "use " GSORT_PROGRAM "-mpi",
-			 launchers[i].name, launchers[i].size_variable,
-			 getenv(launchers[i].size_variable));
+			 launchers[i].name, launchers[i].size_variable, size);
 		cli_message(GSORT_WARNING, text);
 		return;
 	}
@@ -249,24 +221,21 @@ void launcher_skip_network_probe(void)
 
 /* --- The command --- */
 
-static int parse_command_line(const struct cli_hooks *hooks, struct gsort *sort, int argc,
-			      char **argv)
-{
-	int r = hooks->before_parse ? hooks->before_parse(hooks->context, sort) : 0;
-
-	if (r == 0)
-		r = command_line_parse(hooks->program, argc, argv, sort);
-	if (r == 0 && !hooks->after_parse && writes_full_output(sort))
-		launcher_warn();
-	return hooks->after_parse ? hooks->after_parse(hooks->context, sort, r) : r;
-}
-
 static int parse_and_run(const struct cli_hooks *hooks, struct gsort *sort, int argc, char **argv)
 {
 	int r = gsort_set_message_callback(sort, on_library_message, (void *)(uintptr_t)hooks);
 
+	if (r < 0)
+		return r;
+	if (hooks->before_parse)
+		r = hooks->before_parse(hooks->context, sort);
 	if (r == 0)
-		r = parse_command_line(hooks, sort, argc, argv);
+		r = command_line_parse(hooks->program, argc, argv, sort);
+	if (hooks->after_parse)
+		r = hooks->after_parse(hooks->context, sort, r);
+	else if (r == 0 && !is_check(sort) && !is_option_set(sort, "explain") &&
+		 !is_option_set(sort, "shard"))
+		launcher_warn();
 	if (r == COMMAND_LINE_BUILTIN)
 		return hooks->message_prefix ? 0 : command_line_print_builtin(hooks->program, sort);
 	if (r < 0)

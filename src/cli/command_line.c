@@ -133,56 +133,32 @@ static int set_sort_option(void *context, unsigned i, const char *value)
 	return r;
 }
 
-static void print_command_help(const struct cli_program *program, const struct option_list *options)
-{
-	fputs(program->usage, stdout);
-	option_print_help(options, stdout);
-	printf("\n%s%s"
-	       "Exit status: 0 success; 1 -c or -C found disorder; 2 error, with a message.\n",
-	       program->sorts_lines ? "" : gsort_describe_types(),
-	       program->sorts_lines ? "" : "\n");
-}
-
-static void print_builtin(const struct cli_program *program, const struct gsort *sort)
+/* A full disk is an error of --help, too. */
+int command_line_print_builtin(const struct cli_program *program, const struct gsort *sort)
 {
 	struct option_list options;
 
 	list_options(program, &options);
-	if (gsort_get_set(sort, "help"))
-		print_command_help(program, &options);
-	else if (gsort_get_set(sort, "version"))
+	if (gsort_get_set(sort, "help")) {
+		fputs(program->usage, stdout);
+		option_print_help(&options, stdout);
+		printf("\n%s%s"
+		       "Exit status: 0 success; 1 -c or -C found disorder; "
+		       "2 error, with a message.\n",
+		       program->sorts_lines ? "" : gsort_describe_types(),
+		       program->sorts_lines ? "" : "\n");
+	} else if (gsort_get_set(sort, "version")) {
 		printf("%s %s (back ends: cpu%s)\n", program->name, gsort_version(),
 		       HAVE_CUDA ? ", cuda" : "");
-	else
+	} else {
 		option_print_completion(gsort_get_set(sort, "completion"),
 					program->completed_name ? program->completed_name :
 								  program->name,
 					&options, stdout);
-}
-
-/* A full disk is an error of --help, too. */
-int command_line_print_builtin(const struct cli_program *program, const struct gsort *sort)
-{
-	print_builtin(program, sort);
+	}
 	if (fflush(stdout) != 0 || ferror(stdout))
 		return cli_error(-errno, "standard output: %m");
 	return 0;
-}
-
-/* Add operands as inputs; without operands and --files0-from, standard input. */
-static int add_inputs(const struct cli_program *program, struct gsort *sort,
-		      const struct parsed_command_line *parsed)
-{
-	int r = 0;
-
-	for (unsigned i = 0; i < parsed->n_operands && r == 0; i++)
-		r = *parsed->operands[i] ?
-			    gsort_add_input_path(sort, parsed->operands[i]) :
-			    cli_error(-ENOENT, program->sorts_lines ? "cannot read: '': %m" :
-								      "'': cannot open: %m");
-	if (r == 0 && parsed->n_operands == 0 && !gsort_get_set(sort, "files0-from"))
-		r = gsort_add_input_path(sort, "-");
-	return r;
 }
 
 /* Write to standard output without -o; spill to $TMPDIR without -T. */
@@ -218,7 +194,14 @@ static int parse_words(const struct cli_program *program, int argc, char **argv,
 		return r;
 	if (r < 0)
 		return *parsed.error ? cli_error(r, "%s", parsed.error) : r;
-	r = add_inputs(program, sort, &parsed);
+	/* Operands are inputs; without operands and --files0-from, standard input is. */
+	for (unsigned i = 0; i < parsed.n_operands && r == 0; i++)
+		r = *parsed.operands[i] ?
+			    gsort_add_input_path(sort, parsed.operands[i]) :
+			    cli_error(-ENOENT, program->sorts_lines ? "cannot read: '': %m" :
+								      "'': cannot open: %m");
+	if (r == 0 && parsed.n_operands == 0 && !gsort_get_set(sort, "files0-from"))
+		r = gsort_add_input_path(sort, "-");
 	return r < 0 ? r : apply_defaults(program, sort);
 }
 

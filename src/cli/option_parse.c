@@ -75,26 +75,21 @@ static unsigned find_option(const struct option_list *options, int value)
 	return i;
 }
 
-/* Long names: "--stable, --stats". */
-struct option_name_list {
-	char text[OPTION_LIST_MAX * SPELLING_NBYTES];
-	unsigned n;
-};
+enum { NAMES_NBYTES = OPTION_LIST_MAX * SPELLING_NBYTES };
 
-/* List the long names that begin with `word` ("--st"). */
-static void find_abbreviated(const struct option_list *options, const char *word,
-			     struct option_name_list *ret_names)
+/* List the long names that begin with `word` ("--st"): "--stable, --stats". Return their number. */
+static unsigned find_abbreviated(const struct option_list *options, const char *word,
+				 char names[static NAMES_NBYTES])
 {
 	const size_t n = strcspn(word + 2, "=");
-	char *end = ret_names->text;
+	unsigned n_names = 0;
 
-	ret_names->n = 0;
-	*end = '\0';
 	for (unsigned i = 0; i < options->n && n > 0; i++)
 		if (has_long_name(&options->options[i]) &&
 		    strncmp(options->options[i].name, word + 2, n) == 0)
-			end += snprintf(end, SPELLING_NBYTES, "%s--%s", ret_names->n++ ? ", " : "",
-					options->options[i].name);
+			names += snprintf(names, SPELLING_NBYTES, "%s--%s", n_names++ ? ", " : "",
+					  options->options[i].name);
+	return n_names;
 }
 
 /* Find an unsupported option by letter or, if that is 0, by word. */
@@ -157,19 +152,6 @@ static int set_unknown_option_error(const struct option_list *options,
 		       set_parse_error(parsed, "unknown option '%s'; see --help", option);
 }
 
-/* Report a long name that is unknown or ambiguous. */
-static int set_option_name_error(const struct option_list *options,
-				 const struct unsupported_option *unsupported, const char *word,
-				 struct parsed_command_line *parsed)
-{
-	struct option_name_list names;
-
-	find_abbreviated(options, word, &names);
-	return names.n > 1 ? set_parse_error(parsed, "option '%s' is ambiguous; use one of %s",
-					     word, names.text) :
-			     set_unknown_option_error(options, unsupported, 0, word, parsed);
-}
-
 /* Write the names of an option for messages, "-S, --buffer-size", and return `text`. */
 static const char *format_option_name(const struct gsort_option *option,
 				      char text[static SPELLING_NBYTES])
@@ -215,19 +197,13 @@ static int set_option_value_error(const struct gsort_option *option,
 			     set_parse_error(parsed, "%s takes no argument: '%s'", spelling, word);
 }
 
-/* Return the word with this letter. getopt stays at the word until its last letter. */
-static const char *find_letter_word(char **argv, int letter)
-{
-	const char *current = argv[optind];
-
-	return current && *current == '-' && strchr(current, letter) ? current : argv[optind - 1];
-}
-
 int option_parse(const struct option_list *options, const struct unsupported_option *unsupported,
 		 int argc, char **argv, option_callback *callback, void *context,
 		 struct parsed_command_line *ret_parsed)
 {
 	struct getopt_tables tables;
+	char names[NAMES_NBYTES];
+	const char *word;
 	int code, r;
 
 	ret_parsed->error[0] = '\0';
@@ -241,12 +217,17 @@ int option_parse(const struct option_list *options, const struct unsupported_opt
 		if (is_error && i < options->n)
 			return set_option_value_error(&options->options[i], unsupported, code,
 						      argv[optind - 1], ret_parsed);
-		if (is_error && optopt)
-			return set_unknown_option_error(options, unsupported, optopt,
-							find_letter_word(argv, optopt), ret_parsed);
+		word = argv[optind - 1];
+		/* getopt stays at a word of letters until its last letter. */
+		if (is_error && optopt && argv[optind] && *argv[optind] == '-' &&
+		    strchr(argv[optind], optopt))
+			word = argv[optind];
+		if (is_error && !optopt && find_abbreviated(options, word, names) > 1)
+			return set_parse_error(
+				ret_parsed, "option '%s' is ambiguous; use one of %s", word, names);
 		if (is_error)
-			return set_option_name_error(options, unsupported, argv[optind - 1],
-						     ret_parsed);
+			return set_unknown_option_error(options, unsupported, optopt, word,
+							ret_parsed);
 		r = optarg ? check_foreign_value(&options->options[i], unsupported, optarg,
 						 ret_parsed) :
 			     0;
@@ -283,28 +264,28 @@ static void print_wrapped(const char *text, int column, FILE *stream)
 	fputc('\n', stream);
 }
 
-static void print_option_help(const struct gsort_option *spec, FILE *stream)
-{
-	int column;
-
-	if (spec->section)
-		fprintf(stream, "\n%s:\n", spec->section);
-	column = !has_long_name(spec) ? fprintf(stream, "  -%c", spec->letter) :
-		 spec->letter         ? fprintf(stream, "  -%c, --%s", spec->letter, spec->name) :
-					fprintf(stream, "      --%s", spec->name);
-	if (spec->argument)
-		column += fprintf(stream, spec->default_value ? "[=%s]" : "=%s", spec->argument);
-	if (column >= HELP_COLUMN - 1) {
-		fputc('\n', stream);
-		column = 0;
-	}
-	print_wrapped(spec->help, column, stream);
-}
-
 void option_print_help(const struct option_list *options, FILE *stream)
 {
-	for (unsigned i = 0; i < options->n; i++)
-		print_option_help(&options->options[i], stream);
+	char names[SPELLING_NBYTES];
+
+	for (unsigned i = 0; i < options->n; i++) {
+		const struct gsort_option *spec = &options->options[i];
+		int column;
+
+		if (spec->section)
+			fprintf(stream, "\n%s:\n", spec->section);
+		/* Long names are below each other. */
+		column = fprintf(stream, spec->letter ? "  %s" : "      %s",
+				 format_option_name(spec, names));
+		if (spec->argument)
+			column += fprintf(stream, spec->default_value ? "[=%s]" : "=%s",
+					  spec->argument);
+		if (column >= HELP_COLUMN - 1) {
+			fputc('\n', stream);
+			column = 0;
+		}
+		print_wrapped(spec->help, column, stream);
+	}
 }
 
 /* --- Completion. Names and words contain no characters that a shell interprets. --- */
