@@ -25,18 +25,6 @@ static const struct {
 	[SIZE_OF_DATA] = { 1, false, "b, K, M, G, T, P, E, kB, MB ...", "100 (bytes), 4K or 4kB" },
 };
 
-static int parse_digits(const char **text, uint64_t *ret_n)
-{
-	uint64_t n = 0;
-
-	for (; **text >= '0' && **text <= '9'; (*text)++)
-		if (__builtin_mul_overflow(n, 10, &n) ||
-		    __builtin_add_overflow(n, (uint64_t)(**text - '0'), &n))
-			return -ERANGE;
-	*ret_n = n;
-	return 0;
-}
-
 /* Rounds down. A percentage may exceed 100. */
 static int parse_percent(uint64_t percent, uint64_t *ret_nbytes)
 {
@@ -83,14 +71,15 @@ static int parse_suffix(const char *text, uint64_t *ret_factor)
 static int parse_size(const char *text, enum size_kind kind, uint64_t *ret_nbytes)
 {
 	uint64_t unit_nbytes = kinds[kind].unit_nbytes;
-	uint64_t n, nbytes;
+	uint64_t n = 0, nbytes;
 	int r;
 
 	if (text[0] < '0' || text[0] > '9')
 		return -EINVAL;
-	r = parse_digits(&text, &n);
-	if (r < 0)
-		return r;
+	for (; *text >= '0' && *text <= '9'; text++)
+		if (__builtin_mul_overflow(n, 10, &n) ||
+		    __builtin_add_overflow(n, (uint64_t)(*text - '0'), &n))
+			return -ERANGE;
 	if (text[0] == '%' && !text[1] && kinds[kind].has_percent)
 		return parse_percent(n, ret_nbytes);
 	if (text[0]) {

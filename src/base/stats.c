@@ -21,6 +21,7 @@
 #include <sys/resource.h>
 
 #include "src/base/diagnostics.h"
+#include "src/base/int_math.h"
 #include "src/base/system_limits.h"
 #include "src/base/thread.h"
 
@@ -251,33 +252,9 @@ static void add_active_time(const struct span *span, uint64_t end_ns, uint64_t *
 	*active_until_ns = end_ns;
 }
 
-static void add_span(struct phase_counters *phase, const struct span *span, uint64_t end_ns,
-		     uint64_t nbytes)
-{
-	struct stage_totals *stage = &phase->stages[span->stage];
-
-	stage->n_spans++;
-	stage->nbytes += nbytes;
-	stage->busy_ns += end_ns - span->begin_ns;
-	add_active_time(span, end_ns, &phase->active_until_ns[span->stage], &stage->active_ns);
-}
-
 static bool is_valid_device_number(uint32_t device)
 {
 	return device > 0 && device <= STATS_MAX_DEVICES;
-}
-
-/* Count the span for its device, independent of the phase. */
-static void add_device_span(struct stats *stats, const struct span *span, uint64_t end_ns)
-{
-	struct device_totals *device;
-
-	if (!is_valid_device_number(span->device))
-		return;
-	device = &stats->devices[span->device - 1];
-	device->busy_ns += end_ns - span->begin_ns;
-	add_active_time(span, end_ns, &stats->devices_active_until_ns[span->device - 1],
-			&device->active_ns);
 }
 
 void stats_add_device(struct stats *stats, uint32_t device, const struct device_totals *totals)
@@ -298,15 +275,29 @@ void stats_add_device(struct stats *stats, uint32_t device, const struct device_
 
 void stats_end_at(struct stats *stats, struct span span, uint64_t end_ns, uint64_t nbytes)
 {
+	struct phase_counters *phase;
+	struct stage_totals *stage;
+
 	if (!stats)
 		return;
 	SCOPED_LOCK(&stats->lock);
-	if (stats->end_ns == 0) {
-		add_span(&stats->phases[stats->phase], &span, end_ns, nbytes);
-		add_device_span(stats, &span, end_ns);
-		if (has_timeline(stats))
-			emit_span(stats, &span, true, end_ns, nbytes);
+	if (stats->end_ns)
+		return;
+	phase = &stats->phases[stats->phase];
+	stage = &phase->stages[span.stage];
+	stage->n_spans++;
+	stage->nbytes += nbytes;
+	stage->busy_ns += end_ns - span.begin_ns;
+	add_active_time(&span, end_ns, &phase->active_until_ns[span.stage], &stage->active_ns);
+	if (is_valid_device_number(span.device)) { /* independent of the phase */
+		struct device_totals *device = &stats->devices[span.device - 1];
+
+		device->busy_ns += end_ns - span.begin_ns;
+		add_active_time(&span, end_ns, &stats->devices_active_until_ns[span.device - 1],
+				&device->active_ns);
 	}
+	if (has_timeline(stats))
+		emit_span(stats, &span, true, end_ns, nbytes);
 }
 
 void stats_end(struct stats *stats, struct span span, uint64_t nbytes)
@@ -459,14 +450,6 @@ void progress_counters_add(struct progress_counters *sum, const struct progress_
 	}
 }
 
-static void add_phase_progress(const struct phase_progress *phase, struct stats_progress *progress)
-{
-	const uint64_t done = phase->done_nbytes, total = phase->total_nbytes;
-
-	progress->overall_done_nbytes += done < total ? done : total;
-	progress->overall_total_nbytes += total;
-}
-
 void progress_counters_summarize(const struct progress_counters *counters,
 				 struct stats_progress *ret_progress)
 {
@@ -483,8 +466,13 @@ void progress_counters_summarize(const struct progress_counters *counters,
 		.total_nbytes = current->total_is_unknown ? 0 : current->total_nbytes,
 		.elapsed_ns = current->elapsed_ns,
 	};
-	for (enum phase i = 0; i < N_PHASES; i++)
-		add_phase_progress(&counters->phases[i], ret_progress);
+	for (enum phase i = 0; i < N_PHASES; i++) {
+		const struct phase_progress *phase = &counters->phases[i];
+
+		ret_progress->overall_done_nbytes +=
+			u64_min(phase->done_nbytes, phase->total_nbytes);
+		ret_progress->overall_total_nbytes += phase->total_nbytes;
+	}
 	if (current->total_is_unknown)
 		ret_progress->overall_total_nbytes = 0;
 	/* Phases follow each other, and ranks wait for each other between phases. */

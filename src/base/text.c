@@ -15,14 +15,6 @@ static const struct {
 	uint32_t first, last;
 } controls[] = { { 0x80, 0x9f }, { 0x200e, 0x200f }, { 0x2028, 0x202e }, { 0x2066, 0x2069 } };
 
-static bool is_control(uint32_t codepoint)
-{
-	for (size_t i = 0; i < sizeof controls / sizeof controls[0]; i++)
-		if (codepoint >= controls[i].first && codepoint <= controls[i].last)
-			return true;
-	return false;
-}
-
 /*
  * Return the length of the UTF-8 sequence of two or more bytes at `s`, or 0 if it is invalid. A
  * '\0' ends it.
@@ -54,7 +46,10 @@ static unsigned printable_nbytes(const unsigned char *s)
 	if (s[0] < 0x80)
 		return s[0] >= 0x20 && s[0] != 0x7f;
 	n = decode_codepoint(s, &codepoint);
-	return n && !is_control(codepoint) ? n : 0;
+	for (size_t i = 0; n > 0 && i < sizeof controls / sizeof controls[0]; i++)
+		if (codepoint >= controls[i].first && codepoint <= controls[i].last)
+			return 0;
+	return n;
 }
 
 /* Return the length of the escape. */

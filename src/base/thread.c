@@ -36,30 +36,24 @@ static void *thread_entry(void *argument)
 	return args.run(args.argument);
 }
 
-static int create_thread(struct thread_start_args *args, size_t stack_nbytes, pthread_t *ret_thread)
-{
-	pthread_attr_t attributes;
-	int r = -pthread_attr_init(&attributes);
-
-	if (r < 0)
-		return r;
-	r = -pthread_attr_setstacksize(&attributes, stack_nbytes ? stack_nbytes : STACK_NBYTES);
-	if (r == 0)
-		r = -pthread_create(ret_thread, &attributes, thread_entry, args);
-	pthread_attr_destroy(&attributes);
-	return r;
-}
-
 int thread_start(void *(*run)(void *argument), void *argument, size_t stack_nbytes,
 		 pthread_t *ret_thread)
 {
 	struct thread_start_args *args = malloc(sizeof *args);
+	pthread_attr_t attributes;
 	int r;
 
 	if (!args)
 		return -ENOMEM;
 	*args = (struct thread_start_args){ run, argument, diagnostics_current() };
-	r = create_thread(args, stack_nbytes, ret_thread);
+	r = -pthread_attr_init(&attributes);
+	if (r == 0) {
+		r = -pthread_attr_setstacksize(&attributes,
+					       stack_nbytes ? stack_nbytes : STACK_NBYTES);
+		if (r == 0)
+			r = -pthread_create(ret_thread, &attributes, thread_entry, args);
+		pthread_attr_destroy(&attributes);
+	}
 	if (r < 0)
 		free(args);
 	return r;

@@ -53,26 +53,22 @@ static struct time_series_gauges max_gauges(struct time_series_gauges a,
 					    u64_max(a.written_nbytes, b.written_nbytes) };
 }
 
-static void merge_gauge_bins(struct time_series_gauges gauges[static TIME_SERIES_BINS])
-{
-	const struct time_series_gauges empty = { 0 };
-
-	for (uint32_t i = 0; i < TIME_SERIES_BINS; i++)
-		gauges[i] = i < TIME_SERIES_BINS / 2 ?
-				    max_gauges(gauges[2 * i], gauges[2 * i + 1]) :
-				    empty;
-}
-
 /* Merge bins until the last one includes time_ns. */
 static void extend_to(struct time_series *series, uint64_t time_ns)
 {
+	const struct time_series_gauges empty = { 0 };
+	struct time_series_gauges *gauges = series->gauges;
+
 	while (time_ns - series->begin_ns > TIME_SERIES_BINS * series->bin_ns) {
 		merge_busy_bins(&series->host);
 		for (uint32_t i = 0; i < series->n_queues; i++)
 			merge_busy_bins(&series->queues[i]);
 		for (enum stage stage = 0; stage < N_STAGES; stage++)
 			merge_bins(series->nbytes[stage]);
-		merge_gauge_bins(series->gauges);
+		for (uint32_t i = 0; i < TIME_SERIES_BINS; i++)
+			gauges[i] = i < TIME_SERIES_BINS / 2 ?
+					    max_gauges(gauges[2 * i], gauges[2 * i + 1]) :
+					    empty;
 		series->bin_ns *= 2;
 	}
 	series->end_ns = u64_max(series->end_ns, time_ns);

@@ -95,11 +95,6 @@ static uint32_t tracks_assign(struct tracks *tracks, enum track_role role, struc
 	return (uint32_t)(track - tracks->by_role[role]);
 }
 
-static const char *track_role_name(enum track_role role)
-{
-	return roles[role].name;
-}
-
 const char *track_role_names(enum track_role role)
 {
 	return roles[role].names;
@@ -233,12 +228,12 @@ static void write_track_name(struct trace *trace, const struct trace_event *even
 		"{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%ld,\"tid\":%u,\"args\":{\"name\":",
 		trace->pid, tid);
 	if (role == TRACK_PHASES)
-		fprintf(trace->stream, "\"%s\"}},\n", track_role_names(role));
+		fprintf(trace->stream, "\"%s\"}},\n", roles[role].names);
 	else if (event->device)
-		fprintf(trace->stream, "\"%s %u, device %u\"}},\n", track_role_name(role),
-			track + 1, event->device);
+		fprintf(trace->stream, "\"%s %u, device %u\"}},\n", roles[role].name, track + 1,
+			event->device);
 	else
-		fprintf(trace->stream, "\"%s %u\"}},\n", track_role_name(role), track + 1);
+		fprintf(trace->stream, "\"%s %u\"}},\n", roles[role].name, track + 1);
 	fprintf(trace->stream,
 		"{\"name\":\"thread_sort_index\",\"ph\":\"M\",\"pid\":%ld,\"tid\":%u,"
 		"\"args\":{\"sort_index\":%u}},\n",
@@ -325,17 +320,6 @@ static void aggregate_event(struct trace *trace, struct pending_events *pending,
 	sum->n_events++;
 }
 
-/* Start to aggregate, or lengthen the interval, when enough has been written. */
-static void grow_aggregation(struct trace *trace, uint64_t now_ns)
-{
-	if (trace->n_written < trace->next_growth)
-		return;
-	trace->aggregation_ns = trace->aggregation_ns ?
-					trace->aggregation_ns * GROWTH_FACTOR :
-					relative_ns(trace, now_ns) / INITIAL_FRACTION + 1;
-	trace->next_growth += trace->n_exact / 4 + 1;
-}
-
 /* trace may be NULL. */
 static void add_event(struct trace *trace, const struct trace_event *event)
 {
@@ -349,7 +333,14 @@ static void add_event(struct trace *trace, const struct trace_event *event)
 	if (!pending->is_named)
 		write_track_name(trace, event);
 	pending->is_named = true;
-	grow_aggregation(trace, event->end_ns);
+	/* Start to aggregate, or lengthen the interval, when enough has been written. */
+	if (trace->n_written >= trace->next_growth) {
+		trace->aggregation_ns =
+			trace->aggregation_ns ?
+				trace->aggregation_ns * GROWTH_FACTOR :
+				relative_ns(trace, event->end_ns) / INITIAL_FRACTION + 1;
+		trace->next_growth += trace->n_exact / 4 + 1;
+	}
 	if (trace->aggregation_ns && event->role != TRACK_PHASES)
 		aggregate_event(trace, pending, event);
 	else
