@@ -105,28 +105,24 @@ bool api_is_reporting_rank(const struct gsort *sort)
 
 /* --- Options of all ranks --- */
 
-/* Write the name and the value of an option; "": not given. Values are never empty. */
-static void write_option_value(FILE *stream, const struct gsort *sort,
-			       const struct option_spec *row)
-{
-	const char *argument = gsort_get_set(sort, row->name);
-
-	fprintf(stream, "%s%c%s%c", option_format_name(row).text, 0,
-		!argument ? "" :
-		*argument ? argument :
-			    "given",
-		0);
-}
-
+/* Describe each option by its name and value; "": not given. Values are never empty. */
 static int describe_options(const struct gsort *sort, struct fingerprint *ret_fingerprint)
 {
 	const struct option_table *table = sort->engine->option_table;
 	struct fingerprint fingerprint = { 0 };
 	FILE *stream = open_memstream(&fingerprint.text, &fingerprint.nbytes);
 
-	for (unsigned i = 0; stream && i < table->n_specs; i++)
-		if (table->specs[i].mpi_support == OPTION_MPI_SAME_ON_ALL)
-			write_option_value(stream, sort, &table->specs[i]);
+	for (unsigned i = 0; stream && i < table->n_specs; i++) {
+		const struct option_spec *row = &table->specs[i];
+		const char *argument = gsort_get_set(sort, row->name);
+
+		if (row->mpi_support == OPTION_MPI_SAME_ON_ALL)
+			fprintf(stream, "%s%c%s%c", option_format_name(row).text, 0,
+				!argument ? "" :
+				*argument ? argument :
+					    "given",
+				0);
+	}
 	if (!stream || fclose(stream) != 0) {
 		free(fingerprint.text);
 		return fail(-ENOMEM, "no memory for the options of ranks");

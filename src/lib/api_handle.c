@@ -235,18 +235,12 @@ static const char *find_synonym(const char *name)
 	return NULL;
 }
 
-static bool is_line_option(const char *name)
-{
-	const struct option_spec *row = option_find(&line_option_table, name);
-
-	return row && row->mpi_support != OPTION_MPI_ONLY;
-}
-
 /* Report an unknown option with a suggestion. cli_only: suggest options of programs as well. */
 static int refuse_unknown(const struct gsort *sort, const char *name, bool cli_only)
 {
 	const char *names[OPTION_MAX_ROWS], *nearest;
 	const char *kind = sort->engine->option_kind;
+	const struct option_spec *line_option = option_find(&line_option_table, name);
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < sort->engine->option_table->n_specs; i++) {
@@ -255,7 +249,7 @@ static int refuse_unknown(const struct gsort *sort, const char *name, bool cli_o
 		if (find_known_option(sort, row->name) && (cli_only || !row->cli_only))
 			names[n++] = row->name;
 	}
-	if (is_line_option(name))
+	if (line_option && line_option->mpi_support != OPTION_MPI_ONLY)
 		return fail(-EINVAL, "unknown option '%s'; for lines, set " LINES_OPTION " first",
 			    name);
 	nearest = find_synonym(name);
@@ -264,16 +258,6 @@ static int refuse_unknown(const struct gsort *sort, const char *name, bool cli_o
 	return nearest ? fail(-EINVAL, "unknown option '%s'%s; did you mean %s?", name, kind,
 			      nearest) :
 			 fail(-EINVAL, "unknown option '%s'%s", name, kind);
-}
-
-static int check_settable(const struct gsort *sort, const struct option_spec *row, const char *name,
-			  const char *value, bool cli_only)
-{
-	const int r = api_check_not_started(sort, row ? option_format_name(row).text : name);
-
-	if (r < 0)
-		return r;
-	return row ? check_value(row, value) : refuse_unknown(sort, name, cli_only);
 }
 
 static int set_option(struct gsort *sort, const char *name, const char *value, bool from_cli)
@@ -289,7 +273,9 @@ static int set_option(struct gsort *sort, const char *name, const char *value, b
 		r = fail(-ENOTSUP, "%s: only for programs, see gsort_set_from_cli()",
 			 option_format_name(row).text);
 	if (r == 0)
-		r = check_settable(sort, row, name, value, from_cli);
+		r = api_check_not_started(sort, row ? option_format_name(row).text : name);
+	if (r == 0)
+		r = row ? check_value(row, value) : refuse_unknown(sort, name, from_cli);
 	if (r == 0 && value)
 		r = copy_string(sort, value, &copy);
 	/* Options that end a command line (--help) are only recorded. */

@@ -46,15 +46,6 @@ static int finalize_lines(struct gsort *sort)
 	return line_options_finalize(&sort->options, api_default_temp_dir, keys);
 }
 
-static int check_order(struct gsort *sort, const struct line_sort_params *params)
-{
-	struct line_disorder *disorder = &sort->lines->disorder;
-	const int r = line_sort_check(params, &sort->summary, disorder);
-
-	sort->disorder = disorder->number;
-	return r;
-}
-
 void api_lines_write_disorder(const struct gsort *sort, FILE *stream)
 {
 	const struct line_disorder *disorder = &sort->lines->disorder;
@@ -76,7 +67,9 @@ static int run_lines(struct gsort *sort)
 
 	switch (sort->operation) {
 	case API_CHECK:
-		return check_order(sort, &params);
+		r = line_sort_check(&params, &sort->summary, &lines->disorder);
+		sort->disorder = lines->disorder.number;
+		return r;
 	case API_EXPLAIN:
 		return line_sort_explain(&params, &sort->explanation);
 	case API_SORT:

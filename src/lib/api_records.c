@@ -12,17 +12,6 @@
 
 /* --- Completing the options --- */
 
-/* Without input files, nothing resolves the names of keys. */
-static int check_keys_are_resolved(const struct gsort *sort)
-{
-	const struct options *options = &sort->options;
-
-	return sort->accepts_puts && options->spec.n_inputs == 1 &&
-			       options->spec.record_spec == RECORD_SPEC_REQUESTS ?
-		       record_options_refuse_keys(&options->record) :
-		       0;
-}
-
 static int finalize_records(struct gsort *sort)
 {
 	struct sort_spec *spec = &sort->options.spec;
@@ -32,8 +21,10 @@ static int finalize_records(struct gsort *sort)
 		r = fail(-EINVAL, "--shard requires files as inputs, not gsort_put()");
 	if (r == 0)
 		r = options_finalize(&sort->options, api_default_temp_dir);
-	if (r == 0)
-		r = check_keys_are_resolved(sort);
+	/* Without input files, nothing resolves the names of keys. */
+	if (r == 0 && sort->accepts_puts && spec->n_inputs == 1 &&
+	    spec->record_spec == RECORD_SPEC_REQUESTS)
+		r = record_options_refuse_keys(&sort->options.record);
 	if (r < 0)
 		return r;
 	spec->omit_header = sort->returns_output;
@@ -93,17 +84,6 @@ static void on_output_committed(void *context)
 		process_set_output_committed(sort->process);
 }
 
-static int run_check_operation(struct gsort *sort, const struct sort_observer *observer)
-{
-	const int r = sort_check(&sort->options.spec, sort->check_label, observer, sort->stats,
-				 &sort->summary, &sort->disorder);
-
-	if (r == 0 && sort->disorder && sort->reports_disorder)
-		notice("%s: record %" PRIu64 ": disorder", sort->options.spec.inputs[0],
-		       sort->disorder);
-	return r;
-}
-
 /* Print a notice before reading a terminal: the user may have forgotten the name of the file. */
 static void notice_terminal_input(const struct gsort *sort)
 {
@@ -132,7 +112,12 @@ static int run_records(struct gsort *sort)
 	notice_terminal_input(sort);
 	switch (sort->operation) {
 	case API_CHECK:
-		return run_check_operation(sort, &observer);
+		r = sort_check(&sort->options.spec, sort->check_label, &observer, sort->stats,
+			       &sort->summary, &sort->disorder);
+		if (r == 0 && sort->disorder && sort->reports_disorder)
+			notice("%s: record %" PRIu64 ": disorder", sort->options.spec.inputs[0],
+			       sort->disorder);
+		return r;
 	case API_EXPLAIN:
 		r = sort_explain(&sort->options.spec, &assumptions, &observer, sort->stats,
 				 &sort->explanation);

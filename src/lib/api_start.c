@@ -21,18 +21,6 @@ const char api_default_temp_dir[] = "/tmp";
 
 /* --- Completing the request --- */
 
-/* Refuse options that need files instead of gsort_put(). */
-static int check_puts(const struct sort_spec *spec)
-{
-	if (spec->checkpoint_path)
-		return fail(-EINVAL, "--checkpoint requires paths as inputs, not gsort_put()");
-	if (spec->format == FORMAT_NPY)
-		return fail(-EINVAL, "--format=npy requires files as inputs, not gsort_put()");
-	if (spec->skip_nbytes)
-		return fail(-EINVAL, "--skip-bytes requires files as inputs, not gsort_put()");
-	return 0;
-}
-
 static int check_endpoints(const struct gsort *sort)
 {
 	const struct sort_spec *spec = &sort->options.spec;
@@ -46,7 +34,13 @@ static int check_endpoints(const struct gsort *sort)
 		if (sort->input_endpoints[i].kind == ENDPOINT_DESCRIPTOR)
 			return fail(-EINVAL, "--checkpoint requires paths as inputs, not %s",
 				    spec->inputs[i]);
-	return sort->accepts_puts ? check_puts(spec) : 0;
+	if (sort->accepts_puts && spec->checkpoint_path)
+		return fail(-EINVAL, "--checkpoint requires paths as inputs, not gsort_put()");
+	if (sort->accepts_puts && spec->format == FORMAT_NPY)
+		return fail(-EINVAL, "--format=npy requires files as inputs, not gsort_put()");
+	if (sort->accepts_puts && spec->skip_nbytes)
+		return fail(-EINVAL, "--skip-bytes requires files as inputs, not gsort_put()");
+	return 0;
 }
 
 /* Add gsort_put() as an input and gsort_get() as the output where the request names none. */
@@ -117,16 +111,6 @@ static int set_operation(struct gsort *sort, enum api_operation operation)
 	return 0;
 }
 
-/* Refuse options of another operation. */
-static int check_operation(const struct gsort *sort)
-{
-	if (options_is_check(&sort->options) && sort->operation != API_CHECK)
-		return fail(-EINVAL, "-c, --check: call gsort_check()");
-	if (sort->options.explain && sort->operation != API_EXPLAIN)
-		return fail(-EINVAL, "--explain: call gsort_explain()");
-	return 0;
-}
-
 bool api_has_inputs(const struct gsort *sort)
 {
 	return sort->options.spec.n_inputs || sort->options.files0_path;
@@ -165,8 +149,11 @@ static int finalize_request(struct gsort *sort, enum api_operation operation, bo
 
 	if (r == 0)
 		r = option_check_conflicts(sort->engine->option_table, &sort->arguments);
-	if (r == 0)
-		r = check_operation(sort);
+	/* Refuse options of another operation. */
+	if (r == 0 && options_is_check(&sort->options) && operation != API_CHECK)
+		r = fail(-EINVAL, "-c, --check: call gsort_check()");
+	if (r == 0 && sort->options.explain && operation != API_EXPLAIN)
+		r = fail(-EINVAL, "--explain: call gsort_explain()");
 	if (r == 0)
 		r = read_input_list(sort);
 	if (r == 0 && operation != API_CHECK)
@@ -196,18 +183,6 @@ static void replace_stats(struct gsort *sort, struct stats *stats)
 	sort->stats = stats;
 	pthread_mutex_unlock(&sort->lock);
 	stats_close(old_stats);
-}
-
-static int open_stats(struct gsort *sort)
-{
-	struct reports *reports = &sort->reports;
-	struct stats *stats;
-	const int r = stats_open(reports->trace, reports->time_series, &stats);
-
-	if (r < 0)
-		return r;
-	replace_stats(sort, stats);
-	return 0;
 }
 
 int api_check_files(const struct gsort *sort)
@@ -287,6 +262,7 @@ int api_start_check(struct gsort *sort, enum api_operation operation)
 int api_start(struct gsort *sort, enum api_operation operation, bool accepts_puts)
 {
 	const struct saved_request saved = { sort->arguments, sort->options };
+	struct stats *stats = NULL;
 	int r;
 
 	if (sort->has_started && sort->operation != operation)
@@ -299,7 +275,9 @@ int api_start(struct gsort *sort, enum api_operation operation, bool accepts_put
 	if (r == 0 && sort->comm && operation != API_EXPLAIN)
 		r = reports_open_rank_trace(&sort->reports, sort->comm);
 	if (r == 0)
-		r = open_stats(sort);
+		r = stats_open(sort->reports.trace, sort->reports.time_series, &stats);
+	if (r == 0)
+		replace_stats(sort, stats);
 	if (r == 0 && operation != API_EXPLAIN)
 		r = api_distributed_open_progress(sort);
 	if (r == 0)
