@@ -19,12 +19,14 @@
 
 /* --- elements --- */
 
-static void put_escaped(FILE *stream, const char *text)
+static void put_text(FILE *stream, const char *text)
 {
 	static const char special[] = "<>&\"'";
 	static const char *const entities[] = { "&lt;", "&gt;", "&amp;", "&quot;", "&#39;" };
+	const size_t nbytes = QUOTED_NBYTES(strlen(text));
+	char *line = malloc(nbytes);
 
-	for (const char *c = text; *c; c++) {
+	for (const char *c = line ? quote_text(text, line, nbytes) : ""; *c; c++) {
 		const char *match = strchr(special, *c);
 
 		if (match)
@@ -32,14 +34,6 @@ static void put_escaped(FILE *stream, const char *text)
 		else
 			fputc(*c, stream);
 	}
-}
-
-static void put_text(FILE *stream, const char *text)
-{
-	char *line = malloc(QUOTED_NBYTES(strlen(text)));
-
-	if (line)
-		put_escaped(stream, quote_text(text, line, QUOTED_NBYTES(strlen(text))));
 	free(line);
 }
 

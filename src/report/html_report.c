@@ -258,22 +258,7 @@ static void put_header(const struct html_page *page, const struct html_report *r
 #define METRIC(note)                                                                               \
 	"<div><dt>%s</dt>\n<dd><strong>%s</strong>\n<span>" note "</span>\n</dd>\n</div>\n"
 
-static void put_process_metrics(const struct html_page *page)
-{
-	const struct stats_totals *totals = &page->totals;
-	const double cpu_s =
-		ns_to_seconds(totals->usage.user_ns) + ns_to_seconds(totals->usage.system_ns);
-	const double s = ns_to_seconds(totals->elapsed_ns);
-
-	html_print(page->stream, METRIC("peak RSS%s%s"), "Memory",
-		   size_format(totals->usage.peak_rss_nbytes).text, is_check(page) ? "" : "; -S ",
-		   is_check(page) ? "" : size_format(page->summary->buffer_nbytes).text);
-	html_print(page->stream, METRIC("%.1f processors busy; %.0f %% system"), "Processor time",
-		   format_time(cpu_s).text, s > 0 ? cpu_s / s : 0,
-		   cpu_s > 0 ? 100 * ns_to_seconds(totals->usage.system_ns) / cpu_s : 0);
-}
-
-static void put_spill_metric(const struct html_page *page)
+static void put_sort_metrics(const struct html_page *page)
 {
 	const struct sort_summary *summary = page->summary;
 	const struct number_text peak = size_format(summary->peak_temp_nbytes);
@@ -286,13 +271,6 @@ static void put_spill_metric(const struct html_page *page)
 	else
 		html_print(page->stream, METRIC("nothing was spilled"), "Temporary space",
 			   peak.text);
-}
-
-static void put_sort_metrics(const struct html_page *page)
-{
-	const struct sort_summary *summary = page->summary;
-
-	put_spill_metric(page);
 	html_print(page->stream, METRIC("%" PRIu64 " spilled"), "Runs",
 		   format_count(summary->n_runs).text, summary->n_runs_spilled);
 	html_print(page->stream,
@@ -311,8 +289,11 @@ static void put_sort_metrics(const struct html_page *page)
 static void put_metrics(const struct html_page *page)
 {
 	const struct sort_summary *summary = page->summary;
+	const struct stats_usage *usage = &page->totals.usage;
 	const struct number_text size = size_format(summary->input_nbytes),
 				 count = format_count(summary->n_records_in);
+	const double s = ns_to_seconds(page->totals.elapsed_ns);
+	const double cpu_s = ns_to_seconds(usage->user_ns) + ns_to_seconds(usage->system_ns);
 
 	html_open_section(page->stream, "summary", "Summary");
 	html_print(page->stream, "<dl class=\"figures\">\n");
@@ -322,10 +303,14 @@ static void put_metrics(const struct html_page *page)
 	else
 		html_print(page->stream, METRIC("%s of %s"), "Read", count.text, size.text,
 			   summary->type);
-	html_print(page->stream, METRIC("%s of input"), "Time",
-		   format_time(ns_to_seconds(page->totals.elapsed_ns)).text,
-		   format_rate(summary->input_nbytes, ns_to_seconds(page->totals.elapsed_ns)).text);
-	put_process_metrics(page);
+	html_print(page->stream, METRIC("%s of input"), "Time", format_time(s).text,
+		   format_rate(summary->input_nbytes, s).text);
+	html_print(page->stream, METRIC("peak RSS%s%s"), "Memory",
+		   size_format(usage->peak_rss_nbytes).text, is_check(page) ? "" : "; -S ",
+		   is_check(page) ? "" : size_format(summary->buffer_nbytes).text);
+	html_print(page->stream, METRIC("%.1f processors busy; %.0f %% system"), "Processor time",
+		   format_time(cpu_s).text, s > 0 ? cpu_s / s : 0,
+		   cpu_s > 0 ? 100 * ns_to_seconds(usage->system_ns) / cpu_s : 0);
 	if (!is_check(page))
 		put_sort_metrics(page);
 	html_print(page->stream, "</dl>\n</section>\n");

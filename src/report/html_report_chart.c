@@ -49,37 +49,26 @@ static double stage_rate(const struct stage_totals *totals)
 	return s > 0 ? (double)totals->nbytes / s : 0;
 }
 
-/*
- * Format "merge, 18 %", even if no stage was active long enough to be the bottleneck; "-" without
- * any.
- */
-static void format_longest_stage(const struct phase_totals *phase, char text[static NOTE_NBYTES])
-{
-	const enum stage longest = phase_longest_stage(phase);
-
-	if (longest == N_STAGES)
-		strcpy(text, "-");
-	else
-		snprintf(text, NOTE_NBYTES, "%s, %.0f %%", stage_name(longest),
-			 100 * active_fraction(phase, longest));
-}
-
 static void put_phase_rows(const struct html_page *page)
 {
 	for (enum phase phase = 0; phase < N_PHASES; phase++) {
 		const struct phase_totals *totals = &page->totals.phases[phase];
-		const enum stage bottleneck = phase_bottleneck(totals);
-		char longest[NOTE_NBYTES];
+		const enum stage bottleneck = phase_bottleneck(totals),
+				 longest = phase_longest_stage(totals);
+		char most_active[NOTE_NBYTES] = "-";
 
 		if (!totals->has_begun)
 			continue;
-		format_longest_stage(totals, longest);
+		/* Even if it was not active long enough to be the bottleneck. */
+		if (longest < N_STAGES)
+			snprintf(most_active, sizeof most_active, "%s, %.0f %%",
+				 stage_name(longest), 100 * active_fraction(totals, longest));
 		html_print(page->stream,
 			   "<tr><th scope=\"row\">%s</th>\n<td class=\"number\">%s</td>\n"
 			   "<td class=\"number\">%.0f %%</td>\n<td>%s</td>\n<td>%s</td>\n</tr>\n",
 			   phase_name(phase), format_time(phase_seconds(page, phase)).text,
 			   100 * phase_seconds(page, phase) / total_phase_seconds(page),
-			   bottleneck < N_STAGES ? stage_name(bottleneck) : "none", longest);
+			   bottleneck < N_STAGES ? stage_name(bottleneck) : "none", most_active);
 	}
 }
 
@@ -364,17 +353,6 @@ static void fill_row(struct timeline_values *timeline, const struct timeline_row
 	}
 }
 
-static void put_spans(struct chart *chart, const struct time_series *time_series)
-{
-	for (enum phase phase = 0; phase < N_PHASES; phase++)
-		if (time_series->phases[phase].end_ns)
-			chart_span(chart, phase_name(phase),
-				   ns_to_seconds(time_series->phases[phase].begin_ns -
-						 time_series->begin_ns),
-				   ns_to_seconds(time_series->phases[phase].end_ns -
-						 time_series->begin_ns));
-}
-
 /* Write the colours of the stages in any row. */
 static void put_legend(FILE *stream, const struct timeline_row *rows, unsigned n)
 {
@@ -396,6 +374,7 @@ static void put_legend(FILE *stream, const struct timeline_row *rows, unsigned n
 static void write_section(const struct html_page *page, const struct timeline_section *section,
 			  const struct timeline_row *rows, unsigned n)
 {
+	const struct time_series *series = page->time_series;
 	FILE *const stream = page->stream;
 	struct chart_frame frame = section->frame;
 	struct timeline_values timeline;
@@ -416,7 +395,11 @@ static void write_section(const struct html_page *page, const struct timeline_se
 	html_print(stream, "<figure role=\"region\" tabindex=\"0\" aria-label=\"%s\">\n",
 		   frame.title);
 	chart_open(&chart, stream, &frame);
-	put_spans(&chart, page->time_series);
+	for (enum phase phase = 0; phase < N_PHASES; phase++)
+		if (series->phases[phase].end_ns)
+			chart_span(&chart, phase_name(phase),
+				   ns_to_seconds(series->phases[phase].begin_ns - series->begin_ns),
+				   ns_to_seconds(series->phases[phase].end_ns - series->begin_ns));
 	for (unsigned i = 0; i < n; i++) {
 		struct chart_row row = { .name = rows[i].name, .series = timeline.series };
 		char note[NOTE_NBYTES] = "";
@@ -472,31 +455,23 @@ static void describe_activity(const struct timeline_values *timeline,
 		snprintf(note, NOTE_NBYTES, "peak %.0f", chart_row->max);
 }
 
-/* Format "sort 61 %, merge 30 %". */
-static void format_stage_shares(const struct timeline_row *row, uint64_t total_ns, char *text,
-				size_t capacity)
-{
-	size_t length = 0;
-
-	text[0] = '\0';
-	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		if (row->has_stage[stage] && length < capacity)
-			length += (size_t)snprintf(text + length, capacity - length, "%s%s %.0f %%",
-						   length ? ", " : "", stage_name(stage),
-						   100 * (double)sum_bins(row->bins[stage]) /
-							   (double)total_ns);
-}
-
+/* The last cell is "sort 61 %, merge 30 %". */
 static void put_activity_cells(const struct timeline_values *timeline,
 			       const struct timeline_row *row)
 {
 	const double total_s = total_seconds(timeline);
 	uint64_t busy_ns = 0;
-	char shares[200];
+	char shares[200] = "";
+	size_t n = 0;
 
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
 		busy_ns += row->has_stage[stage] ? sum_bins(row->bins[stage]) : 0;
-	format_stage_shares(row, busy_ns, shares, sizeof shares);
+	for (enum stage stage = 0; stage < N_STAGES; stage++)
+		if (row->has_stage[stage] && n < sizeof shares)
+			n += (size_t)snprintf(shares + n, sizeof shares - n, "%s%s %.0f %%",
+					      n ? ", " : "", stage_name(stage),
+					      100 * (double)sum_bins(row->bins[stage]) /
+						      (double)busy_ns);
 	html_print(timeline->page->stream,
 		   "<td class=\"number\">%s</td>\n<td class=\"number\">%.2f</td>\n"
 		   "<td class=\"number\">%.1f</td>\n<td>%s</td>\n",

@@ -58,6 +58,18 @@ static ssize_t write_text(void *cookie, const char *text, size_t nbytes)
 	return (ssize_t)nbytes;
 }
 
+/* NULL is fine. */
+static void report_file_abort(struct report_file *file)
+{
+	if (!file)
+		return;
+	file->error = file->error ? file->error : -ECANCELED; /* discards what is in the buffer */
+	if (file->stream)
+		fclose(file->stream);
+	output_abort(file->output);
+	free(file);
+}
+
 /*
  * Open a file. calls and path must outlive it. Returns 0, or a negative errno; the caller must
  * commit or abort the file.
@@ -72,30 +84,16 @@ static int report_file_open(const struct syscalls *calls, const char *path,
 		return fail(-ENOMEM, "%s: %m", path);
 	file->path = path;
 	r = output_open_text(calls, path, &file->output);
-	if (r < 0) {
-		free(file);
-		return r;
+	if (r == 0) {
+		file->stream =
+			fopencookie(file, "w", (cookie_io_functions_t){ .write = write_text });
+		r = file->stream ? 0 : fail(-ENOMEM, "%s: %m", path);
 	}
-	file->stream = fopencookie(file, "w", (cookie_io_functions_t){ .write = write_text });
-	if (!file->stream) {
-		output_abort(file->output);
-		free(file);
-		return fail(-ENOMEM, "%s: %m", path);
-	}
-	*ret_file = file;
-	return 0;
-}
-
-/* NULL is fine. */
-static void report_file_abort(struct report_file *file)
-{
-	if (!file)
-		return;
-	file->error = file->error ? file->error : -ECANCELED; /* discards what is in the buffer */
-	if (file->stream)
-		fclose(file->stream);
-	output_abort(file->output);
-	free(file);
+	if (r < 0)
+		report_file_abort(file);
+	else
+		*ret_file = file;
+	return r;
 }
 
 /*
@@ -202,32 +200,6 @@ static int align_clocks(struct comm *comm, uint64_t *ret_begin_ns)
 	return r;
 }
 
-/* Record the trace in memory. */
-static int open_trace_text(struct reports *reports)
-{
-	reports->trace_stream = open_memstream(&reports->trace_text, &reports->trace_nbytes);
-	if (!reports->trace_stream)
-		return fail(-ENOMEM, "--trace: no memory for its events: %m");
-	return trace_open(reports->trace_stream, &reports->trace);
-}
-
-/* Return the complete text, which is valid until reports_discard(). */
-static int close_trace_text(struct reports *reports, const char **ret_text, size_t *ret_nbytes)
-{
-	const bool has_failed = ferror(reports->trace_stream);
-	int r;
-
-	trace_close(reports->trace);
-	reports->trace = NULL;
-	r = fclose(reports->trace_stream) != 0 || has_failed;
-	reports->trace_stream = NULL;
-	if (r)
-		return fail(-ENOMEM, "--trace: no memory for its events");
-	*ret_text = reports->trace_text;
-	*ret_nbytes = reports->trace_nbytes;
-	return 0;
-}
-
 int reports_open_rank_trace(struct reports *reports, struct comm *comm)
 {
 	struct trace_process process = { .number = comm_rank(comm),
@@ -238,8 +210,12 @@ int reports_open_rank_trace(struct reports *reports, struct comm *comm)
 	if (r < 0 || !is_requested)
 		return r;
 	r = align_clocks(comm, &process.begin_ns);
-	if (r == 0 && process.number > 0)
-		r = open_trace_text(reports);
+	if (r == 0 && process.number > 0) {
+		reports->trace_stream =
+			open_memstream(&reports->trace_text, &reports->trace_nbytes);
+		r = reports->trace_stream ? trace_open(reports->trace_stream, &reports->trace) :
+					    fail(-ENOMEM, "--trace: no memory for its events: %m");
+	}
 	if (r < 0)
 		return r;
 	snprintf(process.name, sizeof process.name, "rank %u, on %s", process.number,
@@ -250,15 +226,19 @@ int reports_open_rank_trace(struct reports *reports, struct comm *comm)
 
 static int send_trace(struct reports *reports, struct comm *comm)
 {
-	const char *text = NULL;
-	size_t nbytes = 0;
-	uint64_t text_nbytes;
-	int r = close_trace_text(reports, &text, &nbytes);
+	bool has_failed = ferror(reports->trace_stream);
+	uint64_t nbytes;
+	int r;
 
-	text_nbytes = nbytes;
-	if (r == 0)
-		r = comm_send_wait(comm, 0, COMM_TAG_TRACE, &text_nbytes, sizeof text_nbytes);
-	return r < 0 ? r : comm_send_wait(comm, 0, COMM_TAG_TRACE, text, nbytes);
+	trace_close(reports->trace);
+	reports->trace = NULL;
+	has_failed |= fclose(reports->trace_stream) != 0;
+	reports->trace_stream = NULL;
+	if (has_failed)
+		return fail(-ENOMEM, "--trace: no memory for its events");
+	nbytes = reports->trace_nbytes;
+	r = comm_send_wait(comm, 0, COMM_TAG_TRACE, &nbytes, sizeof nbytes);
+	return r < 0 ? r : comm_send_wait(comm, 0, COMM_TAG_TRACE, reports->trace_text, nbytes);
 }
 
 static int receive_trace(struct reports *reports, struct comm *comm, unsigned rank)
@@ -306,19 +286,6 @@ int reports_gather_ranks(struct reports *reports, struct comm *comm, struct stat
 
 /* --- the end --- */
 
-static int commit_reports(struct reports *reports, bool output_is_complete)
-{
-	int r = 0;
-
-	for (enum report_kind i = 0; i < N_REPORTS; i++) {
-		const int error = report_file_commit(reports->files[i], output_is_complete);
-
-		if (r == 0)
-			r = error;
-	}
-	return r;
-}
-
 /* Complete the trace and the time series. */
 static void close_recorders(struct reports *reports)
 {
@@ -349,8 +316,10 @@ int reports_write(const struct stats_report *report, const struct html_report *h
 		html_report_write(&page, html_file->stream);
 	}
 	close_recorders(reports);
-	error = commit_reports(reports, has_output);
-	r = r < 0 ? r : error;
+	for (enum report_kind i = 0; i < N_REPORTS; i++) {
+		error = report_file_commit(reports->files[i], has_output);
+		r = r < 0 ? r : error;
+	}
 	*reports = (struct reports){ 0 };
 	return r;
 }

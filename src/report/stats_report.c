@@ -36,11 +36,10 @@ struct number_text rank_column_format(const struct stat_field *column,
 static int column_width(const struct rank_stats *rank_stats, const struct stat_field *column)
 {
 	const int heading = (int)strlen(column->heading);
-	int width;
+	const int width = column->unit == STAT_BYTES ?
+				  10 :
+				  (int)strlen(rank_column_format(column, &rank_stats->total).text);
 
-	width = column->unit == STAT_BYTES ?
-			10 :
-			(int)strlen(rank_column_format(column, &rank_stats->total).text);
 	return (width > heading ? width : heading) + 1;
 }
 
@@ -84,18 +83,6 @@ static void print_rank_times(const struct rank_stats *rank_stats, FILE *stream)
 		fprintf(stream, "  %s%s%s\n", rank_stats->hosts[i],
 			entry->summary.backend[0] ? ", " : "", entry->summary.backend);
 	}
-}
-
-static void print_rank_stats_totals(const struct rank_stats *rank_stats, FILE *stream)
-{
-	fprintf(stream,
-		"%u rank%s; disk: %s read, %s written; sent between ranks: %s; imbalance: "
-		"%.2f %%\n",
-		rank_stats->n_ranks, plural_ending(rank_stats->n_ranks),
-		size_format(rank_stats->total.disk_read_nbytes).text,
-		size_format(rank_stats->total.disk_written_nbytes).text,
-		size_format(rank_stats->total.volumes.sent_nbytes).text,
-		100 * rank_stats_imbalance(rank_stats));
 }
 
 /* --- the whole, phases and stages --- */
@@ -257,39 +244,38 @@ static void print_device(const struct stats_report_data *data, uint32_t i, FILE 
 		100 * ns_to_seconds(totals->active_ns) / (data->elapsed_s + 1e-9));
 }
 
-static void print_devices(const struct stats_report_data *data, FILE *stream)
-{
-	if (data->run.summary.n_devices)
-		fprintf(stream, "  %-10s %8s %12s %10s %12s %12s %12s %11s %8s\n", "device",
-			"chunks", "sorted", "partitions", "merged", "peer", "staged", "busy",
-			"active");
-	for (uint32_t i = 0; i < data->run.summary.n_devices; i++)
-		print_device(data, i, stream);
-}
-
-static void print_summary(const struct stats_report_data *data, FILE *stream)
-{
-	if (sort_summary_is_known(&data->run.summary))
-		print_sort_summary(data, stream);
-	fprintf(stream, "%.3f s, %.3f s user, %.3f s system, %s peak RSS\n", data->elapsed_s,
-		ns_to_seconds(data->run.totals.usage.user_ns),
-		ns_to_seconds(data->run.totals.usage.system_ns),
-		size_format(data->run.totals.usage.peak_rss_nbytes).text);
-	print_devices(data, stream);
-}
-
 void stats_report_print(const struct stats_report *report, FILE *stream)
 {
+	const struct rank_stats *ranks = report->rank_stats;
+	const struct stats_usage *usage;
 	struct stats_report_data data;
 
 	if (!report->stats)
 		return;
 	data = collect_report_data(report);
-	print_summary(&data, stream);
-	if (report->rank_stats) {
-		print_rank_stats_totals(report->rank_stats, stream);
-		print_rank_work(report->rank_stats, stream);
-		print_rank_times(report->rank_stats, stream);
+	usage = &data.run.totals.usage;
+	if (sort_summary_is_known(&data.run.summary))
+		print_sort_summary(&data, stream);
+	fprintf(stream, "%.3f s, %.3f s user, %.3f s system, %s peak RSS\n", data.elapsed_s,
+		ns_to_seconds(usage->user_ns), ns_to_seconds(usage->system_ns),
+		size_format(usage->peak_rss_nbytes).text);
+	if (data.run.summary.n_devices)
+		fprintf(stream, "  %-10s %8s %12s %10s %12s %12s %12s %11s %8s\n", "device",
+			"chunks", "sorted", "partitions", "merged", "peer", "staged", "busy",
+			"active");
+	for (uint32_t i = 0; i < data.run.summary.n_devices; i++)
+		print_device(&data, i, stream);
+	if (ranks) {
+		fprintf(stream,
+			"%u rank%s; disk: %s read, %s written; sent between ranks: %s; "
+			"imbalance: %.2f %%\n",
+			ranks->n_ranks, plural_ending(ranks->n_ranks),
+			size_format(ranks->total.disk_read_nbytes).text,
+			size_format(ranks->total.disk_written_nbytes).text,
+			size_format(ranks->total.volumes.sent_nbytes).text,
+			100 * rank_stats_imbalance(ranks));
+		print_rank_work(ranks, stream);
+		print_rank_times(ranks, stream);
 	}
 	for (enum phase phase = 0; phase < N_PHASES; phase++)
 		if (data.run.totals.phases[phase].has_begun)
