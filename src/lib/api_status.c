@@ -254,19 +254,6 @@ int gsort_set_progress_callback(struct gsort *sort, gsort_progress_callback *cal
 	return API_CALL(sort, set_progress_callback(sort, callback, context, interval_ms));
 }
 
-/* Wait for the end of progress, at most for one interval. */
-static enum progress_end wait_for_progress_end(struct gsort *sort)
-{
-	const uint64_t deadline_ns =
-		clock_now_ns() + sort->progress_interval_ms * UINT64_C(1000000);
-
-	SCOPED_LOCK(&sort->lock);
-	while (!sort->progress_end &&
-	       !thread_wait_until(&sort->ended_cond, &sort->lock, deadline_ns))
-		;
-	return sort->progress_end;
-}
-
 /* The last call of a successful operation has the end of the progress. */
 static void *run_progress_thread(void *argument)
 {
@@ -274,9 +261,16 @@ static void *run_progress_thread(void *argument)
 	enum progress_end end;
 
 	do {
+		const uint64_t deadline_ns =
+			clock_now_ns() + sort->progress_interval_ms * UINT64_C(1000000);
 		struct gsort_progress progress;
 
-		end = wait_for_progress_end(sort);
+		pthread_mutex_lock(&sort->lock);
+		while (!sort->progress_end &&
+		       !thread_wait_until(&sort->ended_cond, &sort->lock, deadline_ns))
+			;
+		end = sort->progress_end;
+		pthread_mutex_unlock(&sort->lock);
 		progress = collect_progress(sort);
 		if (!end || (end == PROGRESS_SUCCEEDED && *progress.phase))
 			sort->progress_callback(sort->progress_context, &progress);

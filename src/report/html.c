@@ -227,19 +227,6 @@ static void put_path(const struct chart *chart, const struct chart_row *row, uns
 	fprintf(stream, "h%uV%dz", n_level, CHART_Y_UNITS);
 }
 
-static void put_area(const struct chart *chart, const struct chart_row *row, unsigned n_series,
-		     double top)
-{
-	html_print(chart->stream,
-		   "<path class=\"%s\" transform=\"translate(%d %.5g)scale(%.5g %.4g)\" d=\"",
-		   row->series[n_series - 1].class, CHART_LEFT, top,
-		   (double)CHART_PLOT / chart->frame.n_bins,
-		   (double)chart->frame.row_height / CHART_Y_UNITS);
-	put_path(chart, row, n_series);
-	html_print(chart->stream, "\"><title>%s</title>\n</path>\n",
-		   row->series[n_series - 1].name);
-}
-
 void chart_row(struct chart *chart, const struct chart_row *row)
 {
 	const double top = row_top(chart, chart->row++), height = chart->frame.row_height;
@@ -248,8 +235,17 @@ void chart_row(struct chart *chart, const struct chart_row *row)
 	chart_text(chart, "name", 0, top + 14, row->name);
 	chart_text(chart, NULL, 0, top + 30, row->note);
 	chart_line(chart, "top", CHART_LEFT, top, right, top);
-	for (unsigned n_series = row->n; n_series > 0; n_series--)
-		put_area(chart, row, n_series, top);
+	for (unsigned n_series = row->n; n_series > 0; n_series--) {
+		const struct chart_series *series = &row->series[n_series - 1];
+
+		html_print(
+			chart->stream,
+			"<path class=\"%s\" transform=\"translate(%d %.5g)scale(%.5g %.4g)\" d=\"",
+			series->class, CHART_LEFT, top, (double)CHART_PLOT / chart->frame.n_bins,
+			height / CHART_Y_UNITS);
+		put_path(chart, row, n_series);
+		html_print(chart->stream, "\"><title>%s</title>\n</path>\n", series->name);
+	}
 	if (row->limit > 0) {
 		const double y = top + height * (1 - row->limit / row->max);
 

@@ -104,16 +104,6 @@ void html_page_write_phases(const struct html_page *page)
 	html_print(page->stream, "</section>\n");
 }
 
-/* Return the largest rate of the phase, which has a bar of full length. */
-static double max_stage_rate(const struct phase_totals *phase)
-{
-	double max_rate = 1;
-
-	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		max_rate = fmax(max_rate, stage_rate(&phase->stages[stage]));
-	return max_rate;
-}
-
 /* Write a number with a bar below it, as long as the fraction of the cell. */
 static void put_bar_cell(FILE *stream, enum stage stage, double fraction, const char *number)
 {
@@ -181,15 +171,6 @@ static void put_bottleneck(const struct html_page *page, const struct phase_tota
 	html_print(page->stream, ".</p>\n");
 }
 
-/* Return whether there is a peak rate for any data that was moved in the phase. */
-static bool has_peak_rates(const struct html_page *page, const struct phase_totals *phase)
-{
-	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		if (phase->stages[stage].nbytes && page->summary->peak_rates[stage] > 0)
-			return true;
-	return false;
-}
-
 static void put_phase_stages(const struct html_page *page, enum phase id)
 {
 	static const struct html_column columns[] = { { "Stage", false }, { "Bytes", true },
@@ -197,17 +178,24 @@ static void put_phase_stages(const struct html_page *page, enum phase id)
 						      { "Active", true }, { "Rate", true },
 						      { "Peak", true },   { "Of peak", true } };
 	const struct phase_totals *phase = &page->totals.phases[id];
-	bool is_idle = true;
+	bool is_idle = true, has_peak_rates = false;
+	double max_rate = 1; /* has a bar of full length */
 	char caption[96];
 
 	html_print(page->stream, "<h3>%s, %s</h3>\n", phase_name(id),
 		   format_time(phase_seconds(page, id)).text);
 	put_bottleneck(page, phase);
-	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		is_idle = is_idle && stage_is_idle(&phase->stages[stage]);
+	for (enum stage stage = 0; stage < N_STAGES; stage++) {
+		const struct stage_totals *totals = &phase->stages[stage];
+
+		is_idle = is_idle && stage_is_idle(totals);
+		has_peak_rates = has_peak_rates ||
+				 (totals->nbytes && page->summary->peak_rates[stage] > 0);
+		max_rate = fmax(max_rate, stage_rate(totals));
+	}
 	if (is_idle)
 		return;
-	if (!has_peak_rates(page, phase))
+	if (!has_peak_rates)
 		html_print(page->stream,
 			   "<p>Peak rates were not measured: this is done only for phases of a "
 			   "second and more, in a sort of records by one process.</p>\n");
@@ -215,7 +203,7 @@ static void put_phase_stages(const struct html_page *page, enum phase id)
 	html_open_table(page->stream, caption, columns, 8);
 	for (enum stage stage = 0; stage < N_STAGES; stage++)
 		if (!stage_is_idle(&phase->stages[stage]))
-			put_stage_row(page, phase, stage, max_stage_rate(phase));
+			put_stage_row(page, phase, stage, max_rate);
 	html_close_table(page->stream);
 }
 
