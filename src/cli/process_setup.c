@@ -91,26 +91,21 @@ static void on_bus_error(int signal_number, siginfo_t *info, void *context)
 	errno = saved_errno;
 }
 
-static int handle_bus_errors(void)
-{
-	const struct sigaction action = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
-	struct sigaction current;
-
-	if (sigaction(SIGBUS, NULL, &current) < 0)
-		return -errno;
-	if (current.sa_sigaction == on_bus_error)
-		return 0;
-	previous_action = current;
-	return sigaction(SIGBUS, &action, NULL) < 0 ? -errno : 0;
-}
-
 int process_setup(void)
 {
+	const struct sigaction action = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
 	struct gsort_process *process = process_get();
+	struct sigaction current;
 	int r = process ? 0 : gsort_open_process(&process);
 
-	if (r == 0 && handle_bus_errors() == 0)
-		atomic_store(&shared_process, process);
+	if (r < 0 || sigaction(SIGBUS, NULL, &current) < 0)
+		return r;
+	if (current.sa_sigaction != on_bus_error) {
+		previous_action = current;
+		if (sigaction(SIGBUS, &action, NULL) < 0)
+			return r;
+	}
+	atomic_store(&shared_process, process);
 	return r;
 }
 

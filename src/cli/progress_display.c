@@ -35,13 +35,6 @@ struct progress_display {
 	bool is_line_shown; /* on the terminal */
 };
 
-static bool is_all_done(const struct gsort_progress *progress)
-{
-	return progress->total_nbytes && progress->done_nbytes >= progress->total_nbytes &&
-	       progress->overall_total_nbytes &&
-	       progress->overall_done_nbytes >= progress->overall_total_nbytes;
-}
-
 /*
  * Print the line. On a terminal it has no line end and is rewritten, unless end_line is set. When
  * all bytes have been moved, the rest may take a while: elsewhere than on a terminal, that state is
@@ -51,10 +44,14 @@ static void print_progress(struct progress_display *display, bool end_line)
 {
 	struct gsort_progress progress;
 	char line[LINE_NBYTES];
+	bool is_all_done;
 
 	display->query(display->context, &progress);
+	is_all_done = progress.total_nbytes && progress.done_nbytes >= progress.total_nbytes &&
+		      progress.overall_total_nbytes &&
+		      progress.overall_done_nbytes >= progress.overall_total_nbytes;
 	gsort_format_progress(&progress, sizeof progress, line, sizeof line);
-	if (!line[0] || (!end_line && !display->is_terminal && is_all_done(&progress)))
+	if (!line[0] || (!end_line && !display->is_terminal && is_all_done))
 		return;
 	if (display->is_terminal)
 		dprintf(STDERR_FILENO, "\r%s\033[K%s", line, end_line ? "\n" : "");

@@ -381,25 +381,19 @@ static void signal_completed(struct comm *comm)
 	}
 }
 
-/* Return whether nothing is being sent or awaited. */
-static bool is_idle(const struct comm *comm)
-{
-	for (unsigned rank = 0; rank < comm->size; rank++)
-		if (heartbeat_is_waiting(&comm->heartbeat, rank))
-			return false;
-	return comm->n_sending == 0;
-}
-
 /*
  * Requires the lock. The pause grows with the time without progress, but stays a small part of it,
  * because some MPI libraries transfer long messages only while they are called.
  */
 static void pause_progress(struct comm *comm, bool progressed)
 {
-	const uint64_t max_ns = is_idle(comm) ? idle_pause_ns : max_pause_ns;
 	const uint64_t now_ns = clock_now_ns();
-	uint64_t pause_ns;
+	bool is_idle = comm->n_sending == 0; /* nothing is being sent or awaited */
+	uint64_t max_ns, pause_ns;
 
+	for (unsigned rank = 0; rank < comm->size && is_idle; rank++)
+		is_idle = !heartbeat_is_waiting(&comm->heartbeat, rank);
+	max_ns = is_idle ? idle_pause_ns : max_pause_ns;
 	if (progressed)
 		comm->last_progress_ns = now_ns;
 	pause_ns = (now_ns - comm->last_progress_ns) / PAUSE_DIVISOR;
