@@ -21,7 +21,7 @@
  * weighs the bytes that it stands for. Long lines are truncated: a splitter need not be a line of
  * the input.
  *
- * line_rank_output.c writes the partitions.
+ * line_output.c writes the partitions.
  */
 #include "src/lines/line_sort.h"
 #include "src/lines/line_sort_internal.h"
@@ -777,15 +777,10 @@ int line_ranks_finish(struct line_sort *sort)
 	int r = remote_runs_finish(sort->ranks->remote);
 
 	if (r == 0)
-		r = line_rank_output_finish(sort);
+		r = line_output_finish_ranks(sort);
 	if (r == 0)
 		r = check_part_files(sort);
 	return r < 0 ? r : check_inputs(sort);
-}
-
-int line_ranks_end(const struct line_sort *sort, int r)
-{
-	return distributed_broadcast_status(sort->ranks->comm, r);
 }
 
 void line_ranks_abandon(const struct line_sort *sort, int r)

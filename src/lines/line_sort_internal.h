@@ -5,10 +5,8 @@
  *	line_runs.c	spilled runs
  *	line_checkpoint.c	runs of an earlier process
  *	line_merge.c	merging them
- *	line_output.c	the output
- *	line_part_files.c	the output as part files
+ *	line_output.c	the output: one file or part files, of one or several ranks
  *	line_ranks.c	several ranks: runs and partitions
- *	line_rank_output.c	several ranks: the output
  *	line_check.c	checking the order of an input
  */
 #pragma once
@@ -294,9 +292,6 @@ void line_output_start_prefault(struct line_sort *sort);
 /* Return the number of lines of the sorted block, or of the sorted text on the device. */
 uint64_t line_sort_n_lines(const struct line_sort *sort);
 
-/* As line_block_select(). Returns 0 or a negative errno after a message. */
-int line_sort_select(struct line_sort *sort, uint64_t first, uint64_t n);
-
 /* Add up the bytes of these lines. */
 int line_sort_measure_block(struct line_sort *sort, uint64_t *ret_nbytes);
 
@@ -313,39 +308,19 @@ int line_output_finish(struct line_sort *sort);
 /* Commit the output after success (r == 0), else abort it. Returns r or the error of that. */
 int line_output_close(struct line_sort *sort, int r);
 
-/* --- line_part_files.c --- */
-
-/* Open sort.parts, the part files of the set; to be freed, also after an error. */
-int line_part_files_open(struct line_sort *sort);
-
 /*
- * Divide n_lines among the files, before the first block. This process writes lines from n_before
- * on.
+ * Part files: divide n_lines among the files, before the first block. This process writes lines
+ * from n_before on.
  */
 int line_part_files_begin(struct line_sort *sort, uint64_t n_lines, uint64_t n_before);
 
-/* Return the file that is written. */
-uint32_t line_part_files_current(const struct line_sort *sort);
-
-/*
- * Ranks: return what was measured since the files were begun; then place the lines of the first
- * file at an offset, and begin again.
- */
+/* Part files of ranks: return what was measured since the files were begun. */
 struct line_extent line_part_files_extent(const struct line_sort *sort);
-int line_part_files_place(struct line_sort *sort, uint64_t offset);
 
 /*
- * Ranks, collective: check what this rank has written, and add up the lines of each file.
- * ret_nbytes: of each file.
+ * Ranks, collective: the partition is written. Exchange stripes, and check its place in the output.
  */
-int line_part_files_finish(struct line_sort *sort, uint64_t *ret_nbytes);
-
-/* As line_sort_write_block(). */
-int line_part_files_write_block(struct line_sort *sort, const struct line_sink *sink,
-				uint64_t *ret_nbytes, struct digest *ret_digest);
-
-/* Complete the files, and write the manifest. */
-int line_part_files_complete(struct line_sort *sort);
+int line_output_finish_ranks(struct line_sort *sort);
 
 /* --- line_ranks.c --- */
 
@@ -389,19 +364,6 @@ int line_ranks_check_block(struct line_sort *sort);
 /* The partition is written: exchange stripes, and check the lines and inputs of all ranks. */
 int line_ranks_finish(struct line_sort *sort);
 
-/* r: the result of the commit on rank 0, which all ranks return. */
-int line_ranks_end(const struct line_sort *sort, int r);
-
 /* Make sure that other ranks no longer read from this one. Not a collective. */
 void line_ranks_abandon(const struct line_sort *sort, int r);
 void line_ranks_close(struct line_sort *sort);
-
-/* --- line_rank_output.c --- */
-
-/* Collectives. */
-
-/* Find the place of the partition in the output. Rank 0 writes the header. */
-int line_ranks_place_partition(struct line_sort *sort, const struct line_extent *extent);
-
-/* The partition is written: exchange stripes, and check the place. */
-int line_rank_output_finish(struct line_sort *sort);
