@@ -237,30 +237,22 @@ static size_t split_ended(const struct line_elements *in, struct line_element *e
 
 /*
  * Return whether elements with the same prefix, which holds the bytes of their strings from `depth`
- * on, have equal keys. (No normalised key is the beginning of another one.)
+ * on, have equal keys. (No normalised key is the beginning of another one.) False for few elements
+ * whose keys would have to be made.
  */
-static bool prefix_ends_key(const struct line_elements *in, const struct line_element *element,
-			    enum line_string string, size_t depth)
-{
-	const size_t end = depth + sizeof element->prefix;
-
-	if (string != STRING_KEY || in->is_plain)
-		return false;
-	if (in->stores_keys)
-		return (element->reference & LINE_LENGTH_UNKNOWN) <= end;
-	return in->max_key_nbytes <= end ||
-	       line_element_string(in, element, string, end, &in->buffers[0]).nbytes <= end;
-}
-
-/* As prefix_ends_key(), but false for few elements whose keys would have to be made. */
 static bool group_has_equal_keys(const struct line_elements *in,
 				 const struct line_element *elements, size_t n,
 				 enum line_string string, size_t depth)
 {
-	if (line_keys_are_remade(in) && n <= SMALL_GROUP_N &&
-	    in->max_key_nbytes > depth + sizeof elements->prefix)
+	const size_t end = depth + sizeof elements->prefix;
+
+	if (string != STRING_KEY || in->is_plain)
 		return false;
-	return prefix_ends_key(in, elements, string, depth);
+	if (in->stores_keys)
+		return (elements->reference & LINE_LENGTH_UNKNOWN) <= end;
+	return in->max_key_nbytes <= end ||
+	       (n > SMALL_GROUP_N &&
+		line_element_string(in, elements, string, end, &in->buffers[0]).nbytes <= end);
 }
 
 int line_elements_compare_keys(const struct line_elements *in, const struct line_element *a,
@@ -274,12 +266,6 @@ int line_elements_compare_keys(const struct line_elements *in, const struct line
 	if (a->prefix != b->prefix)
 		return a->prefix < b->prefix ? -1 : 1;
 	return in->max_key_nbytes <= end ? 0 : compare_remade(in, a, b, end);
-}
-
-/* Return whether a key could not be made. */
-static bool has_failed(const struct line_elements *in)
-{
-	return in->buffers[0].has_failed || in->buffers[1].has_failed;
 }
 
 /*
@@ -333,7 +319,8 @@ static void sort_groups(const struct line_elements *in, struct line_element *ele
 	const bool has_last_resort = line_keys_have_last_resort(in->keys);
 	size_t begin = 0;
 
-	if (cancellation_is_requested(in->cancellation) || has_failed(in))
+	if (cancellation_is_requested(in->cancellation) || in->buffers[0].has_failed ||
+	    in->buffers[1].has_failed)
 		return;
 	for (size_t i = 1; i <= n; i++) {
 		const uint64_t prefix = elements[begin].prefix;

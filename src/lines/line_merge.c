@@ -121,20 +121,13 @@ static int fill_runs(struct line_merge *merge)
 	return r;
 }
 
-/* Return the beginning of the line that holds the byte, in a text that begins with a line. */
-static unsigned char *line_begin(const struct line_sort *sort, unsigned char *begin,
-				 const unsigned char *byte)
-{
-	return line_sort_last_end(sort, begin, byte);
-}
-
 unsigned char *line_sort_find_cut(struct line_sort *sort, unsigned char *begin, unsigned char *end,
 				  struct line_view bound, bool after_equals)
 {
 	unsigned char *lo = begin, *hi = end; /* beginnings of lines, or the end */
 
 	while (lo < hi) {
-		unsigned char *middle = line_begin(sort, lo, lo + (hi - lo) / 2);
+		unsigned char *middle = line_sort_last_end(sort, lo, lo + (hi - lo) / 2);
 		const struct line_view line = line_sort_view(sort, middle);
 		const int order = line_sort_compare(sort, line, bound);
 
@@ -173,7 +166,8 @@ static int find_window(struct line_merge *merge)
 			continue;
 		if (merge->cuts[i] == run->begin)
 			return fail(-E2BIG, "internal error: a line does not fit in a window");
-		last = line_sort_view(sort, line_begin(sort, run->begin, merge->cuts[i] - 1));
+		last = line_sort_view(sort,
+				      line_sort_last_end(sort, run->begin, merge->cuts[i] - 1));
 		if (!bound.bytes || line_sort_compare(sort, last, bound) < 0) {
 			bound = last;
 			bound_run = i;
@@ -182,18 +176,6 @@ static int find_window(struct line_merge *merge)
 	if (bound.bytes)
 		cut_runs(merge, bound, bound_run);
 	return 0;
-}
-
-/* Return the longest part of the window. */
-static size_t longest_part(const struct line_merge *merge)
-{
-	size_t longest = 0;
-
-	for (size_t i = 1; i < merge->n_runs; i++)
-		if (merge->cuts[i] - merge->runs[i].begin >
-		    merge->cuts[longest] - merge->runs[longest].begin)
-			longest = i;
-	return longest;
 }
 
 /* Leave only what comes before a line, the only one of its run; leave the line if it is first. */
@@ -212,12 +194,18 @@ static void cut_before_line(struct line_merge *merge, size_t run)
 /* Halve the longest part of the window, and cut the others where that one ends. */
 static void halve_window(struct line_merge *merge)
 {
-	const size_t longest = longest_part(merge);
-	unsigned char *begin = merge->runs[longest].begin, *end = merge->cuts[longest];
-	unsigned char *middle = line_begin(merge->sort, begin, begin + (end - begin) / 2);
+	unsigned char *begin, *end, *middle;
+	size_t longest = 0;
 
+	for (size_t i = 1; i < merge->n_runs; i++)
+		if (merge->cuts[i] - merge->runs[i].begin >
+		    merge->cuts[longest] - merge->runs[longest].begin)
+			longest = i;
+	begin = merge->runs[longest].begin;
+	end = merge->cuts[longest];
+	middle = line_sort_last_end(merge->sort, begin, begin + (end - begin) / 2);
 	if (middle > begin)
-		middle = line_begin(merge->sort, begin, middle - 1);
+		middle = line_sort_last_end(merge->sort, begin, middle - 1);
 	if (middle + line_sort_view(merge->sort, middle).nbytes + 1 == end)
 		cut_before_line(merge, longest);
 	else
@@ -360,12 +348,6 @@ size_t line_merge_max_runs(const struct line_sort *sort)
 	return n < 2 ? 2 : (size_t)n;
 }
 
-/* Begin to read a run, whose region is in the text. */
-static struct merged_run begin_run(struct run *run, unsigned char *region)
-{
-	return (struct merged_run){ .run = run, .region = region, .begin = region, .end = region };
-}
-
 /* Merge the n runs from `first` on to another run, or to the output if there is none. */
 static int merge_line_runs(struct line_sort *sort, size_t first, size_t n,
 			   struct line_run_writer *writer)
@@ -387,9 +369,9 @@ static int merge_line_runs(struct line_sort *sort, size_t first, size_t n,
 	r = merge.runs && merge.cuts && merge.ranges && merge.tasks ?
 		    0 :
 		    fail(-ENOMEM, "no memory to merge %zu runs", n);
-	for (size_t i = 0; i < n && r == 0; i++)
-		merge.runs[i] =
-			begin_run(sort->runs.runs[first + i], text + i * merge.share_nbytes);
+	for (size_t i = 0; i < n && r == 0; i++, text += merge.share_nbytes)
+		merge.runs[i] = (struct merged_run){ sort->runs.runs[first + i], .region = text,
+						     .begin = text, .end = text };
 	while (r == 0 && n_permitted_lines(sort, writer) > 0) {
 		r = cancellation_check(sort->spec->cancellation);
 		if (r == 0)
@@ -404,20 +386,6 @@ static int merge_line_runs(struct line_sort *sort, size_t first, size_t n,
 	free(merge.tasks);
 	free(merge.last);
 	return r;
-}
-
-/* Return the bytes of all runs. */
-static uint64_t runs_nbytes(const struct line_sort *sort)
-{
-	return runs_n_items(sort->runs.runs, sort->runs.n);
-}
-
-/* Return the number of lines in a run; more if a limit has cut it. */
-static uint64_t run_n_lines(const struct run *run)
-{
-	const struct record_totals *totals = &run->origin.totals;
-
-	return totals->read.n_records - totals->dropped.n_records;
 }
 
 unsigned line_merge_count_passes(uint64_t n_runs, uint64_t n)
@@ -509,7 +477,8 @@ static int measure_partition(struct line_sort *sort, struct line_extent *ret_ext
 {
 	const struct sort_spec *spec = sort->spec;
 	const unsigned rank = comm_rank(spec->comm), n_ranks = comm_size(spec->comm);
-	uint64_t nbytes = runs_nbytes(sort), n_lines = 0, n_before = 0, n_all = 0, *begin = NULL;
+	uint64_t nbytes = runs_n_items(sort->runs.runs, sort->runs.n), n_lines = 0, n_before = 0,
+		 n_all = 0, *begin = NULL;
 	bool is_cut = false;
 	int r = 0;
 
@@ -545,7 +514,7 @@ int line_merge_all(struct line_sort *sort)
 	const size_t max_runs = line_merge_max_runs(sort);
 	const unsigned n_passes =
 		line_merge_count_passes(sort->runs.n, max_runs) + needs_single_run;
-	struct line_extent extent = { .nbytes = runs_nbytes(sort) };
+	struct line_extent extent = { .nbytes = runs_n_items(sort->runs.runs, sort->runs.n) };
 	uint64_t n_lines = sort->totals.read.n_records;
 	int r = 0;
 
@@ -557,9 +526,13 @@ int line_merge_all(struct line_sort *sort)
 					  count_pass_nbytes(sort->runs.n, max_runs, extent.nbytes));
 	while (!is_final(sort) && r == 0)
 		r = merge_pass(sort, max_runs);
-	if (r == 0 && needs_single_run && sort->runs.n > 0)
-		n_lines = run_n_lines(sort->runs.runs[0]);
-	extent.nbytes = runs_nbytes(sort);
+	if (r == 0 && needs_single_run && sort->runs.n > 0) {
+		const struct record_totals *totals = &sort->runs.runs[0]->origin.totals;
+
+		/* More than there are if a limit has cut the run. */
+		n_lines = totals->read.n_records - totals->dropped.n_records;
+	}
+	extent.nbytes = runs_n_items(sort->runs.runs, sort->runs.n);
 	if (r == 0 && sort->ranks)
 		r = measure_partition(sort, &extent);
 	stats_complete_phase(sort->job.stats);

@@ -96,11 +96,6 @@ struct line_ranks {
 	struct remote_runs *remote;
 };
 
-static bool is_first(const struct line_ranks *ranks)
-{
-	return ranks->rank == 0;
-}
-
 /* --- Opening --- */
 
 int line_ranks_open_local(const struct line_sort_params *params, struct line_sort *ret_sort)
@@ -362,13 +357,6 @@ struct all_samples {
 	size_t n;
 };
 
-static void free_all_samples(struct all_samples *all)
-{
-	free(all->samples);
-	free(all->samples_nbytes);
-	free(all->candidates);
-}
-
 static int gather_samples(struct line_ranks *ranks, struct all_samples *all)
 {
 	void *samples = NULL, *text;
@@ -475,7 +463,9 @@ static int find_splitters(struct line_sort *sort)
 		r = sort_candidates(sort, &all);
 	if (r == 0)
 		r = choose_splitters(sort->ranks, &all);
-	free_all_samples(&all);
+	free(all.samples);
+	free(all.samples_nbytes);
+	free(all.candidates);
 	return r;
 }
 
@@ -586,16 +576,6 @@ static int cut_run(struct line_sort *sort, struct run *run, struct line_view bou
 	return 0;
 }
 
-/* Return whether lines that equal the splitter are before the cut in the own run i. */
-static bool cuts_after_equals(const struct line_sort *sort, const struct line_splitter *splitter,
-			      size_t i)
-{
-	const struct line_ranks *ranks = sort->ranks;
-
-	return sort->keys->unique || ranks->rank < splitter->rank ||
-	       (ranks->rank == splitter->rank && i <= splitter->run);
-}
-
 /* Cut the own runs at all splitters; the cuts are as in remote_runs_open(). */
 static int cut_runs(struct line_sort *sort)
 {
@@ -609,10 +589,15 @@ static int cut_runs(struct line_sort *sort)
 	for (size_t i = 0; i < n && r == 0; i++) {
 		struct run *run = ranks->own_runs.runs[i];
 
-		for (size_t j = 0; j < ranks->n_splitters && r == 0; j++)
-			r = cut_run(sort, run, ranks->splitters[j].line,
-				    cuts_after_equals(sort, &ranks->splitters[j], i),
+		for (size_t j = 0; j < ranks->n_splitters && r == 0; j++) {
+			const struct line_splitter *splitter = &ranks->splitters[j];
+			const bool after_equals =
+				sort->keys->unique || ranks->rank < splitter->rank ||
+				(ranks->rank == splitter->rank && i <= splitter->run);
+
+			r = cut_run(sort, run, splitter->line, after_equals,
 				    &ranks->cuts[(j + 1) * n + i]);
+		}
 		ranks->cuts[ranks->n * n + i] = run->n_items;
 	}
 	return r < 0 ? r : line_sort_check_scratch(sort);
@@ -657,23 +642,11 @@ static int gather_shares(struct line_sort *sort)
 
 	for (unsigned i = 0; i < ranks->n && r == 0; i++)
 		sort->longest_nbytes = u64_max(sort->longest_nbytes, shares[i].longest_nbytes);
-	if (r == 0 && is_first(ranks))
+	if (r == 0 && ranks->rank == 0)
 		r = check_shares(ranks, shares);
 	free(shares);
 	r = distributed_broadcast_status(ranks->comm, r);
 	return r < 0 ? r : line_runs_check_longest(sort);
-}
-
-static int open_remote_runs(struct line_sort *sort)
-{
-	struct line_ranks *ranks = sort->ranks;
-	int r = peer_memory_open(ranks->comm, !sort->spec->disable_shared_memory,
-				 &ranks->peer_memory);
-
-	if (r == 0)
-		r = remote_runs_open(ranks->comm, ranks->peer_memory, &sort->job, &ranks->own_runs,
-				     ranks->cuts, &ranks->remote);
-	return r < 0 ? r : remote_runs_append(ranks->remote, &sort->runs);
 }
 
 int line_ranks_exchange_runs(struct line_sort *sort)
@@ -691,16 +664,16 @@ int line_ranks_exchange_runs(struct line_sort *sort)
 		r = find_splitters(sort);
 	if (r == 0)
 		r = cut_runs(sort);
-	return r < 0 ? r : open_remote_runs(sort);
+	if (r == 0)
+		r = peer_memory_open(ranks->comm, !sort->spec->disable_shared_memory,
+				     &ranks->peer_memory);
+	if (r == 0)
+		r = remote_runs_open(ranks->comm, ranks->peer_memory, &sort->job, &ranks->own_runs,
+				     ranks->cuts, &ranks->remote);
+	return r < 0 ? r : remote_runs_append(ranks->remote, &sort->runs);
 }
 
 /* --- Checking --- */
-
-/* Check that the lines of all ranks are those that the part manifests list. */
-static int check_part_files(const struct line_sort *sort)
-{
-	return distributed_check_manifests(sort->ranks->comm, sort->input->part_inputs);
-}
 
 /* What a rank has checked, as it is sent to all. */
 struct checked_share {
@@ -730,7 +703,9 @@ int line_ranks_agree_disorder(const struct line_sort *sort, struct line_disorder
 		disorder->line = NULL;
 	}
 	free(shares);
-	return r == 0 && disorder->number == 0 ? check_part_files(sort) : r;
+	return r == 0 && disorder->number == 0 ?
+		       distributed_check_manifests(ranks->comm, sort->input->part_inputs) :
+		       r;
 }
 
 int line_ranks_check_block(struct line_sort *sort)
@@ -779,7 +754,7 @@ int line_ranks_finish(struct line_sort *sort)
 	if (r == 0)
 		r = line_output_finish_ranks(sort);
 	if (r == 0)
-		r = check_part_files(sort);
+		r = distributed_check_manifests(sort->ranks->comm, sort->input->part_inputs);
 	return r < 0 ? r : check_inputs(sort);
 }
 

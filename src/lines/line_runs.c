@@ -34,23 +34,17 @@ uint64_t line_runs_rank_nbytes(const struct line_sort *sort, uint64_t nbytes)
 	return nbytes * (1u + line_output_needs_single_run(sort) + (sort->spec->zstd_level > 0));
 }
 
-/* Return how many bytes will be stored; 0: unknown, or it depends on the lines. */
-static uint64_t spilled_nbytes(const struct line_sort *sort)
-{
-	const uint64_t nbytes = sort->job.plan.input_nbytes;
-
-	return nbytes == UINT64_MAX || sort->keys->unique || sort->spec->limit != UINT64_MAX ?
-		       0 :
-		       line_runs_stored_nbytes(nbytes);
-}
-
 int line_runs_open_spill(struct line_sort *sort)
 {
+	const uint64_t nbytes = sort->job.plan.input_nbytes;
+	/* Options that drop lines make it depend on them. */
+	const bool is_known = nbytes != UINT64_MAX && !sort->keys->unique &&
+			      sort->spec->limit == UINT64_MAX;
 	int r;
 
 	if (sort->job.spill)
 		return 0;
-	sort->job.plan.temp_nbytes = spilled_nbytes(sort);
+	sort->job.plan.temp_nbytes = is_known ? line_runs_stored_nbytes(nbytes) : 0;
 	r = setup_open_spill(&sort->job, sort->spec,
 			     sort->checkpoint ? sort->checkpoint->checkpoint : NULL);
 	if (r == 0)
@@ -83,22 +77,16 @@ static struct digest digest_difference(struct digest a, struct digest b)
 	return (struct digest){ a.n_records - b.n_records, a.sum - b.sum };
 }
 
-/* Return what was read and dropped since the last run was finished. */
-static struct run_origin find_new_origin(const struct line_sort *sort)
-{
-	const struct record_totals *now = &sort->totals, *then = &sort->origin.totals;
-
-	return (struct run_origin){ .totals.read = digest_difference(now->read, then->read),
-				    .totals.dropped =
-					    digest_difference(now->dropped, then->dropped),
-				    .nbytes = sort->text_nbytes - sort->origin.nbytes,
-				    .max_record_nbytes = sort->longest_nbytes };
-}
-
 int line_run_finish(struct line_sort *sort, const struct line_run_writer *writer, size_t first,
 		    size_t n)
 {
-	struct run_origin origin = find_new_origin(sort);
+	const struct record_totals *now = &sort->totals, *then = &sort->origin.totals;
+	/* What was read and dropped since the last run was finished. */
+	struct run_origin origin = { .totals.read = digest_difference(now->read, then->read),
+				     .totals.dropped =
+					     digest_difference(now->dropped, then->dropped),
+				     .nbytes = sort->text_nbytes - sort->origin.nbytes,
+				     .max_record_nbytes = sort->longest_nbytes };
 	struct run *run;
 	int r;
 

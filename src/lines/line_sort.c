@@ -325,15 +325,6 @@ static int write_single_block(struct line_sort *sort)
 	return r < 0 ? r : line_output_write_block(sort, &nbytes);
 }
 
-/* Return the bytes of the lines that this process reads: all, or about the share of a rank. */
-static uint64_t share_nbytes(const struct line_sort *sort)
-{
-	const struct comm *comm = sort->spec->comm;
-	const uint64_t nbytes = sort->input->total_nbytes;
-
-	return comm && nbytes != UINT64_MAX ? divide_up(nbytes, comm_size(comm)) : nbytes;
-}
-
 int line_sort_choose_gpu(const struct line_sort *sort, const struct backend **ret_backend)
 {
 	const struct sort_spec *spec = sort->spec;
@@ -427,17 +418,12 @@ static int prepare_runs(struct line_sort *sort, uint64_t known_nbytes)
 {
 	int r = line_output_check_space(sort);
 
-	if (r < 0)
-		return r;
-	if (sort->checkpoint) {
+	if (r == 0 && sort->checkpoint)
 		r = line_runs_open_spill(sort);
-		if (r < 0)
-			return r;
+	if (r == 0 && sort->checkpoint)
 		r = line_checkpoint_restore(sort);
-		if (r < 0)
-			return r;
-	}
-	r = open_device(sort);
+	if (r == 0)
+		r = open_device(sort);
 	if (r == 0)
 		r = choose_io_mode(sort);
 	if (r < 0)
@@ -459,32 +445,24 @@ static int generate_runs(struct line_sort *sort, uint64_t known_nbytes)
 	return r;
 }
 
-/* Write the output from the runs or, without any, from the block in memory. */
-static int write_output(struct line_sort *sort)
-{
-	int r = sort->ranks ? line_ranks_exchange_runs(sort) : 0;
-
-	if (r < 0)
-		return r;
-	r = sort->runs.n > 0 || sort->ranks ? line_merge_all(sort) : write_single_block(sort);
-	return r < 0 ? r : line_output_finish(sort);
-}
-
 static int sort_to_output(struct line_sort *sort)
 {
 	const uint64_t nbytes = sort->job.plan.input_nbytes;
 	const uint64_t known_nbytes = nbytes == PLAN_SIZE_UNKNOWN ? 0 : nbytes;
 	int r = prepare_runs(sort, known_nbytes);
 
-	if (r < 0)
-		return r;
-	r = generate_runs(sort, known_nbytes);
-	if (r < 0)
-		return r;
-	r = write_output(sort);
-	if (r < 0)
-		return r;
-	r = line_sort_check_scratch(sort);
+	if (r == 0)
+		r = generate_runs(sort, known_nbytes);
+	if (r == 0 && sort->ranks)
+		r = line_ranks_exchange_runs(sort);
+	/* Without runs, all lines are in the block in memory. */
+	if (r == 0)
+		r = sort->runs.n > 0 || sort->ranks ? line_merge_all(sort) :
+						      write_single_block(sort);
+	if (r == 0)
+		r = line_output_finish(sort);
+	if (r == 0)
+		r = line_sort_check_scratch(sort);
 	if (r == 0 && !sort->ranks)
 		r = line_input_check_state(sort->input);
 	if (r < 0)
@@ -668,7 +646,11 @@ int line_sort_open(const struct line_sort_params *params, struct line_checkpoint
 		r = line_input_check_order(sort->input, sort->keys);
 	if (r < 0)
 		return r;
-	sort->job.plan.input_nbytes = share_nbytes(sort);
+	/* This process reads all lines or, as a rank, about this share. */
+	sort->job.plan.input_nbytes = sort->input->total_nbytes;
+	if (spec->comm && sort->input->total_nbytes != UINT64_MAX)
+		sort->job.plan.input_nbytes =
+			divide_up(sort->input->total_nbytes, comm_size(spec->comm));
 	plan_window(sort);
 	plan_spill_memory(sort);
 	sort->memory_nbytes = enough_memory(sort);

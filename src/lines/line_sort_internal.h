@@ -167,7 +167,10 @@ void line_sort_stop_waiting(void *context);
  */
 int line_sort_reduce_block(struct line_sort *sort, struct line_view last, bool is_output);
 
-/* Return the end of the last whole line of a text; the text's beginning if there is none. */
+/*
+ * Return the end of the last whole line of a text; the text's beginning if there is none. If the
+ * text begins with a line, that is the beginning of the line that holds the byte at `end`.
+ */
 unsigned char *line_sort_last_end(const struct line_sort *sort, unsigned char *begin,
 				  const unsigned char *end);
 
