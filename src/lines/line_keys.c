@@ -250,12 +250,6 @@ static const unsigned char *skip_field(const unsigned char *p, const unsigned ch
 	return p;
 }
 
-static const unsigned char *find_separator(const unsigned char *p, const unsigned char *end,
-					   int separator)
-{
-	return line_find_byte(p, end, (unsigned char)separator);
-}
-
 static const unsigned char *advance(const unsigned char *p, const unsigned char *end, size_t n)
 {
 	return n < (size_t)(end - p) ? p + n : end;
@@ -269,19 +263,11 @@ static const unsigned char *skip_fields(const struct line_keys *keys, const unsi
 		if (keys->separator < 0) {
 			p = skip_field(p, end);
 		} else {
-			p = find_separator(p, end, keys->separator);
+			p = line_find_byte(p, end, (unsigned char)keys->separator);
 			p += p < end;
 		}
 	}
 	return p;
-}
-
-static const unsigned char *key_start(const struct line_key *key, const unsigned char *field,
-				      const unsigned char *end)
-{
-	if (has_letter(&key->order, 'b'))
-		field = skip_blanks(field, end);
-	return advance(field, end, key->start_char);
 }
 
 /* field: where the field in which the key ends begins */
@@ -289,8 +275,9 @@ static const unsigned char *key_end(const struct line_keys *keys, const struct l
 				    const unsigned char *field, const unsigned char *end)
 {
 	if (key->end_char == 0)
-		return keys->separator < 0 ? skip_field(field, end) :
-					     find_separator(field, end, keys->separator);
+		return keys->separator < 0 ?
+			       skip_field(field, end) :
+			       line_find_byte(field, end, (unsigned char)keys->separator);
 	if (key->order.skip_end_blanks)
 		field = skip_blanks(field, end);
 	return advance(field, end, key->end_char);
@@ -301,8 +288,11 @@ static struct line_view find_key(const struct line_keys *keys, const struct line
 				 const unsigned char *line, const unsigned char *line_end)
 {
 	const unsigned char *field = skip_fields(keys, line, line_end, key->start_field);
-	const unsigned char *begin = key_start(key, field, line_end), *end = line_end;
+	const unsigned char *begin = field, *end = line_end;
 
+	if (has_letter(&key->order, 'b'))
+		begin = skip_blanks(begin, line_end);
+	begin = advance(begin, line_end, key->start_char);
 	if (key->end_field != SIZE_MAX) {
 		if (key->end_field < key->start_field)
 			field = skip_fields(keys, line, line_end, key->end_field);
@@ -739,48 +729,32 @@ static bool put_version(const struct line_order *order, const unsigned char *p,
 	return is_complete;
 }
 
-static enum line_comparison comparison_of(const struct line_order *order)
-{
-	return has_letter(order, 'n') ? LINE_COMPARE_NUMERIC :
-	       has_letter(order, 'g') ? LINE_COMPARE_GENERAL :
-	       has_letter(order, 'h') ? LINE_COMPARE_HUMAN :
-	       has_letter(order, 'M') ? LINE_COMPARE_MONTH :
-	       has_letter(order, 'V') ? LINE_COMPARE_VERSION :
-					LINE_COMPARE_TEXT;
-}
-
 static bool put_key(const struct line_keys *keys, const struct line_key *key,
 		    const unsigned char *line, const unsigned char *line_end, size_t max_nbytes,
 		    struct line_key_buffer *out)
 {
+	const struct line_order *order = &key->order;
 	const struct line_view text = find_key(keys, key, line, line_end);
 	const unsigned char *p = text.bytes, *end = p + text.nbytes;
 	const size_t begin = out->n;
-	struct decimal number;
 	bool is_complete = true;
 
-	switch (comparison_of(&key->order)) {
-	case LINE_COMPARE_NUMERIC:
-		number = parse_decimal(p, end);
+	if (has_letter(order, 'n')) {
+		const struct decimal number = parse_decimal(p, end);
+
 		put_decimal(&number, out);
-		break;
-	case LINE_COMPARE_GENERAL:
+	} else if (has_letter(order, 'g')) {
 		put_general(p, end, out);
-		break;
-	case LINE_COMPARE_HUMAN:
-		put_human(&key->order, p, end, out);
-		break;
-	case LINE_COMPARE_MONTH:
+	} else if (has_letter(order, 'h')) {
+		put_human(order, p, end, out);
+	} else if (has_letter(order, 'M')) {
 		put_month(p, end, out);
-		break;
-	case LINE_COMPARE_VERSION:
-		is_complete = put_version(&key->order, p, end, max_nbytes, out);
-		break;
-	case LINE_COMPARE_TEXT:
-		is_complete = put_text(&key->order, p, end, max_nbytes, out);
-		break;
+	} else if (has_letter(order, 'V')) {
+		is_complete = put_version(order, p, end, max_nbytes, out);
+	} else {
+		is_complete = put_text(order, p, end, max_nbytes, out);
 	}
-	if (has_letter(&key->order, 'r'))
+	if (has_letter(order, 'r'))
 		complement_from(out, begin);
 	return is_complete;
 }

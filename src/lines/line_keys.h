@@ -53,16 +53,6 @@ static inline int line_view_compare(struct line_view a, struct line_view b)
 	return order ? order : (a.nbytes > b.nbytes) - (a.nbytes < b.nbytes);
 }
 
-/* How the text of a key is compared. */
-enum line_comparison {
-	LINE_COMPARE_TEXT,
-	LINE_COMPARE_NUMERIC, /* -n */
-	LINE_COMPARE_GENERAL, /* -g */
-	LINE_COMPARE_HUMAN,   /* -h */
-	LINE_COMPARE_MONTH,   /* -M */
-	LINE_COMPARE_VERSION, /* -V */
-};
-
 /* Ordering options, global or of a key. */
 struct line_order {
 	/* b, d, f, g, h, i, M, n, r, V: which letters were given; bits by LINE_ORDER_LETTERS */
