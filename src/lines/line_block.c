@@ -628,15 +628,9 @@ static int finish_task(void *context, uint32_t task)
 	return finish_bucket(block, &block->buckets[task], block->equal);
 }
 
-int line_block_keep_equal(struct line_block *block)
+int line_block_count_equal(struct line_block *block, bool keeps)
 {
-	block->equal = EQUAL_KEEP;
-	return thread_pool_run(block->threads, finish_task, block, block->n_buckets);
-}
-
-int line_block_count_equal(struct line_block *block)
-{
-	block->equal = EQUAL_COUNT;
+	block->equal = keeps ? EQUAL_KEEP : EQUAL_COUNT;
 	return thread_pool_run(block->threads, finish_task, block, block->n_buckets);
 }
 

@@ -90,8 +90,7 @@ int line_block_drop_equal(struct line_block *block, struct line_view last);
  * or drop all but the first, and count them. line_block_write() writes the number before each line,
  * as uniq -c does.
  */
-int line_block_keep_equal(struct line_block *block);
-int line_block_count_equal(struct line_block *block);
+int line_block_count_equal(struct line_block *block, bool keeps);
 
 /* Drop the first or the last of counted lines. Returns its count. */
 uint64_t line_block_drop_first(struct line_block *block);

@@ -126,29 +126,23 @@ static int check_run(void *context, uint64_t position, const struct run_origin *
 	return r == 1 && digest_equal(digest, origin->totals.read) ? 0 : -EBADMSG;
 }
 
-/* Check that the blocks of stored runs fit in memory. More memory stores longer blocks. */
-static int check_blocks(const struct line_sort *sort)
-{
-	enum { BLOCKS_PER_LIMIT = 64 };
-	const uint64_t nbytes = checkpoint_block_nbytes(sort->checkpoint->checkpoint);
-
-	if (nbytes <= sort->memory_nbytes / LINE_MIN_RESUME_BLOCKS)
-		return 0;
-	return fail(-E2BIG,
-		    "%s of memory is too little to resume this checkpoint with blocks of %s; use "
-		    "-S of at least %" PRIu64 "M",
-		    size_format_down(sort->spec->memory_nbytes).text, size_format(nbytes).text,
-		    (nbytes * BLOCKS_PER_LIMIT >> 20) + 1);
-}
-
 int line_checkpoint_restore(struct line_sort *sort)
 {
+	enum { BLOCKS_PER_LIMIT = 64 };
 	const struct input_check check = { check_run, sort };
-	int r = check_blocks(sort);
+	struct checkpoint *checkpoint = sort->checkpoint->checkpoint;
+	const uint64_t block_nbytes = checkpoint_block_nbytes(checkpoint);
+	int r;
 
-	if (r == 0)
-		r = checkpoint_restore(sort->checkpoint->checkpoint, &sort->job, &check,
-				       &sort->runs, &sort->origin);
+	/* The blocks of stored runs must fit in memory. More memory stores longer blocks. */
+	if (block_nbytes > sort->memory_nbytes / LINE_MIN_RESUME_BLOCKS)
+		return fail(-E2BIG,
+			    "%s of memory is too little to resume this checkpoint with blocks of "
+			    "%s; use -S of at least %" PRIu64 "M",
+			    size_format_down(sort->spec->memory_nbytes).text,
+			    size_format(block_nbytes).text,
+			    (block_nbytes * BLOCKS_PER_LIMIT >> 20) + 1);
+	r = checkpoint_restore(checkpoint, &sort->job, &check, &sort->runs, &sort->origin);
 	if (r < 0)
 		return r;
 	sort->totals = sort->origin.totals;

@@ -108,27 +108,18 @@ static int plan_runs(struct line_sort *sort)
 	return 0;
 }
 
-/* Name the device that sorts. If the memory of a GPU does not suffice, the CPU sorts. */
-static int describe_device(struct line_sort *sort)
-{
-	const struct backend *gpu;
-	const int r = line_sort_choose_gpu(sort, &gpu);
-	char *device = sort->job.plan.device;
-
-	if (r == 0 && gpu)
-		snprintf(device, sizeof sort->job.plan.device,
-			 "GPU, if its memory suffices; this plan is for the CPU, %u thread%s",
-			 sort->n_threads, sort->n_threads == 1 ? "" : "s");
-	return r;
-}
-
 static int make_plan(struct line_sort *sort, struct explanation *explanation)
 {
 	const bool is_known = sort->job.plan.input_nbytes != PLAN_SIZE_UNKNOWN;
 	const struct sort_spec *spec = sort->spec;
 	struct plan *plan = &sort->job.plan;
-	int r = describe_device(sort);
+	const struct backend *gpu;
+	int r = line_sort_choose_gpu(sort, &gpu);
 
+	if (r == 0 && gpu) /* otherwise the CPU sorts */
+		snprintf(plan->device, sizeof plan->device,
+			 "GPU, if its memory suffices; this plan is for the CPU, %u thread%s",
+			 sort->n_threads, sort->n_threads == 1 ? "" : "s");
 	plan->n_ranks = plan->n_expected_partitions = 1;
 	plan->max_temp_nbytes = 0;
 	if (r == 0 && is_known)

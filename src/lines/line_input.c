@@ -250,19 +250,6 @@ static int set_current(struct line_input *input, struct input *current)
 	return input->is_cancelled && current ? -ECANCELED : 0;
 }
 
-static void note_state(const struct line_input_params *params, size_t i,
-		       struct line_input_file *ret_file)
-{
-	struct stat status;
-
-	*ret_file = (struct line_input_file){ 0 };
-	if (stat_input(params, i, &status) < 0 || !S_ISREG(status.st_mode))
-		return;
-	*ret_file = (struct line_input_file){ .is_regular = true,
-					      .id = file_id_from_stat(&status),
-					      .state = file_state_from_stat(&status) };
-}
-
 int line_input_check_state(const struct line_input *input)
 {
 	for (size_t i = 0; i < input->next_path; i++) {
@@ -320,22 +307,19 @@ static int digest_lines(struct line_input *input, size_t i, const unsigned char 
 	return bytes < end ? keep_tail(input, bytes, (size_t)(end - bytes)) : 0;
 }
 
-/* Compare a file that was read with its manifest, if it is a part file. */
-static int check_part_file(struct line_input *input)
-{
-	const size_t i = input->next_path - 1;
-
-	return part_inputs_check_digest(input->part_inputs, i,
-					input->part_inputs->files[i].read_digest);
-}
-
 static int open_next(struct line_input *input)
 {
+	struct line_input_file *file = &input->files[input->next_path];
 	struct input *opened;
+	struct stat status;
 	int r;
 
-	note_state(&input->params, input->next_path, &input->files[input->next_path]);
-	input->files[input->next_path].text_begin = input->text_position;
+	*file = (struct line_input_file){ .text_begin = input->text_position };
+	if (stat_input(&input->params, input->next_path, &status) == 0 && S_ISREG(status.st_mode)) {
+		file->is_regular = true;
+		file->id = file_id_from_stat(&status);
+		file->state = file_state_from_stat(&status);
+	}
 	r = open_path(&input->params, input->next_path, FORMAT_LINES, &opened);
 	if (r < 0)
 		return r;
@@ -500,12 +484,6 @@ static int remove_header(struct line_input *input, unsigned char *buffer, size_t
 	return r;
 }
 
-/* At the end of an input: return whether its last line needs a delimiter. */
-static bool is_unterminated(const struct line_input *input)
-{
-	return !input->ends_line && input->n_header_left == 0;
-}
-
 /* At the end of an input that is only a header: complete the header. */
 static int finish_header(struct line_input *input)
 {
@@ -523,7 +501,8 @@ static int finish_header(struct line_input *input)
 static int read_some(struct line_input *input, unsigned char *buffer, size_t nbytes,
 		     size_t *ret_nbytes)
 {
-	size_t n = nbytes, n_read;
+	struct part_inputs *part_inputs = input->part_inputs;
+	size_t n = nbytes, n_read, i;
 	int r = input->input ? 0 : open_next(input);
 
 	*ret_nbytes = 0;
@@ -535,8 +514,9 @@ static int read_some(struct line_input *input, unsigned char *buffer, size_t nby
 	if (r < 0)
 		return r;
 	*ret_nbytes = n_read;
+	i = input->next_path - 1;
 	if (input->share.end == UINT64_MAX)
-		r = digest_lines(input, input->next_path - 1, buffer, n_read);
+		r = digest_lines(input, i, buffer, n_read);
 	if (r < 0)
 		return r;
 	if (n_read > 0)
@@ -546,13 +526,13 @@ static int read_some(struct line_input *input, unsigned char *buffer, size_t nby
 	if (n_read == n || r < 0)
 		return r;
 	/* The end of the input. */
-	if (input->part_inputs && input->share.end == UINT64_MAX)
-		r = check_part_file(input);
+	if (part_inputs && input->share.end == UINT64_MAX)
+		r = part_inputs_check_digest(part_inputs, i, part_inputs->files[i].read_digest);
 	if (r < 0)
 		return r;
-	if (is_unterminated(input)) {
+	if (!input->ends_line && input->n_header_left == 0) { /* the last line needs a delimiter */
 		buffer[(*ret_nbytes)++] = input->params.delimiter;
-		input->files[input->next_path - 1].n_lines = 1;
+		input->files[i].n_lines = 1;
 		input->ends_line = true;
 	}
 	r = finish_header(input);

@@ -335,16 +335,6 @@ void line_options_init(struct options *options, struct line_keys *keys)
 	options->spec.compression.zstd_level = DEFAULT_ZSTD_LEVEL;
 }
 
-static int check_rank_output(const struct options *options)
-{
-	const struct sort_spec *spec = &options->spec;
-
-	return spec->comm && !spec->output_path && !options_is_check(options) ?
-		       fail(-EINVAL, "standard output is not possible with several ranks; name a "
-				     "file with -o") :
-		       0;
-}
-
 /* Set what was left open. */
 static int set_defaults(struct options *options, const char *default_temp_dir)
 {
@@ -363,19 +353,22 @@ static int set_defaults(struct options *options, const char *default_temp_dir)
 int line_options_finalize(struct options *options, const char *default_temp_dir,
 			  struct line_keys *ret_keys)
 {
-	int r = 0;
+	const struct sort_spec *spec = &options->spec;
+	const bool is_check = options_is_check(options);
+	int r;
 
-	if (options_is_check(options) && options->spec.n_inputs > 1)
-		r = fail(-EINVAL, "extra operand '%s' not allowed with -%c",
-			 options->spec.inputs[1], options->mode == MODE_CHECK ? 'c' : 'C');
-	if (r == 0)
-		r = line_keys_finish(options->line_keys, ret_keys);
+	if (is_check && spec->n_inputs > 1)
+		return fail(-EINVAL, "extra operand '%s' not allowed with -%c", spec->inputs[1],
+			    options->mode == MODE_CHECK ? 'c' : 'C');
+	r = line_keys_finish(options->line_keys, ret_keys);
 	if (r < 0)
 		return r;
 	ret_keys->stable = options->stable;
-	ret_keys->unique = options->spec.unique;
-	r = check_rank_output(options);
-	return r < 0 ? r : set_defaults(options, default_temp_dir);
+	ret_keys->unique = spec->unique;
+	if (spec->comm && !spec->output_path && !is_check)
+		return fail(-EINVAL, "standard output is not possible with several ranks; name a "
+				     "file with -o");
+	return set_defaults(options, default_temp_dir);
 }
 
 struct line_sort_params line_options_params(const struct options *options,

@@ -58,8 +58,7 @@ int line_sort_reduce_block(struct line_sort *sort, struct line_view last, bool i
 	int r;
 
 	if (sort->spec->count)
-		return is_output ? line_block_count_equal(sort->block) :
-				   line_block_keep_equal(sort->block);
+		return line_block_count_equal(sort->block, !is_output);
 	r = sort->keys->unique ? line_block_drop_equal(sort->block, last) : 0;
 	digest_add(&sort->totals.dropped, line_block_dropped_digest(sort->block));
 	line_block_truncate(sort->block, sort->n_lines_left);
