@@ -29,16 +29,6 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static int identify_parent(const char *path, struct path_identity *ret_identity)
-{
-	const size_t n = (size_t)(base_name(path) - path);
-	char *parent_path = n ? strndup(path, n) : strdup(".");
-	const int r = parent_path ? path_identity_resolve(parent_path, ret_identity) : -ENOMEM;
-
-	free(parent_path);
-	return r;
-}
-
 /*
  * Return 1 if the file at the end of the path's links is directly in the directory, 0 if not, or a
  * negative errno.
@@ -46,14 +36,19 @@ static int identify_parent(const char *path, struct path_identity *ret_identity)
 static int is_in_directory(const char *path, const struct path_identity *directory)
 {
 	struct path_identity parent = { 0 };
-	char *target = NULL;
+	char *target = NULL, *parent_path;
 	int r = path_follow_links(path, &target);
 
-	if (r == 0)
-		r = identify_parent(target, &parent);
+	if (r < 0)
+		return r;
+	parent_path = base_name(target) > target ?
+			      strndup(target, (size_t)(base_name(target) - target)) :
+			      strdup(".");
+	r = parent_path ? path_identity_resolve(parent_path, &parent) : -ENOMEM;
 	if (r == 0)
 		r = path_identity_equal(&parent, directory);
 	path_identity_free(&parent);
+	free(parent_path);
 	free(target);
 	return r;
 }
@@ -102,14 +97,6 @@ static bool is_path(const struct options *options, size_t input)
 	return !endpoints || endpoints[input].kind == ENDPOINT_PATH;
 }
 
-/* Report a missing file of lines as GNU sort does. The program does so without reports, too. */
-static int check_line_file(const char *path)
-{
-	return strcmp(path, "-") != 0 && access(path, F_OK) < 0 ?
-		       fail(-errno, "cannot read: %s: %m", *path ? path : "''") :
-		       0;
-}
-
 static int check_sources(struct command_files *files)
 {
 	static const char hint[] = "use another name for the output";
@@ -117,14 +104,17 @@ static int check_sources(struct command_files *files)
 	int r = check_outside_split(options, "--files0-from", options->files0_path, hint);
 
 	for (size_t i = 0; i < options->spec.n_inputs && r == 0; i++) {
+		const char *path = options->spec.inputs[i];
+
 		if (!is_path(options, i))
 			continue;
-		if (files->uses_streams && options->line_keys)
-			r = check_line_file(options->spec.inputs[i]);
+		/* A missing file of lines, as GNU sort reports it; also without reports. */
+		if (files->uses_streams && options->line_keys && strcmp(path, "-") != 0 &&
+		    access(path, F_OK) < 0)
+			return fail(-errno, "cannot read: %s: %m", *path ? path : "''");
+		r = file_roles_check_input(&files->roles, path);
 		if (r == 0)
-			r = file_roles_check_input(&files->roles, options->spec.inputs[i]);
-		if (r == 0)
-			r = check_outside_split(options, "input", options->spec.inputs[i], hint);
+			r = check_outside_split(options, "input", path, hint);
 	}
 	return r;
 }
@@ -279,29 +269,21 @@ bool command_files_mix_messages(const struct options *options)
 }
 
 /*
- * Add standard error. A pipe or file may carry records and then an error, which ends them, but no
- * text of a sort that succeeds.
+ * Check inputs and standard error. Errors of inputs come first where records and messages mix. A
+ * pipe or file may carry records and then an error, which ends them, but no text of a sort that
+ * succeeds.
  */
-static int add_standard_error(struct command_files *files)
-{
-	const struct options *options = files->options;
-
-	if (command_files_mix_messages(options) && !options->stats && !options->debug &&
-	    options->progress != PROGRESS_OPTION_ALWAYS)
-		return 0;
-	return file_roles_add_stream(&files->roles, ROLE_MESSAGES, STDERR_FILENO);
-}
-
-/* Check inputs and standard error. Errors of inputs come first where records and messages mix. */
 static int check_sources_and_messages(struct command_files *files)
 {
-	const bool sources_first = files->uses_streams &&
-				   command_files_mix_messages(files->options);
-	int r = sources_first ? check_sources(files) : 0;
+	const struct options *options = files->options;
+	const bool mixes = files->uses_streams && command_files_mix_messages(options);
+	const bool writes_text = options->stats || options->debug ||
+				 options->progress == PROGRESS_OPTION_ALWAYS;
+	int r = mixes ? check_sources(files) : 0;
 
-	if (r == 0 && files->uses_streams)
-		r = add_standard_error(files);
-	return r == 0 && !sources_first ? check_sources(files) : r;
+	if (r == 0 && files->uses_streams && (!mixes || writes_text))
+		r = file_roles_add_stream(&files->roles, ROLE_MESSAGES, STDERR_FILENO);
+	return r == 0 && !mixes ? check_sources(files) : r;
 }
 
 int command_files_check(const struct options *options, bool uses_streams)
@@ -326,21 +308,6 @@ int command_files_check(const struct options *options, bool uses_streams)
 	return r;
 }
 
-/* Refuse to replace raw records of an unknown type: sorted as another type they would be lost. */
-static int check_untyped_output(const struct options *options, const struct input *input)
-{
-	const char *path = options_output_path(options);
-	struct stat status;
-
-	return path && path_to_descriptor(path) < 0 && stat(path, &status) == 0 &&
-			       input_has_file(input, file_id_from_stat(&status)) ?
-		       fail(-EINVAL,
-			    "-o '%s' is an input of unknown type; give its type or record size "
-			    "(-t, -R, -k or --fields)",
-			    path) :
-		       0;
-}
-
 bool command_files_are_untyped(const struct options *options, const struct input *input)
 {
 	const struct schema *fields = input_fields(input);
@@ -353,16 +320,26 @@ bool command_files_are_untyped(const struct options *options, const struct input
 int command_files_check_inputs(const struct options *options, bool uses_streams,
 			       const struct input *input)
 {
+	const char *output_path = options_output_path(options);
+	struct stat status;
+
 	if (uses_streams && file_roles_check_streams(input, options->explain) < 0)
 		return -EINVAL;
 	for (enum report_kind i = 0; i < N_REPORTS; i++) {
 		const char *path = options->report_paths[i];
-		struct stat status;
 
 		if (path && stat(path, &status) == 0 &&
 		    input_has_manifest_file(input, file_id_from_stat(&status)))
 			return fail(-EINVAL, "%s '%s' is a part file of an input; use another file",
 				    report_options[i], path);
 	}
-	return command_files_are_untyped(options, input) ? check_untyped_output(options, input) : 0;
+	/* Raw records of an unknown type would be lost if they were sorted as another type. */
+	if (command_files_are_untyped(options, input) && output_path &&
+	    path_to_descriptor(output_path) < 0 && stat(output_path, &status) == 0 &&
+	    input_has_file(input, file_id_from_stat(&status)))
+		return fail(-EINVAL,
+			    "-o '%s' is an input of unknown type; give its type or record size "
+			    "(-t, -R, -k or --fields)",
+			    output_path);
+	return 0;
 }

@@ -272,26 +272,6 @@ enum { FILES0_MAX_NBYTES = 256 << 20 };
  */
 enum { FILES0_MIN_READ_NBYTES = 64 << 10 };
 
-static size_t count_ends(const char *text, size_t nbytes)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < nbytes; i++)
-		n += text[i] == '\0';
-	return n;
-}
-
-/* Read once, also after an interrupt. Returns the number of bytes, or -1 and errno. */
-static ssize_t read_some(int fd, void *buffer, size_t nbytes)
-{
-	ssize_t n;
-
-	do {
-		n = read(fd, buffer, nbytes);
-	} while (n < 0 && errno == EINTR);
-	return n;
-}
-
 /*
  * Read the whole file, and append a NUL. getdelim() would copy each name once more. Names beyond
  * memory_nbytes are counted, but not kept. *ret_n: number of names; the last one may lack its NUL.
@@ -318,12 +298,17 @@ static int read_name_list(int fd, const char *path, uint64_t memory_nbytes, char
 			}
 			text = grown;
 		}
-		n = read_some(fd, text + nbytes, capacity - nbytes - 1);
+		n = read(fd, text + nbytes, capacity - nbytes - 1);
+		if (n < 0 && errno == EINTR) {
+			n = 1;
+			continue;
+		}
 		if (n < 0) {
 			r = fail(-errno, "%s: read of file names: %m", path);
 			goto out;
 		}
-		n_names += count_ends(text + nbytes, (size_t)n);
+		for (const char *end = text + nbytes + n, *c = text + nbytes; c < end; c++)
+			n_names += *c == '\0';
 		n_read += (size_t)n;
 		nbytes += (size_t)n;
 	}

@@ -55,12 +55,6 @@ const char *option_word(const struct option_spec *spec, unsigned i,
 	return choice ? choice->word : NULL;
 }
 
-static int refuse_duplicate(const struct option_spec *spec, const char *first, const char *argument)
-{
-	return fail(-EINVAL, "%s: given twice, as '%s' and as '%s'", option_format_name(spec).text,
-		    first, argument);
-}
-
 /* Return 1 if the argument gives the member its current value. The member is not changed. */
 static int parses_to_same_value(const struct option_spec *spec, const char *argument, void *target)
 {
@@ -91,9 +85,10 @@ static int check_duplicate(const struct option_spec *spec, const char *first, co
 	if (r == 0)
 		r = spec->same_value ? spec->same_value(first, argument) :
 				       parses_to_same_value(spec, argument, target);
-	if (r < 0)
-		return r;
-	return r ? 0 : refuse_duplicate(spec, first, argument);
+	if (r == 0)
+		return fail(-EINVAL, "%s: given twice, as '%s' and as '%s'",
+			    option_format_name(spec).text, first, argument);
+	return r < 0 ? r : 0;
 }
 
 int option_set(const struct option_table *table, const struct option_spec *spec,
@@ -132,20 +127,6 @@ static const struct option_spec *find_present(const struct option_table *table,
 	return NULL;
 }
 
-static int check_required(const struct option_table *table,
-			  const struct option_arguments *arguments)
-{
-	for (unsigned row = 0; row < table->n_specs; row++) {
-		const struct option_spec *spec = &table->specs[row];
-
-		if (spec->required && option_is_present(arguments, row) &&
-		    !find_present(table, arguments, &spec->required, 1))
-			return fail(-EINVAL, "%s requires %s", option_format_name(spec).text,
-				    option_format_name(option_find(table, spec->required)).text);
-	}
-	return 0;
-}
-
 int option_check_conflicts(const struct option_table *table,
 			   const struct option_arguments *arguments)
 {
@@ -161,7 +142,15 @@ int option_check_conflicts(const struct option_table *table,
 				    option_format_name(a).text, option_format_name(b).text,
 				    conflict->reason);
 	}
-	return check_required(table, arguments);
+	for (unsigned row = 0; row < table->n_specs; row++) {
+		const struct option_spec *spec = &table->specs[row];
+
+		if (spec->required && option_is_present(arguments, row) &&
+		    !find_present(table, arguments, &spec->required, 1))
+			return fail(-EINVAL, "%s requires %s", option_format_name(spec).text,
+				    option_format_name(option_find(table, spec->required)).text);
+	}
+	return 0;
 }
 
 int option_parse_nothing(const struct option_spec *spec, const char *argument, void *target)

@@ -479,20 +479,12 @@ static int check_output_format(const struct options *options)
 	return 0;
 }
 
-/* Return the name of an output that the caller has open; NULL: the output is a file of its own. */
-static const char *open_output_label(const struct options *options)
-{
-	const char *path = options_output_path(options);
-
-	if (!path)
-		return options->output_label ? options->output_label : "standard output";
-	return path_to_descriptor(path) >= 0 ? path : NULL;
-}
-
 static int check_output_is_file(const struct options *options)
 {
 	const struct sort_spec *spec = &options->spec;
-	const char *label = open_output_label(options);
+	const char *path = options_output_path(options);
+	/* The name of an output that the caller has open. */
+	const char *label = options->output_label ? options->output_label : "standard output";
 	const struct {
 		bool is_given;
 		const char *option, *kind;
@@ -501,21 +493,12 @@ static int check_output_is_file(const struct options *options)
 		     { spec->n_part_files, "--split", "directory" },
 		     { spec->fsync, "--fsync", "file" } };
 
+	if (path)
+		label = path_to_descriptor(path) >= 0 ? path : NULL; /* a file of its own */
 	for (size_t i = 0; label && i < sizeof rows / sizeof rows[0]; i++)
 		if (rows[i].is_given)
 			return fail(-EINVAL, "%s requires -o with the name of a %s, not %s",
 				    rows[i].option, rows[i].kind, label);
-	return 0;
-}
-
-/* --gpus implies --backend=cuda, without a fallback to the CPU. */
-static int choose_backend(struct sort_spec *spec)
-{
-	if (!spec->gpus.n && !spec->gpus.all)
-		return 0;
-	if (spec->backend == BACKEND_CPU)
-		return fail(-EINVAL, "--gpus and --backend=cpu cannot be used together");
-	spec->backend = BACKEND_CUDA;
 	return 0;
 }
 
@@ -546,10 +529,14 @@ int options_finalize(struct options *options, const char *default_temp_dir)
 	if (spec->output_path && path_to_descriptor(spec->output_path) == STDOUT_FILENO)
 		spec->output_path = NULL;
 	r = check_inputs(options);
-	if (r == 0)
-		r = choose_backend(spec);
-	if (r == 0)
-		r = check_output_format(options);
+	if (r < 0)
+		return r;
+	if (spec->gpus.n || spec->gpus.all) {
+		if (spec->backend == BACKEND_CPU)
+			return fail(-EINVAL, "--gpus and --backend=cpu cannot be used together");
+		spec->backend = BACKEND_CUDA; /* without a fallback to the CPU */
+	}
+	r = check_output_format(options);
 	if (r == 0)
 		r = check_output_is_file(options);
 	return r < 0 ? r : options_default_temp_dir(options, default_temp_dir);
