@@ -120,21 +120,6 @@ static size_t claim(struct input *input, size_t nbytes, uint64_t *ret_position)
 	return nbytes;
 }
 
-static int read_parallel(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_position,
-			 size_t *ret_nbytes)
-{
-	uint64_t position;
-	int r;
-
-	nbytes = claim(input, nbytes, &position);
-	r = input_read_at(input, position, buffer, nbytes);
-	if (r < 0)
-		return r;
-	*ret_position = position;
-	*ret_nbytes = nbytes;
-	return 0;
-}
-
 /* --- reading streams --- */
 
 /* Read nbytes of the current source; *ret_nbytes is smaller at its end. */
@@ -351,7 +336,8 @@ int input_read(struct input *input, void *buffer, size_t nbytes, uint64_t *ret_p
 		return r;
 	if (input->is_serial)
 		return read_serialized(input, buffer, nbytes, ret_position, ret_nbytes);
-	r = read_parallel(input, buffer, nbytes, ret_position, ret_nbytes);
+	*ret_nbytes = claim(input, nbytes, ret_position);
+	r = input_read_at(input, *ret_position, buffer, *ret_nbytes);
 	if (r < 0)
 		stop_reading(input, r);
 	return r;
