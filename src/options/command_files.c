@@ -175,22 +175,6 @@ static bool is_same_file(const char *path, const struct path_identity *other)
 	return is_same;
 }
 
-/* Refuse reports in a checkpoint directory that gsort made: it is removed before they appear. */
-static int check_reports_outside_checkpoint(const struct options *options,
-					    const struct path_identity *directory)
-{
-	for (enum report_kind i = 0; i < N_REPORTS; i++) {
-		const char *path = options->report_paths[i];
-
-		if (path && is_in_directory(path, directory) > 0)
-			return fail(-EINVAL,
-				    "%s '%s' is in the checkpoint directory '%s'; use another "
-				    "directory",
-				    report_options[i], path, options->spec.checkpoint_path);
-	}
-	return 0;
-}
-
 static int check_checkpoint_dir(const struct options *options,
 				const struct path_identity *directory)
 {
@@ -209,9 +193,17 @@ static int check_checkpoint_dir(const struct options *options,
 		return 0;
 	if (!S_ISDIR(status.st_mode))
 		return fail(-ENOTDIR, "--checkpoint '%s': not a directory", path);
-	return checkpoint_dir_is_created(&status) ?
-		       check_reports_outside_checkpoint(options, directory) :
-		       0;
+	/* A directory that gsort made is removed before reports appear. */
+	for (enum report_kind i = 0; i < N_REPORTS && checkpoint_dir_is_created(&status); i++) {
+		const char *report = options->report_paths[i];
+
+		if (report && is_in_directory(report, directory) > 0)
+			return fail(-EINVAL,
+				    "%s '%s' is in the checkpoint directory '%s'; use another "
+				    "directory",
+				    report_options[i], report, path);
+	}
+	return 0;
 }
 
 static int add_checkpoint(struct command_files *files)

@@ -344,15 +344,6 @@ static int split_names(const char *path, const char *text, const char **names, s
 	return 0;
 }
 
-/*
- * Return whether the text is lines, as "find" without -print0 and "ls" write them. A single name
- * may contain newlines if it exists.
- */
-static bool is_newline_separated(const char *text, size_t nbytes)
-{
-	return strlen(text) == nbytes && strchr(text, '\n') && access(text, F_OK) < 0;
-}
-
 int files0_read(const char *path, uint64_t memory_nbytes, const char ***ret_paths, size_t *ret_n,
 		char **ret_text)
 {
@@ -372,7 +363,11 @@ int files0_read(const char *path, uint64_t memory_nbytes, const char ***ret_path
 		r = fail(-EINVAL, "--files0-from: %s: contains no file names", path);
 		goto out;
 	}
-	if (is_newline_separated(text, nbytes)) {
+	/*
+	 * The text may be lines, as "find" without -print0 and "ls" write them. A single name may
+	 * contain newlines if it exists.
+	 */
+	if (strlen(text) == nbytes && strchr(text, '\n') && access(text, F_OK) < 0) {
 		r = fail(-EINVAL,
 			 "--files0-from: %s: names end with newlines, not NULs; use find -print0 "
 			 "or tr '\\n' '\\0'",

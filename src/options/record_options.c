@@ -126,18 +126,6 @@ static bool parse_offset(const char *text, uint64_t *ret_offset, const char **re
 	return !errno && *end == ':';
 }
 
-static int append_key_request(struct record_options *record, struct key_request request)
-{
-	struct key_request *requests =
-		reallocarray(record->key_requests, record->n_key_requests + 1, sizeof *requests);
-
-	if (!requests)
-		return fail(-ENOMEM, "no memory for %" PRIu32 " keys", record->n_key_requests + 1);
-	record->key_requests = requests;
-	requests[record->n_key_requests++] = request;
-	return 0;
-}
-
 /*
  * Return whether the key begins with OFFSET:TYPE. A number with only an order after it ("2:n:r")
  * is the name of a column.
@@ -194,7 +182,8 @@ static int parse_offset_key(const struct option_spec *spec, const char *argument
 
 int record_options_parse_key(const struct option_spec *spec, const char *argument, void *target)
 {
-	struct key_request request = { 0 };
+	struct record_options *record = option_member(spec, target);
+	struct key_request request = { 0 }, *requests;
 	int r = 0;
 
 	if (!*argument)
@@ -203,12 +192,15 @@ int record_options_parse_key(const struct option_spec *spec, const char *argumen
 		r = parse_offset_key(spec, argument, &request.key);
 	if (r < 0)
 		return r;
+	requests = reallocarray(record->key_requests, record->n_key_requests + 1, sizeof *requests);
+	if (!requests)
+		return fail(-ENOMEM, "no memory for %" PRIu32 " keys", record->n_key_requests + 1);
+	record->key_requests = requests;
 	request.text = strdup(argument);
-	r = request.text ? append_key_request(option_member(spec, target), request) :
-			   fail(-ENOMEM, "no memory for a key");
-	if (r < 0)
-		free(request.text);
-	return r;
+	if (!request.text)
+		return fail(-ENOMEM, "no memory for a key");
+	requests[record->n_key_requests++] = request;
+	return 0;
 }
 
 int record_options_parse_fields(const struct option_spec *spec, const char *argument, void *target)
@@ -249,26 +241,19 @@ static int finalize_single_key(struct record_options *record, struct sort_spec *
 	return 0;
 }
 
-static int check_key(const struct key *key, uint64_t record_nbytes)
-{
-	if (key->nbytes <= record_nbytes && key->offset <= record_nbytes - key->nbytes)
-		return 0;
-	return fail(-EINVAL,
-		    "-k, --key=%" PRIu64 ":%s reaches past the record of %" PRIu64
-		    " bytes (-R, --record-size)",
-		    key->offset, key_format_type(key).text, record_nbytes);
-}
-
 static int check_keys(const struct record_options *record, uint64_t record_nbytes)
 {
 	uint64_t nbytes = 0;
 
 	for (uint32_t i = 0; i < record->n_keys; i++) {
-		const int r = check_key(&record->keys[i], record_nbytes);
+		const struct key *key = &record->keys[i];
 
-		if (r < 0)
-			return r;
-		nbytes += key_normalised_nbytes(&record->keys[i]);
+		if (key->nbytes > record_nbytes || key->offset > record_nbytes - key->nbytes)
+			return fail(-EINVAL,
+				    "-k, --key=%" PRIu64 ":%s reaches past the record of %" PRIu64
+				    " bytes (-R, --record-size)",
+				    key->offset, key_format_type(key).text, record_nbytes);
+		nbytes += key_normalised_nbytes(key);
 	}
 	if (nbytes > LAYOUT_MAX_RECORD_NBYTES)
 		return fail(-EINVAL, "-k, --key: keys have %" PRIu64 " bytes, but at most %d",
