@@ -595,21 +595,6 @@ static int frame_regular_source(struct input *input, struct input_source *entry)
 	return r;
 }
 
-/* Positions have 64 bits, and the largest one means that a size is unknown. */
-static int add_to_total(struct input *input, const struct source *source)
-{
-	uint64_t sum;
-
-	if (__builtin_add_overflow(input->total_nbytes, source->nbytes, &sum) ||
-	    sum == INPUT_SIZE_UNKNOWN)
-		return fail(-EFBIG,
-			    "%s: %" PRIu64 " bytes and the %" PRIu64
-			    " bytes of earlier inputs exceed the limit of 2^64 - 2 bytes",
-			    source->name, source->nbytes, input->total_nbytes);
-	input->total_nbytes = sum;
-	return 0;
-}
-
 /* If a descriptor is given again, nothing is left to read, as in other programs. */
 static bool is_repeated_descriptor(struct input *input, size_t i)
 {
@@ -649,27 +634,42 @@ static int check_part_keys(struct input *input, size_t i)
 static int measure_source(struct input *input, size_t i)
 {
 	struct source *source = &input->sources[i].source;
+	uint64_t sum;
 	int r = input->part_inputs ? part_inputs_check_size(input->part_inputs, i, source) : 0;
 
+	if (r == 0 && !source->is_stream)
+		r = frame_regular_source(input, &input->sources[i]);
+	if (r == 0 && source->manifest)
+		r = check_part_keys(input, i);
 	if (r < 0)
 		return r;
-	if (!source->is_stream) {
-		r = frame_regular_source(input, &input->sources[i]);
-		if (r < 0)
-			return r;
-	}
-	r = source->manifest ? check_part_keys(input, i) : 0;
-	return r < 0 ? r : add_to_total(input, source);
+	/* Positions have 64 bits, and the largest one means that a size is unknown. */
+	if (__builtin_add_overflow(input->total_nbytes, source->nbytes, &sum) ||
+	    sum == INPUT_SIZE_UNKNOWN)
+		return fail(-EFBIG,
+			    "%s: %" PRIu64 " bytes and the %" PRIu64
+			    " bytes of earlier inputs exceed the limit of 2^64 - 2 bytes",
+			    source->name, source->nbytes, input->total_nbytes);
+	input->total_nbytes = sum;
+	return 0;
+}
+
+static int make_serial(struct input *input)
+{
+	input->is_serial = true;
+	input->total_nbytes = INPUT_SIZE_UNKNOWN;
+	input->cancel_fd = eventfd(0, EFD_CLOEXEC);
+	return input->cancel_fd < 0 ? fail(-errno, "cannot wait for pipes: eventfd: %m") : 0;
 }
 
 /* Probe all sources. total_nbytes becomes the sum over those with a size. */
-static int probe_sources(struct input *input, bool *ret_has_streams, bool *ret_has_manifests)
+static int open_sources(struct input *input, bool *ret_has_manifests)
 {
 	bool has_streams = false;
+	int r;
 
 	for (size_t i = 0; i < input->n_sources; i++) {
 		struct source *source = &input->sources[i].source;
-		int r;
 
 		input->sources[i].position = input->total_nbytes;
 		if (is_repeated_descriptor(input, i))
@@ -686,16 +686,11 @@ static int probe_sources(struct input *input, bool *ret_has_streams, bool *ret_h
 			return r;
 		has_streams |= source->is_stream;
 	}
-	*ret_has_streams = has_streams;
-	return input_check_state_memory(input);
-}
-
-static int make_serial(struct input *input)
-{
-	input->is_serial = true;
-	input->total_nbytes = INPUT_SIZE_UNKNOWN;
-	input->cancel_fd = eventfd(0, EFD_CLOEXEC);
-	return input->cancel_fd < 0 ? fail(-errno, "cannot wait for pipes: eventfd: %m") : 0;
+	r = input_check_state_memory(input);
+	if (r == 0 && has_streams)
+		return make_serial(input);
+	atomic_store(&input->n_started, input->n_sources);
+	return r;
 }
 
 static struct input *create_input(const struct syscalls *calls, const char *const *paths,
@@ -722,18 +717,6 @@ static struct input *create_input(const struct syscalls *calls, const char *cons
 					   (struct endpoint){ .kind = ENDPOINT_PATH });
 	}
 	return input;
-}
-
-static int open_sources(struct input *input, bool *ret_has_manifests)
-{
-	bool has_streams = false;
-	int r = probe_sources(input, &has_streams, ret_has_manifests);
-
-	if (r == 0 && has_streams)
-		r = make_serial(input);
-	else
-		atomic_store(&input->n_started, input->n_sources);
-	return r;
 }
 
 static int fail_inputs(size_t n)
