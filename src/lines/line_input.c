@@ -373,17 +373,6 @@ static int read_slice(void *context, uint32_t task)
 	return r;
 }
 
-/* Read nbytes of a file by several threads. */
-static int read_slices(struct line_input *input, unsigned char *buffer, size_t nbytes)
-{
-	input->slices = buffer;
-	input->slices_position = input->position;
-	input->slices_nbytes = nbytes;
-	input->position += nbytes;
-	return thread_pool_run(input->params.threads, read_slice, input,
-			       (uint32_t)((nbytes + SLICE_NBYTES - 1) / SLICE_NBYTES));
-}
-
 /* Read up to nbytes of a stream; fewer only at its end. */
 static int read_stream(struct line_input *input, unsigned char *buffer, size_t nbytes,
 		       size_t *ret_nbytes)
@@ -417,7 +406,15 @@ static int read_current(struct line_input *input, unsigned char *buffer, size_t 
 	if (nbytes > input->nbytes - input->position)
 		nbytes = (size_t)(input->nbytes - input->position);
 	*ret_nbytes = nbytes;
-	return nbytes == 0 ? 0 : read_slices(input, buffer, nbytes);
+	if (nbytes == 0)
+		return 0;
+	/* Several threads read a file. */
+	input->slices = buffer;
+	input->slices_position = input->position;
+	input->slices_nbytes = nbytes;
+	input->position += nbytes;
+	return thread_pool_run(input->params.threads, read_slice, input,
+			       (uint32_t)divide_up(nbytes, SLICE_NBYTES));
 }
 
 static bool has_long_header(const struct line_input *input)
