@@ -29,7 +29,7 @@ static int finalize_records(struct gsort *sort)
 		return r;
 	spec->omit_header = sort->returns_output;
 	spec->comm = sort->comm;
-	options_divide_host(spec); /* with --ranks, each rank is assumed to have a host like this */
+	options_default_resources(spec); /* of --ranks, each on a host like this one */
 	if (!sort->comm)
 		return api_distributed_check_planned(sort, spec);
 	/* Ranks of one host would disturb each other's measurements. */

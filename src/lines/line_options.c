@@ -342,7 +342,7 @@ static int set_defaults(struct options *options, const char *default_temp_dir)
 
 	spec->check_only = options_is_check(options);
 	spec->skip_nbytes = options->n_header_lines;
-	options_divide_host(spec);
+	options_default_resources(spec);
 	spec->n_threads = (unsigned)u64_min(spec->n_threads, OPTION_MAX_THREADS);
 	spec->memory_nbytes = u64_max(u64_min(spec->memory_nbytes, memory_physical_nbytes()),
 				      LINE_MIN_MEMORY_NBYTES);

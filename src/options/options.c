@@ -542,7 +542,7 @@ int options_finalize(struct options *options, const char *default_temp_dir)
 	return r < 0 ? r : options_default_temp_dir(options, default_temp_dir);
 }
 
-void options_divide_host(struct sort_spec *spec)
+void options_default_resources(struct sort_spec *spec)
 {
 	unsigned first_rank;
 	const unsigned n = spec->comm ? comm_host_size(spec->comm, &first_rank) : 1;

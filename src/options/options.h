@@ -83,7 +83,7 @@ int options_parse_zstd(const struct option_spec *spec, const char *argument, voi
  * Unless memory and CPUs were given, use half of the memory and all CPUs of the host, divided among
  * its ranks.
  */
-void options_divide_host(struct sort_spec *spec);
+void options_default_resources(struct sort_spec *spec);
 
 /* Rows fill a struct options and point to the strings of the arguments. */
 extern const struct option_table options_table;

@@ -40,7 +40,7 @@ static int finalize(struct options *options, const struct parsed_options *parsed
 	if (r == 0)
 		r = options_finalize(options, tmpdir && *tmpdir ? tmpdir : "/tmp");
 	if (r == 0)
-		options_divide_host(&options->spec);
+		options_default_resources(&options->spec);
 	return r;
 }
 
